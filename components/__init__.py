@@ -1,0 +1,1 @@
+"""What a stack declares: one room per system, and the words they share."""

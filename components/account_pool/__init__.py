@@ -1,0 +1,1 @@
+"""The account pool: pooled credential Secrets, and atomic claims on them."""

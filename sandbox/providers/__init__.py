@@ -1,0 +1,1 @@
+"""Resource providers for the embedded engine."""
