@@ -1,0 +1,30 @@
+"""What the sandbox says when it cannot go on: one shape, four words, two lines."""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """A foreseeable failure of the sandbox.
+
+    Callers tell failures apart by `code` (kebab-case, stable: `port-taken`); people read the rest. None of the
+    fields may hold a secret.
+    """
+
+    def __init__(self, *, code: str, place: str, cause: str, mend: str) -> None:
+        """Keep the four words.
+
+        Args:
+            code: A stable name of the kind of failure, in kebab-case.
+            place: Where it went wrong: a file, an address, a resource, a part of the sandbox.
+            cause: What is wrong there, as a sentence without a full stop.
+            mend: What to do about it, as an imperative sentence without a full stop.
+        """
+        super().__init__(code, place, cause, mend)
+        self.code = code
+        self.place = place
+        self.cause = cause
+        self.mend = mend
+
+    def __str__(self) -> str:
+        """Two lines: what is wrong and where; then how to mend it."""
+        return f"{self.place}: {self.cause}\n→ {self.mend}"
