@@ -1,0 +1,58 @@
+# credfleet: `make up` brings the dev stack up, `make test` proves it, `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.8
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+STACK ?= dev
+
+# Only a KUBECONFIG given to make itself means "use my cluster": one inherited from the shell does not.
+ifeq ($(origin KUBECONFIG),command line)
+  CLUSTER := --kubeconfig $(KUBECONFIG)
+endif
+
+.PHONY: help env up down test check format bench
+
+help: ## list what make can do
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: $(VENV)/.ready ## make the Python environment, .venv, exactly as locked
+
+$(VENV)/.ready: pyproject.toml uv.lock
+	@test -n "$(PYTHON)" || { echo "✗ PATH: no Python 3.11 or newer"; \
+	  echo "→ install one, or name it: make env PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/uv || { echo "· environment: $(VENV), with $$($(PYTHON) --version)"; \
+	  $(PYTHON) -m venv --clear $(VENV) \
+	  || { echo "✗ $(PYTHON) cannot make virtual environments"; echo "→ Debian and Ubuntu: apt install python3-venv"; exit 1; }; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
+	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked
+	@touch $@
+
+up: env ## bring the dev stack up on a real Kubernetes API server
+	@$(BIN)/credfleet sandbox up --stack $(STACK) $(CLUSTER)
+
+down: env ## stop what `up` started
+	@$(BIN)/credfleet sandbox down
+
+test: env ## all tests
+	@$(BIN)/credfleet sandbox build
+	@$(BIN)/pytest -n 2 --dist worksteal
+
+check: env ## format, lint, types, arrows, lock
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/pyright
+	@VIRTUAL_ENV= $(BIN)/uv lock --check --quiet
+
+format: env ## put the code in its form
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+bench: env ## speed, as ratios within one run
+	@$(BIN)/python -m benchmarks
