@@ -1,0 +1,41 @@
+"""The words credfleet writes on Kubernetes objects: label keys, annotation keys and their closed values.
+
+Two label keys are bare because the pools that exist already carry them; everything else is prefixed
+(decision 11). Which process may write which key is told in claim protocol section 1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "credfleet.io/"
+
+HYPERSCALER_TYPE: Final = "hyperscaler-type"
+TENANT_NAME: Final = "tenant-name"
+
+POOL_STATE: Final = f"{PREFIX}pool-state"
+POOL_RECORD: Final = f"{PREFIX}pool-record"
+SHARED: Final = f"{PREFIX}shared"
+INTERNAL: Final = f"{PREFIX}internal"
+
+CLAIM_TOKEN: Final = f"{PREFIX}claim-token"
+CLAIM_ORIGIN: Final = f"{PREFIX}claim-origin"
+CLAIM_POLICY: Final = f"{PREFIX}claim-policy"
+TENANT_ID: Final = f"{PREFIX}tenant-id"
+CLEANING_TOKEN: Final = f"{PREFIX}cleaning-token"
+STATE_REASON: Final = f"{PREFIX}state-reason"
+SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
+SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"
+
+ACCOUNT_ID: Final = f"{PREFIX}account-id"
+TENANT: Final = f"{PREFIX}tenant"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+
+HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
+"""The clouds a pool may hold accounts of; a type is one of them, or one with `_<region>` suffixes."""
+
+
+def hyperscaler_of(pool_type: str) -> str | None:
+    """Name the cloud of a pool type (`gcp_cf-sa30` → `gcp`), or None when it is none we know."""
+    cloud = pool_type.partition("_")[0]
+    return cloud if cloud in HYPERSCALERS else None

@@ -1,0 +1,72 @@
+"""Names and their limits: pure functions, each naming the rule of the service it serves."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from typing import Final
+
+NAMESPACE_LIMIT: Final = 63
+"""Characters of a Kubernetes namespace: a DNS label, RFC 1123."""
+
+OBJECT_NAME_LIMIT: Final = 253
+"""Characters of a Secret's or ConfigMap's name: a DNS subdomain, RFC 1123."""
+
+LABEL_VALUE_LIMIT: Final = 63
+"""Characters of a label's value, and of the part of a label's key behind its prefix."""
+
+SECRET_BYTES_LIMIT: Final = 1024 * 1024
+"""Bytes of all values of one Secret."""
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_ENCODED: Final = "enc-"
+
+
+def is_namespace(text: str) -> bool:
+    """Whether Kubernetes takes the text as the name of a namespace."""
+    return len(text) <= NAMESPACE_LIMIT and _DNS_LABEL.fullmatch(text) is not None
+
+
+def is_object_name(text: str) -> bool:
+    """Whether Kubernetes takes the text as the name of a Secret or ConfigMap."""
+    return len(text) <= OBJECT_NAME_LIMIT and _DNS_SUBDOMAIN.fullmatch(text) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Whether Kubernetes takes the text as a label's value; the empty value is not one of ours."""
+    return len(text) <= LABEL_VALUE_LIMIT and _LABEL_WORD.fullmatch(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    """Whether Kubernetes takes the text as a label's key: a word, behind `<DNS subdomain>/` or bare."""
+    prefix, slash, word = text.rpartition("/")
+    return is_label_value(word) and (not slash or is_object_name(prefix))
+
+
+def is_data_key(text: str) -> bool:
+    """Whether Kubernetes takes the text as a key of a Secret's `data`."""
+    return len(text) <= OBJECT_NAME_LIMIT and _DATA_KEY.fullmatch(text) is not None
+
+
+def tenant_label(tenant: str) -> str:
+    """Tell the label value a tenant is known by (claim protocol section 2).
+
+    A tenant that is a label value stays as it is, so labels written before credfleet stay valid; any
+    other becomes `enc-` and 52 characters of its SHA-256. Two tenants never share a value.
+    Raises ValueError for a tenant that is empty or has blanks at an end.
+    """
+    if not tenant or tenant != tenant.strip():
+        raise ValueError("a tenant's name is not empty and has no blanks at its ends")
+    if is_label_value(tenant) and not tenant.startswith(_ENCODED):
+        return tenant
+    digest = base64.b32encode(hashlib.sha256(tenant.encode()).digest()).decode()
+    return _ENCODED + digest.rstrip("=").lower()
+
+
+def stack_holder(organization: str, project: str, stack: str, tenant: str, slot: str) -> str:
+    """Name the id under which a stack holds an account (decision 19): the same however often it runs."""
+    return f"pulumi/{organization}/{project}/{stack}/{tenant}/{slot}"
