@@ -1,0 +1,52 @@
+"""Names of resources: `urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+ROOT_STACK_TYPE: Final = "pulumi:pulumi:Stack"
+PROVIDER_TYPE_PREFIX: Final = "pulumi:providers:"
+
+
+class Urn(NamedTuple):
+    """The parts of a name; `qualified_type` is the chain of the parents' types and its own, joined by `$`."""
+
+    stack: str
+    project: str
+    qualified_type: str
+    name: str
+
+    @property
+    def type(self) -> str:
+        """The resource's own type token."""
+        return self.qualified_type.rsplit("$", 1)[-1]
+
+    def __str__(self) -> str:
+        return f"urn:pulumi:{self.stack}::{self.project}::{self.qualified_type}::{self.name}"
+
+
+def parse(urn: str) -> Urn:
+    """Take a name apart; a resource's own name may hold `::` too.
+
+    Raises:
+        ValueError: When it is no URN.
+    """
+    prefix, _, rest = urn.partition("urn:pulumi:")
+    parts = rest.split("::", 3)
+    if prefix or len(parts) != 4:
+        raise ValueError(urn)
+    return Urn(*parts)
+
+
+def make(stack: str, project: str, parent: str, type_: str, name: str) -> str:
+    """Name a resource; the root stack, or no parent (an empty URN), leaves no trace in its name."""
+    above = parse(parent).qualified_type if parent else ROOT_STACK_TYPE
+    qualified = type_ if above == ROOT_STACK_TYPE else f"{above}${type_}"
+    return str(Urn(stack, project, qualified, name))
+
+
+def is_default_provider(urn: str) -> bool:
+    """Tell whether the engine made this provider itself (`default`, `default_4_34_2`): it is not shown."""
+    parts = parse(urn)
+    return parts.type.startswith(PROVIDER_TYPE_PREFIX) and re.match(r"default(_|$)", parts.name) is not None
