@@ -6,8 +6,8 @@ from __future__ import annotations
 class SandboxError(Exception):
     """A foreseeable failure of the sandbox.
 
-    Callers tell failures apart by `code` (kebab-case, stable: `port-taken`); people read the rest. None of the
-    fields may hold a secret.
+    Callers tell failures apart by `code` (kebab-case, stable: `port-taken`); people read the rest.
+    None of the fields may hold a secret.
     """
 
     def __init__(self, *, code: str, place: str, cause: str, mend: str) -> None:

@@ -1,0 +1,1 @@
+"""The processes the sandbox starts, so that a program meets real servers."""
