@@ -1,0 +1,94 @@
+"""Which cluster a command is about to write to, and whether it answers, before anything is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from components.errors import CredfleetError
+
+_SECONDS = 10.0
+"""How long a cluster may take to answer one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that answered. `uid` is that of namespace kube-system, None when we may not read it."""
+
+    kubeconfig: Path
+    context: str
+    server: str
+    uid: str | None
+
+
+def contact(kubeconfig: Path) -> Cluster:
+    """Ask the cluster of a kubeconfig's current context who it is.
+
+    Raises:
+        CredfleetError: `kubeconfig-missing`, `kubeconfig-broken`, `cluster-unreachable` or `not-allowed`.
+    """
+    from kubernetes import client, config
+    from kubernetes.config.config_exception import ConfigException
+    from urllib3.exceptions import HTTPError
+    from yaml import YAMLError
+
+    path = kubeconfig.expanduser().resolve()
+    if not path.is_file():
+        raise CredfleetError(
+            code="kubeconfig-missing",
+            place=str(path),
+            cause="there is no such kubeconfig file",
+            mend="name the file of your cluster, or leave --kubeconfig out to use the sandbox's own",
+        )
+    try:
+        _, active = config.list_kube_config_contexts(config_file=str(path))
+        api = config.new_client_from_config(config_file=str(path), persist_config=False)
+    except (ConfigException, YAMLError, TypeError, KeyError) as error:
+        raise CredfleetError(
+            code="kubeconfig-broken",
+            place=str(path),
+            cause=f"this kubeconfig cannot be used ({type(error).__name__})",
+            mend="look at it with `kubectl config view`, choose a context with `kubectl config use-context`",
+        ) from None
+    server = str(api.configuration.host)
+    try:
+        status, _ = _get(api, "/version")
+        if status in (401, 403):
+            raise _refused(server, active["name"], status)
+        status, body = _get(api, "/api/v1/namespaces/kube-system")
+    except (HTTPError, client.ApiException, OSError) as error:
+        raise CredfleetError(
+            code="cluster-unreachable",
+            place=server,
+            cause=f"the API server of context {active['name']} does not answer ({_innermost(error)})",
+            mend="start it or choose another context, then run the same command again; nothing was written",
+        ) from None
+    if status == 401:
+        raise _refused(server, active["name"], status)
+    uid = json.loads(body)["metadata"]["uid"] if status == 200 else None
+    return Cluster(kubeconfig=path, context=active["name"], server=server, uid=uid)
+
+
+def _get(api: Any, path: str) -> tuple[int, bytes]:
+    request = api.param_serialize("GET", path, auth_settings=["BearerToken"])
+    answer = api.call_api(*request, _request_timeout=_SECONDS)
+    return answer.status, answer.read() or b""
+
+
+def _refused(server: str, context: str, status: int) -> CredfleetError:
+    return CredfleetError(
+        code="not-allowed",
+        place=server,
+        cause=f"the API server does not let the user of context {context} in (HTTP {status})",
+        mend="log in again or choose a context of a user with rights; nothing was written",
+    )
+
+
+def _innermost(error: BaseException) -> str:
+    """Name what really went wrong below the layers of the HTTP client, without addresses or bodies."""
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, BaseException):
+        return _innermost(reason)
+    return type(error).__name__

@@ -1,0 +1,32 @@
+"""The `credfleet` command: its tree of commands, each of which imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import typer
+
+from operations import config_commands, pool_commands, sandbox_commands
+from operations.failures import ReportingGroup
+from operations.forms import examples
+
+app = typer.Typer(
+    name="credfleet",
+    cls=ReportingGroup,
+    help="Credentials of a fleet of tenants: pools of accounts, claims on them, a sandbox to try it in.",
+    epilog=examples(
+        "credfleet sandbox up              # a real API server, pools declared, accounts claimed",
+        "credfleet pool status             # who has which account",
+        "credfleet config check            # all problems of a stack's configuration",
+        "credfleet --install-completion    # completion for your shell",
+    ),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(sandbox_commands.app, name="sandbox")
+app.add_typer(pool_commands.app, name="pool")
+app.add_typer(config_commands.app, name="config")
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    app(prog_name="credfleet")

@@ -1,0 +1,61 @@
+"""One line for whatever takes longer than a second: what, how long so far, what it usually takes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from types import TracebackType
+from typing import Self, TextIO
+
+from sandbox.services.progress import Step
+
+_QUIET_SECONDS = 15.0
+"""How often a log file, as opposed to a terminal, is told that a step still lasts."""
+
+
+def worded(step: Step) -> str:
+    """Say a step in one line: `· building etcd … 1:05, usually 4:30`."""
+    elapsed = f" {_clock(step.elapsed)}" if step.elapsed >= 1 else ""
+    usual = f", usually {_clock(step.usual)}" if step.usual is not None else ""
+    return f"· {step.what}{elapsed}{usual}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes else f"{rest} s"
+
+
+class ProgressLine:
+    """Shows the latest step: rewritten in place on a terminal, now and then a line of its own elsewhere.
+
+    A context manager; call it with each `Step`. On leaving, a terminal's line is wiped.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._said: tuple[str, float] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live and self._said:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def __call__(self, step: Step) -> None:
+        """Show the step."""
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{worded(step)[:width]}")
+        elif (
+            self._said is None or self._said[0] != step.what or step.elapsed - self._said[1] >= _QUIET_SECONDS
+        ):
+            self._stream.write(f"{worded(step)}\n")
+        else:
+            return
+        self._said = (step.what, step.elapsed)
+        self._stream.flush()

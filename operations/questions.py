@@ -1,0 +1,33 @@
+"""Asking before something is taken away or somebody else's cluster is written to."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from components.errors import CredfleetError
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Go on only when the user agrees, by `--yes` or at the prompt.
+
+    Raises:
+        CredfleetError: code `not-confirmed`, when the answer is no or nobody is there to ask.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CredfleetError(
+            code="not-confirmed",
+            place="--yes",
+            cause=f"this has to be confirmed and there is no terminal to ask on: {question}",
+            mend="add --yes if that is what you want",
+        )
+    if not typer.confirm(question, err=True):
+        raise CredfleetError(
+            code="not-confirmed",
+            place="credfleet",
+            cause="you said no, nothing was changed",
+            mend="run the same command again when you want it",
+        )

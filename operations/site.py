@@ -1,0 +1,67 @@
+"""Where a project lies and where its sandbox keeps things: everything below `.sandbox` in the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import CredfleetError
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A Pulumi project's folder (absolute) and the places of its sandbox."""
+
+    project: Path
+
+    @classmethod
+    def find(cls, start: Path) -> Site:
+        """Find the project that `start` lies in, as the Pulumi CLI does.
+
+        Raises:
+            CredfleetError: code `no-project`.
+        """
+        here = start.resolve()
+        for folder in (here, *here.parents):
+            if (folder / "Pulumi.yaml").is_file():
+                return cls(folder)
+        raise CredfleetError(
+            code="no-project",
+            place=str(here),
+            cause="neither this folder nor one above it has a Pulumi.yaml",
+            mend="change to the checkout of the project",
+        )
+
+    @property
+    def sandbox(self) -> Path:
+        """The folder that holds all the others; removing it forgets everything."""
+        return self.project / ".sandbox"
+
+    @property
+    def control_plane(self) -> Path:
+        """State and logs of the API server."""
+        return self.sandbox / "control-plane"
+
+    @property
+    def backend(self) -> Path:
+        """States of the stacks, in the layout of the Pulumi CLI's file backend."""
+        return self.sandbox / "backend"
+
+    @property
+    def backend_url(self) -> str:
+        """The backend as the Pulumi CLI names it."""
+        return self.backend.as_uri()
+
+    @property
+    def report(self) -> Path:
+        """The page about the latest update."""
+        return self.sandbox / "report.html"
+
+    @property
+    def policies(self) -> Path:
+        """The project's own policy pack."""
+        return self.project / "policies"
+
+    def clusters(self, stack: str) -> Path:
+        """Give the file that remembers which cluster the resources of a stack are on."""
+        return self.sandbox / f"{stack}.cluster.json"
