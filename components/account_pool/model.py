@@ -1,0 +1,523 @@
+"""The nouns of the account pool: members, records, tokens, partitions and requests; parsing, rendering, validation.
+
+A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A *record* is a
+ConfigMap that says which tenant has which member, and who holds it. A *token* on the member names the record, so that
+the two can be told to belong together, and a left-over can be told from a claim (claim protocol section 1).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final, TypeAlias, cast
+
+from components.account_pool.errors import Misconfigured
+
+JsonObject: TypeAlias = dict[str, Any]
+
+TENANT_LABEL: Final = "tenant-name"
+TYPE_LABEL: Final = "hyperscaler-type"
+STATE_LABEL: Final = "credfleet.io/pool-state"
+SHARED_LABEL: Final = "credfleet.io/shared"
+INTERNAL_LABEL: Final = "credfleet.io/internal"
+RECORD_LABEL: Final = "credfleet.io/pool-record"
+
+TOKEN: Final = "credfleet.io/claim-token"
+ORIGIN: Final = "credfleet.io/claim-origin"
+POLICY: Final = "credfleet.io/claim-policy"
+TENANT_ID: Final = "credfleet.io/tenant-id"
+CLEANING_TOKEN: Final = "credfleet.io/cleaning-token"
+STATE_REASON: Final = "credfleet.io/state-reason"
+SHARED_CAPACITY: Final = "credfleet.io/shared-capacity"
+SHARED_CLAIMS: Final = "credfleet.io/shared-claims"
+ACCOUNT_ID: Final = "credfleet.io/account-id"
+
+PROTOCOL_LABELS: Final = frozenset({TENANT_LABEL, STATE_LABEL})
+PROTOCOL_ANNOTATIONS: Final = frozenset(
+    {TOKEN, ORIGIN, POLICY, TENANT_ID, CLEANING_TOKEN, STATE_REASON, SHARED_CLAIMS}
+)
+"""What the protocol writes on a member; the program that declares the member must leave these alone."""
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_KEY = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+_TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
+_ENCODED = "enc-"
+
+
+class State(StrEnum):
+    """Why a member is not usable; a member without a state is."""
+
+    DIRTY = "dirty"
+    CLEANING = "cleaning"
+    QUARANTINED = "quarantined"
+
+
+class Phase(StrEnum):
+    """How far a record has come."""
+
+    PENDING = "Pending"
+    BOUND = "Bound"
+    RELEASING = "Releasing"
+
+
+class Policy(StrEnum):
+    """What becomes of a member that came from the pool when its last holder leaves."""
+
+    RETAIN = "retain"
+    RELEASE = "release"
+    CLEAN = "clean"
+    QUARANTINE = "quarantine"
+
+
+class Origin(StrEnum):
+    """Where a claimed member came from: free in the pool, or already its tenant's own."""
+
+    POOL = "pool"
+    OWNER = "owner"
+
+
+def tenant_label(tenant: str) -> str:
+    """The label value of a tenant: itself where that is a valid value, else a digest (claim protocol section 2).
+
+    Raises Misconfigured for a tenant that is empty or has blanks around it.
+    """
+    if not tenant or tenant != tenant.strip():
+        raise Misconfigured(
+            place=f"tenant {tenant!r}",
+            cause="a tenant is empty or has blanks around it, so two spellings would be two owners",
+            mend="give the tenant a name without blanks around it",
+        )
+    if _LABEL_VALUE.fullmatch(tenant) and not tenant.startswith(_ENCODED):
+        return tenant
+    digest = hashlib.sha256(tenant.encode()).digest()
+    return _ENCODED + base64.b32encode(digest).decode().rstrip("=").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a member carries of a record: its name, the uid the server gave it, and the attempt.
+
+    The uid never comes back, and the attempt rises with every change of member, so a token belongs to one member and
+    is dead for ever once its record is gone or has moved on.
+    """
+
+    record: str
+    uid: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.record}.{self.uid}.{self.attempt}"
+
+    @classmethod
+    def parse(cls, text: str, member: str) -> Token:
+        """The token in an annotation of `member`; raises Misconfigured when it is none."""
+        record, _, rest = text.partition(".")
+        uid, _, attempt = rest.rpartition(".")
+        if not record or not uid or not attempt.isdecimal():
+            raise Misconfigured(
+                place=f"Secret {member}",
+                cause=f"{TOKEN} {text!r} is not a token of this protocol",
+                mend="remove the annotation if nobody uses the account, then run `credfleet pool sweep`",
+            )
+        return cls(record, uid, int(attempt))
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The part of a pool that serves a request: a type, a value or absence for each key of the pool, shared or not."""
+
+    type: str
+    values: tuple[tuple[str, str | None], ...] = ()
+    shared: bool = False
+
+    def __str__(self) -> str:
+        """The canonical text that names records: terms sorted by key, absent keys as `!key`."""
+        terms = {TYPE_LABEL: self.type, **dict(self.values)}
+        if self.shared:
+            terms[SHARED_LABEL] = "true"
+        return ",".join(f"!{key}" if terms[key] is None else f"{key}={terms[key]}" for key in sorted(terms))
+
+    @classmethod
+    def of(
+        cls, account_type: str, values: Mapping[str, str], keys: Iterable[str], *, shared: bool = False
+    ) -> Partition:
+        """The partition of a request in a pool with these keys; raises Misconfigured for a bad type, key or value."""
+        if not _TYPE.fullmatch(account_type):
+            raise Misconfigured(
+                place=f"type {account_type!r}",
+                cause="types are compared exactly and are lower-case label values, so no account could match",
+                mend="write it in lower case, like aws, azure, gcp or gcp_cf-sa30",
+            )
+        keys = tuple(keys)
+        if unknown := sorted(set(values) - set(keys)):
+            raise Misconfigured(
+                place=f"partition {unknown[0]}",
+                cause=f"the pool is not partitioned by it; its keys are {', '.join(keys) or 'none'}",
+                mend="name one of the pool's keys, or add the key to accountPool.partitionKeys while no claim exists",
+            )
+        for key, value in values.items():
+            if not _LABEL_VALUE.fullmatch(value) or value == "false":
+                raise Misconfigured(
+                    place=f"partition {key}",
+                    cause=f"{value!r} is no value a member can have (`false` is said by leaving the key out)",
+                    mend=f"give {key} a label value, or leave it out",
+                )
+        return cls(account_type, tuple((key, values.get(key)) for key in sorted(keys)), shared)
+
+
+def record_name(partition: Partition, tenant: str, slot: str) -> str:
+    """The one name of the record of a tenant's slot, so that two first claims collide on it."""
+    text = json.dumps([str(partition), tenant, slot], separators=(",", ":"), ensure_ascii=False)
+    return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {str(k): str(v) for k, v in cast("dict[str, Any]", value or {}).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Secret of the pool, metadata only, as one answer of the API server showed it."""
+
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def parse(cls, body: JsonObject) -> Member:
+        """From a Secret or its PartialObjectMetadata."""
+        meta = body["metadata"]
+        return cls(
+            meta["name"],
+            meta["uid"],
+            meta["resourceVersion"],
+            _texts(meta.get("labels")),
+            _texts(meta.get("annotations")),
+        )
+
+    @property
+    def type(self) -> str:
+        """Its hyperscaler type, empty when it has none."""
+        return self.labels.get(TYPE_LABEL, "")
+
+    @property
+    def tenant(self) -> str | None:
+        """The label value of its owner, None without one."""
+        return self.labels.get(TENANT_LABEL)
+
+    @property
+    def state(self) -> str | None:
+        """Why it is not usable, as it stands; None when it is."""
+        return self.labels.get(STATE_LABEL)
+
+    @property
+    def shared(self) -> bool:
+        """Whether many tenants use it at once."""
+        return SHARED_LABEL in self.labels
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is kept out of the pool: only a tenant whose label it bears may claim it."""
+        return INTERNAL_LABEL in self.labels
+
+    @property
+    def token(self) -> Token | None:
+        """The token of the dedicated claim it carries; raises Misconfigured when unreadable."""
+        text = self.annotations.get(TOKEN)
+        return None if text is None else Token.parse(text, self.name)
+
+    @property
+    def shared_claims(self) -> Mapping[str, str]:
+        """Of a shared member: token text → consumer; raises Misconfigured when unreadable."""
+        return _json_texts(self.annotations.get(SHARED_CLAIMS, "{}"), f"Secret {self.name}", SHARED_CLAIMS)
+
+    @property
+    def shared_capacity(self) -> int:
+        """Of a shared member: how many claims it takes; raises Misconfigured when it does not say."""
+        text = self.annotations.get(SHARED_CAPACITY, "")
+        if not text.isdecimal():
+            raise Misconfigured(
+                place=f"Secret {self.name}",
+                cause=f"a shared account says in {SHARED_CAPACITY} how many claims it takes, here {text!r}",
+                mend="set the annotation to a number",
+            )
+        return int(text)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Every token it carries, dedicated or shared."""
+        if self.shared:
+            return tuple(Token.parse(text, self.name) for text in self.shared_claims)
+        return () if self.token is None else (self.token,)
+
+    @property
+    def account_id(self) -> str | None:
+        """The id of the account at its cloud, if the pool owner said it."""
+        return self.annotations.get(ACCOUNT_ID)
+
+    def carries(self, record: Record) -> bool:
+        """Whether it is the member of this claim, right now."""
+        if self.shared:
+            return str(record.token) in self.shared_claims
+        return self.tenant == record.tenant_label and self.annotations.get(TOKEN) == str(record.token)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether anybody of its partition may take it. A token left behind keeps it taken."""
+        return (
+            self.tenant is None
+            and self.state is None
+            and TOKEN not in self.annotations
+            and not self.shared
+            and not self.internal
+        )
+
+    def is_own_unused(self, tenant: str) -> bool:
+        """Whether it already belongs to the tenant with this label value and no claim is on it."""
+        return (
+            self.tenant == tenant
+            and self.state is None
+            and TOKEN not in self.annotations
+            and not self.shared
+        )
+
+    def is_usable_by(self, record: Record) -> bool:
+        """Whether this claim may take it, at the resourceVersion it was read."""
+        if record.partition.shared:
+            return (
+                self.shared and self.state is None and len(self.shared_claims) < self.shared_capacity
+            )
+        return self.is_free or self.is_own_unused(record.tenant_label)
+
+    def in_partition(self, partition: Partition) -> bool:
+        """Whether its labels place it there."""
+        return (
+            self.type == partition.type
+            and self.shared == partition.shared
+            and all(self.labels.get(key) == value for key, value in partition.values)
+        )
+
+
+def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
+    try:
+        value: Any = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise Misconfigured(
+            place=place,
+            cause=f"{key} is not a JSON object, so its claims cannot be counted",
+            mend="restore it, or remove it if nobody uses the account",
+        )
+    return _texts(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
+
+    holders: holder id → sequence number, raised by every repeated claim of that holder (claim protocol section 8).
+    former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    tenant: str
+    partition: Partition
+    slot: str
+    member: str
+    member_uid: str
+    attempt: int
+    phase: Phase
+    policy: Policy
+    limit: int | None
+    holders: Mapping[str, int]
+    former_uid: str = ""
+    since: str = ""
+
+    @property
+    def token(self) -> Token:
+        """What its member carries."""
+        return Token(self.name, self.uid, self.attempt)
+
+    @property
+    def tenant_label(self) -> str:
+        """The label value of its tenant."""
+        return tenant_label(self.tenant)
+
+    def has_room_for(self, holder: str) -> bool:
+        """Whether the limit lets this holder in; one who is in already always fits."""
+        return self.limit is None or holder in self.holders or len(self.holders) < self.limit
+
+    def with_holder(self, holder: str) -> Record:
+        """The same claim after one more claim of this holder."""
+        return replace(self, holders={**self.holders, holder: self.holders.get(holder, 0) + 1})
+
+    def without_holder(self, holder: str) -> Record:
+        """The same claim after this holder left."""
+        return replace(self, holders={h: n for h, n in self.holders.items() if h != holder})
+
+    def moved_to(self, member: Member) -> Record:
+        """The same claim trying another member: a new attempt, so the old token is dead."""
+        return replace(self, member=member.name, member_uid=member.uid, attempt=self.attempt + 1)
+
+    def render(self, namespace: str) -> JsonObject:
+        """The ConfigMap, with uid and resourceVersion where known (as preconditions)."""
+        metadata: JsonObject = {
+            "name": self.name,
+            "namespace": namespace,
+            "labels": {
+                RECORD_LABEL: "true",
+                TYPE_LABEL: self.partition.type,
+                TENANT_LABEL: self.tenant_label,
+            },
+        }
+        if self.uid:
+            metadata |= {"uid": self.uid, "resourceVersion": self.resource_version}
+        data = {
+            "tenant": self.tenant,
+            "partition": str(self.partition),
+            "slot": self.slot,
+            "member": self.member,
+            "memberUid": self.member_uid,
+            "attempt": str(self.attempt),
+            "phase": str(self.phase),
+            "policy": str(self.policy),
+            "holders": json.dumps(self.holders, sort_keys=True),
+        }
+        if self.limit is not None:
+            data["limit"] = str(self.limit)
+        if self.former_uid:
+            data["formerUid"] = self.former_uid
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+    @classmethod
+    def parse(cls, body: JsonObject) -> Record:
+        """From its ConfigMap; raises Misconfigured when somebody wrote something else under its name."""
+        meta, data = body["metadata"], _texts(body.get("data"))
+        try:
+            holders: dict[str, Any] = json.loads(data["holders"])
+            return cls(
+                name=meta["name"],
+                uid=meta["uid"],
+                resource_version=meta["resourceVersion"],
+                tenant=data["tenant"],
+                partition=_parse_partition(data["partition"]),
+                slot=data["slot"],
+                member=data["member"],
+                member_uid=data["memberUid"],
+                attempt=int(data["attempt"]),
+                phase=Phase(data["phase"]),
+                policy=Policy(data["policy"]),
+                limit=int(data["limit"]) if "limit" in data else None,
+                holders={holder: int(number) for holder, number in holders.items()},
+                former_uid=data.get("formerUid", ""),
+                since=str(meta.get("creationTimestamp") or ""),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError):
+            raise Misconfigured(
+                place=f"ConfigMap {meta['name']}",
+                cause="it bears the name of a claim but does not hold one",
+                mend="restore it from a backup, or delete it once nobody uses the account it named",
+            ) from None
+
+
+def _parse_partition(text: str) -> Partition:
+    terms: dict[str, str | None] = {}
+    for term in text.split(","):
+        key, _, value = term.partition("=")
+        terms[key.removeprefix("!")] = None if term.startswith("!") else value
+    account_type = terms.pop(TYPE_LABEL)
+    shared = terms.pop(SHARED_LABEL, None) is not None
+    return Partition(str(account_type), tuple(sorted(terms.items())), shared)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """What a consumer asks for. policy and limit count only when the claim is new; None means the pool's default.
+
+    slot: one of several accounts of a tenant, or the consumer's id on a shared account.
+    holder: the consumer, the same text whenever it runs again.
+    """
+
+    tenant: str
+    type: str
+    slot: str = "0"
+    partition: Mapping[str, str] = field(default_factory=dict[str, str])
+    shared: bool = False
+    holder: str = "cli"
+    policy: Policy | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim that is held: the account, and what its holder must show to release it.
+
+    sequence and record_uid are the fence of the replacement (decision 15). reused: the account was claimed already.
+    """
+
+    tenant: str
+    type: str
+    slot: str
+    secret_name: str
+    member_uid: str
+    account_id: str | None
+    record: str
+    record_uid: str
+    holder: str
+    sequence: int
+    holders: int
+    policy: Policy
+    limit: int | None
+    reused: bool
+    phase: Phase = Phase.BOUND
+
+    @classmethod
+    def by(cls, record: Record, member: Member, holder: str, *, reused: bool) -> Claimed:
+        """What this holder has of this record."""
+        return cls(
+            tenant=record.tenant,
+            type=record.partition.type,
+            slot=record.slot,
+            secret_name=member.name,
+            member_uid=member.uid,
+            account_id=member.account_id,
+            record=record.name,
+            record_uid=record.uid,
+            holder=holder,
+            sequence=record.holders[holder],
+            holders=len(record.holders),
+            policy=record.policy,
+            limit=record.limit,
+            reused=reused,
+        )
+
+    @property
+    def fence(self) -> Fence:
+        """What a later release by this holder must show."""
+        return Fence(self.record_uid, self.sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Which claim a release means: a later claim of the same holder is not touched by it."""
+
+    record_uid: str
+    sequence: int
+
+    def is_overtaken(self, record: Record, holder: str) -> bool:
+        """Whether the holder claimed again since, on this record or on one made after it."""
+        if self.record_uid not in (record.uid, record.former_uid):
+            return True
+        return record.holders.get(holder, 0) > self.sequence

@@ -1,0 +1,91 @@
+"""What ConfigMap `credfleet-pool` says about a pool: its parser and renderer, used by all who write or read it.
+
+The pool component writes the declared keys; the first claimer adds `poolUid`, the uid of the ConfigMap itself, so that a
+pool restored from a backup (same text, new uid) is noticed before a single token is judged (decision 12).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from components.account_pool.errors import Misconfigured, Restored
+from components.account_pool.model import JsonObject, Policy
+
+CONFIG_MAP: Final = "credfleet-pool"
+FORMAT_VERSION: Final = "1"
+POOL_UID: Final = "poolUid"
+"""The one key of the ConfigMap that claimers write."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """A pool: the keys that partition it, the policy and the limits of claims that name none.
+
+    limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
+    """
+
+    partition_keys: tuple[str, ...] = ()
+    policy: Policy = Policy.CLEAN
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def limit_for(self, account_type: str) -> int | None:
+        """How many consumers a claim of this type has at most; a suffixed type falls back to its provider's."""
+        provider = account_type.partition("_")[0]
+        return next(
+            (limit for key in (account_type, provider, "default") if (limit := self.limits.get(key, 0))),
+            None,
+        )
+
+    def render(self) -> dict[str, str]:
+        """The declared data of the ConfigMap."""
+        return {
+            "formatVersion": FORMAT_VERSION,
+            "partitionKeys": json.dumps(sorted(self.partition_keys)),
+            "releasePolicy": str(self.policy),
+            "limits": json.dumps(dict(self.limits), sort_keys=True),
+        }
+
+    @classmethod
+    def parse(cls, body: JsonObject) -> PoolSettings:
+        """From the ConfigMap.
+
+        Raises Misconfigured when it is of another format, Restored when it names another uid than its own.
+        """
+        metadata: JsonObject = body["metadata"]
+        data: dict[str, str] = body.get("data") or {}
+        place = f"ConfigMap {metadata.get('namespace', '')}/{CONFIG_MAP}"
+        if data.get("formatVersion") != FORMAT_VERSION:
+            raise Misconfigured(
+                place=place,
+                cause=f"its format is {data.get('formatVersion')!r}, this program knows {FORMAT_VERSION!r}",
+                mend="run the version of credfleet that wrote it, or run `up` with this one",
+            )
+        if data.get(POOL_UID, metadata["uid"]) != metadata["uid"]:
+            raise Restored(namespace=metadata["namespace"])
+        try:
+            keys = cast("list[str]", json.loads(data.get("partitionKeys", "[]")))
+            limits = cast("dict[str, Any]", json.loads(data.get("limits", "{}")))
+            return cls(
+                tuple(str(key) for key in keys),
+                Policy(data.get("releasePolicy", Policy.CLEAN)),
+                {str(key): int(value) for key, value in limits.items()},
+            )
+        except (ValueError, TypeError, AttributeError):
+            raise Misconfigured(
+                place=place,
+                cause="its keys cannot be read, so no request can be placed in a partition",
+                mend="run `up`, which writes it again",
+            ) from None
+
+
+def with_pool_uid(body: JsonObject) -> JsonObject:
+    """The ConfigMap with its own uid added, for a write that holds its resourceVersion."""
+    return {**body, "data": {**(body.get("data") or {}), POOL_UID: body["metadata"]["uid"]}}
+
+
+def has_pool_uid(body: JsonObject) -> bool:
+    """Whether a claimer has signed the pool already."""
+    return POOL_UID in (body.get("data") or {})

@@ -1,0 +1,204 @@
+"""Which pool serves a plan: rules such as `gcp(PR=cf-sa30) -> PR, HR`, the most specific one wins.
+
+A rule is a plan, optional inputs it asks for (`PR` platform region, `HR` hyperscaler region), and optional
+outputs: `EU` (an account under EU access), `S` (a shared account), `PR` and `HR` (the region becomes a suffix
+of the type). Blanks mean nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+PLANS: Final[Mapping[str, str | None]] = {
+    "alicloud": "alicloud",
+    "aws": "aws",
+    "azure": "azure",
+    "azure_lite": "azure",
+    "free": None,
+    "gcp": "gcp",
+    "gdch": "gdch",
+    "sap-converged-cloud": "openstack",
+    "trial": None,
+}
+"""Every plan and the cloud it runs on; None where the one who asks chooses the cloud."""
+
+_HEAD = re.compile(r"(?P<plan>[^()]*)(?:\((?P<inputs>[^()]*)\))?")
+_REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
+_INPUTS: Final = ("PR", "HR")
+_OUTPUTS: Final = ("EU", "S", "PR", "HR")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a slot asks for: a plan, where it runs, and the cloud if the plan leaves the choice."""
+
+    plan: str
+    platform_region: str | None = None
+    hyperscaler_region: str | None = None
+    hyperscaler: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The pool that serves a request: the members' type, and whether under EU access or shared."""
+
+    type: str
+    eu_access: bool
+    shared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a rule cannot stand, or a request finds no pool. `rule` is its position, None for a request."""
+
+    rule: int | None
+    cause: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    position: int
+    plan: str
+    inputs: Mapping[str, str]
+    outputs: frozenset[str]
+
+    def matches(self, request: Request) -> bool:
+        asked = {"PR": request.platform_region, "HR": request.hyperscaler_region}
+        return self.plan == request.plan and all(asked[key] == value for key, value in self.inputs.items())
+
+
+class _RuleError(ValueError):
+    """A rule that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """Rules that are well formed and of which never two fit a request equally well."""
+
+    rules: tuple[_Rule, ...]
+
+    def choose(self, request: Request) -> Pool | Fault:
+        """Tell the pool for a request: of the rules that match, the one that asks for most."""
+        rule = max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
+        if rule is None:
+            return Fault(
+                None,
+                f"no rule covers plan {request.plan!r} here, so no pool serves it",
+                "add a rule for the plan under accountPool.rules, or name the account's type instead",
+            )
+        cloud = PLANS[request.plan] or request.hyperscaler
+        if cloud is None:
+            return Fault(
+                None,
+                f"plan {request.plan!r} runs on any cloud, and none is chosen",
+                "add hyperscaler: aws, or another cloud",
+            )
+        suffixes: list[str] = []
+        for key, region, name in (
+            ("PR", request.platform_region, "region"),
+            ("HR", request.hyperscaler_region, "hyperscalerRegion"),
+        ):
+            if key not in rule.outputs:
+                continue
+            if region is None:
+                return Fault(
+                    None, f"the rule for plan {request.plan!r} has one pool per {name}", f"add {name} here"
+                )
+            suffixes.append(region)
+        return Pool("_".join((cloud, *suffixes)), "EU" in rule.outputs, "S" in rule.outputs)
+
+
+def read_rules(texts: Sequence[str]) -> tuple[Ruleset, tuple[Fault, ...]]:
+    """Read a set of rules; with any fault the set is empty, and every fault is listed."""
+    rules: list[_Rule] = []
+    unreadable: list[Fault] = []
+    for position, text in enumerate(texts):
+        try:
+            rules.append(_read_rule(position, text))
+        except _RuleError as error:
+            unreadable.append(Fault(position, str(error), "write it as: plan(PR=…, HR=…) -> EU, S, PR, HR"))
+    faults = (*unreadable, *_duplicates(rules), *(() if unreadable else _ambiguities(rules)))
+    return Ruleset(() if faults else tuple(rules)), faults
+
+
+def _read_rule(position: int, text: str) -> _Rule:
+    head, *tails = "".join(text.split()).split("->")
+    if len(tails) > 1:
+        raise _RuleError("a rule has one arrow")
+    parts = _HEAD.fullmatch(head)
+    if parts is None:
+        raise _RuleError("its parentheses are nested or do not pair")
+    plan, inputs = parts["plan"], parts["inputs"]
+    if plan not in PLANS:
+        raise _RuleError(
+            f"{plan!r} is not a plan; the plans are {', '.join(PLANS)}" if plan else "it names no plan"
+        )
+    return _Rule(
+        position,
+        plan,
+        _read_inputs([] if inputs is None else inputs.split(",")),
+        _read_outputs(tails[0].split(",") if tails else []),
+    )
+
+
+def _read_inputs(items: Sequence[str]) -> Mapping[str, str]:
+    inputs: dict[str, str] = {}
+    for item in items:
+        key, _, value = item.partition("=")
+        _expect_attribute(key, _INPUTS, inputs)
+        if value == "*":
+            raise _RuleError(f"{key}=* would mean a region named '*'; leave {key} out to match every region")
+        if not _REGION.fullmatch(value):
+            raise _RuleError(f"{key} needs one region as its value, such as {key}=cf-eu11")
+        inputs[key] = value
+    return inputs
+
+
+def _read_outputs(items: Sequence[str]) -> frozenset[str]:
+    outputs: dict[str, bool] = {}
+    for item in items:
+        _expect_attribute(item, _OUTPUTS, outputs)
+        outputs[item] = True
+    return frozenset(outputs)
+
+
+def _expect_attribute(key: str, known: Sequence[str], taken: Collection[str]) -> None:
+    if not key:
+        raise _RuleError("an attribute between its commas is empty")
+    if key not in known:
+        raise _RuleError(f"{key!r} is not one of {', '.join(known)}")
+    if key in taken:
+        raise _RuleError(f"{key} is given twice")
+
+
+def _duplicates(rules: Sequence[_Rule]) -> list[Fault]:
+    """Find each rule that asks for the same as one before it: outputs do not tell two rules apart."""
+    first: dict[tuple[str, frozenset[tuple[str, str]]], int] = {}
+    faults: list[Fault] = []
+    for rule in rules:
+        original = first.setdefault((rule.plan, frozenset(rule.inputs.items())), rule.position)
+        if original != rule.position:
+            cause = f"it asks for the same as rule {original}, so one of them would never be used"
+            faults.append(Fault(rule.position, cause, "remove one of the two"))
+    return faults
+
+
+def _ambiguities(rules: Sequence[_Rule]) -> list[Fault]:
+    """Find pairs that fit one request equally well: one asks for PR only, the other for HR only."""
+    stated = [(rule.plan, rule.inputs) for rule in rules]
+    faults: list[Fault] = []
+    for one, other in combinations(rules, 2):
+        both = {**one.inputs, **other.inputs}
+        alike = one.plan == other.plan and len(one.inputs) == len(other.inputs) == 1 and len(both) == 2
+        if alike and (one.plan, both) not in stated:
+            tie = ", ".join(f"{key}={both[key]}" for key in _INPUTS)
+            cause = f"for {tie} it fits as well as rule {one.position}, and nothing decides between them"
+            faults.append(
+                Fault(other.position, cause, f"add the rule {one.plan}({tie}) with the outputs meant")
+            )
+    return faults
