@@ -23,6 +23,7 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED: Final = "enc-"
 
 
@@ -70,3 +71,16 @@ def tenant_label(tenant: str) -> str:
 def stack_holder(organization: str, project: str, stack: str, tenant: str, slot: str) -> str:
     """Name the id under which a stack holds an account (decision 19): the same however often it runs."""
     return f"pulumi/{organization}/{project}/{stack}/{tenant}/{slot}"
+
+
+def config_path(key: str, *segments: str | int) -> str:
+    """Name a place in the configuration the way `pulumi config set --path` takes it."""
+    path = f"credfleet:{key}"
+    for segment in segments:
+        if isinstance(segment, int):
+            path += f"[{segment}]"
+        elif _PLAIN_SEGMENT.fullmatch(segment):
+            path += f".{segment}"
+        else:
+            path += f'["{segment}"]'
+    return path

@@ -1,0 +1,147 @@
+"""The one place that reads credentials in plain (decision 4).
+
+A credential is text. Text that is a JSON object has fields; text behind `base64:` is bytes; any other text is
+kept byte for byte. What leaves this module is a shape without values, or a secret output.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from components.errors import ConfigurationProblem
+from components.naming import config_path
+
+if TYPE_CHECKING:
+    import pulumi
+
+KEY: Final = "credentials"
+_BINARY: Final = "base64:"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What may be told of a credential.
+
+    fields: the names in a JSON object, in the order given; None when it is none.
+    unfit: the fields that are given twice, or whose value is no text.
+    """
+
+    fields: tuple[str, ...] | None
+    unfit: tuple[str, ...] = ()
+
+
+class Credentials:
+    """The credentials of a stack by name. They can be neither printed nor pickled nor copied."""
+
+    __slots__ = ("_contents",)
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """Take credentials by name. Raises ValueError for text behind `base64:` that is none."""
+        self._contents = {name: _content(text) for name, text in texts.items()}
+
+    @property
+    def names(self) -> Set[str]:
+        """The names that references may use."""
+        return self._contents.keys()
+
+    def shape(self, name: str) -> Shape:
+        """Tell the shape of a credential, for validators."""
+        content = self._contents[name]
+        if isinstance(content, bytes):
+            return Shape(fields=None)
+        names = tuple(field for field, _ in content)
+        unfit = [field for field, value in content if names.count(field) > 1 or not _is_text(value)]
+        return Shape(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(unfit)))
+
+    def secret_data(self, name: str) -> pulumi.Output[Mapping[str, str]]:
+        """Hand a JSON object of texts to a resource: the `data` of a Kubernetes Secret, values in base64."""
+        import pulumi
+
+        content = self._contents[name]
+        if isinstance(content, bytes):
+            raise TypeError(f"credential {name} is no JSON object")
+        return pulumi.Output.secret(
+            {field: base64.b64encode(value.encode()).decode() for field, value in content}
+        )
+
+    def __repr__(self) -> str:
+        return "[secret]"
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError("credentials are neither pickled nor copied")
+
+
+def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[ConfigurationProblem, ...]]:
+    """Read the configuration's `credentials`, a JSON object of texts by name; unreadable ones are left out.
+
+    secret: whether the configuration marks the key as secret; credentials in plain are refused.
+    """
+    try:
+        entries: Any = json.loads(text)
+    except ValueError:
+        entries = None
+    if not isinstance(entries, dict):
+        return Credentials({}), (
+            ConfigurationProblem(
+                config_path(KEY),
+                "credentials are a map of names, and this is none, so no reference can name one",
+                "set each one by its name: pulumi config set --secret --path 'credfleet:credentials.NAME'",
+            ),
+        )
+    problems: list[ConfigurationProblem] = []
+    if entries and not secret:
+        problems.append(
+            ConfigurationProblem(
+                config_path(KEY),
+                "credentials lie in the stack file in plain, where whoever reads the repository can use them",
+                "set each again with `pulumi config set --secret --path 'credfleet:credentials.NAME'`,"
+                " and rotate what lay open",
+            )
+        )
+    texts: dict[str, str] = {}
+    for name, entry in entries.items():
+        fault = _fault(entry)
+        if fault is None:
+            texts[name] = entry
+        else:
+            problems.append(ConfigurationProblem(config_path(KEY, name), *fault))
+    return Credentials(texts), tuple(problems)
+
+
+def _fault(entry: object) -> tuple[str, str] | None:
+    """Tell why an entry is no credential, and the mend."""
+    if not isinstance(entry, str):
+        return (
+            "a credential is text: YAML changes numbers and drops repeated keys before they can be checked",
+            "give a JSON object as JSON text, encrypted as one `secure:` value",
+        )
+    if not entry:
+        return "the credential is empty, and an empty one opens nothing", "give its text, or remove the entry"
+    try:
+        _content(entry)
+    except ValueError:
+        return (
+            f"what follows {_BINARY} is not base64, so its bytes are unknown",
+            "encode them with: base64 -w0",
+        )
+    return None
+
+
+def _content(text: str) -> bytes | tuple[tuple[str, Any], ...]:
+    """Read a credential: a JSON object as its fields in order, anything else as bytes."""
+    if text.startswith(_BINARY):
+        return base64.b64decode(text.removeprefix(_BINARY), validate=True)
+    try:
+        content: Any = json.loads(text, object_pairs_hook=tuple)
+    except ValueError:
+        return text.encode()
+    return content if isinstance(content, tuple) else text.encode()
+
+
+def _is_text(value: object) -> bool:
+    """Tell whether a field's value can be written as UTF-8."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
