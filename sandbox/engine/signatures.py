@@ -13,7 +13,6 @@ OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 RESOURCE: Final = "5cf8f73096256a8f31e491e813e4eb8e"
 ASSET: Final = "c44067f5952c0a294b673a41bacd8c17"
 ARCHIVE: Final = "0def7320c3a5731c473e5ecbe6d01bc7"
-FLOAT: Final = "8ad145fe-0d11-4827-bfd7-1abcbf086f5c"
 
 UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 UNKNOWNS: Final = frozenset(

@@ -27,7 +27,7 @@ class CustomTimeouts:
 class Resource:
     """One resource as the state knows it.
 
-    `provider` is `urn::id`; `delete` marks the old half of a replacement that waits for deletion; `external` one
+    `provider` is `urn::id`; `delete` marks the old half of a replacement about to be deleted; `external` one
     that is only read; `created` and `modified` are RFC 3339 times; `other` carries what only the CLI writes.
     """
 

@@ -132,7 +132,7 @@ def masked(value: Value) -> Json:
 def equal(left: Value, right: Value) -> bool:
     """Compare by content: secrets count as what they hold, a null property as an absent one.
 
-    Numbers equal numbers only (`True` is not `1`), two unknowns are equal, a reference's version is no content.
+    Numbers equal numbers only (`True` is not `1`), two unknowns are equal, a version is no content.
     """
     left, right = _bare(left), _bare(right)
     if isinstance(left, dict) and isinstance(right, dict):
