@@ -83,8 +83,8 @@ class ControlPlane:
             progress: Told what is waited for.
 
         Raises:
-            SandboxError: `not-linux`; `control-plane-died` or `control-plane-not-ready` with the last words of its log,
-                `state-unreadable`, `port-taken` if every choice of ports was taken at once.
+            SandboxError: `control-plane-died` or `control-plane-not-ready` with the last words of its log,
+                `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was taken at once.
         """
         if platform.system() != "Linux":
             raise SandboxError(
@@ -108,7 +108,7 @@ class ControlPlane:
             )
             if earlier and earlier._serves_as(plane) and known == accounts:
                 return plane
-            _end(layout, list(Part), patience=STOP_SECONDS)
+            _stop(layout)
             write_private(layout.tokens, to_token_file(accounts))
             if not layout.signing_key.exists():
                 write_private(layout.signing_key, _new_signing_key())
@@ -184,8 +184,7 @@ class ControlPlane:
     def stop(self) -> None:
         """End all parts. State and logs stay; what a killed run left of the control plane ends with it."""
         with exclusive(self._layout.lock):
-            _end(self._layout, [Part.CONTROLLERS, Part.API_SERVER], patience=STOP_SECONDS)
-            _end(self._layout, [Part.ETCD], patience=STOP_SECONDS)
+            _stop(self._layout)
 
     @property
     def _layout(self) -> Layout:
@@ -298,6 +297,11 @@ def _accounts(layout: Layout) -> list[Account]:
 
 def _running(layout: Layout, part: Part) -> list[int]:
     return processes.find(part, layout.mark(part))
+
+
+def _stop(layout: Layout) -> None:
+    """End each part before the one it depends on: an API server without etcd does not end by itself."""
+    _end(layout, reversed(Part), patience=STOP_SECONDS)
 
 
 def _end(layout: Layout, parts: Iterable[Part], *, patience: float) -> None:

@@ -11,17 +11,24 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 _LAUNCHER = Path(__file__).with_name("die_with_parent.py")
 
 
-def spawn(command: Sequence[str], log: Path, *, die_with_parent: bool) -> int:
+def spawn(
+    command: Sequence[str],
+    log: Path,
+    *,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    die_with_parent: bool = False,
+) -> int:
     """Start a process apart from this one's terminal and give its id; its output is added to `log`.
 
-    It gets an empty environment: settings and secrets of the user's shell are none of its business. With
-    `die_with_parent` the kernel kills it when the calling thread ends.
+    Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
+    With `die_with_parent` the kernel kills it when the calling thread ends.
     """
     if die_with_parent:
         words = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
@@ -31,7 +38,7 @@ def spawn(command: Sequence[str], log: Path, *, die_with_parent: bool) -> int:
     return os.posix_spawn(
         words[0],
         words,
-        {},
+        environment,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from sandbox.services.ports import LOOPBACK
 
+_PATIENCE = 2.0
+"""Seconds for one answer. A stranger on the port may never answer; a busy API server is asked again."""
+
 _SERVICE_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 
@@ -39,7 +42,7 @@ class Questions:
         """Give the body of a 200; None for any other answer or none at all."""
         try:
             trust = ssl.create_default_context(cafile=str(self.authority))
-            connection = http.client.HTTPSConnection(LOOPBACK, self.port, timeout=10, context=trust)
+            connection = http.client.HTTPSConnection(LOOPBACK, self.port, timeout=_PATIENCE, context=trust)
             try:
                 connection.request(method, path, headers={"Authorization": f"Bearer {self.token}"})
                 answer = connection.getresponse()

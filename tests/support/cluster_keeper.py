@@ -1,0 +1,34 @@
+"""Holds the control plane of one test run: it lives exactly as long as the process of that run.
+
+Started as a script with FOLDER, READY and PID. Makes the file READY once the control plane in FOLDER is
+ready. The control plane dies with this process, and this process ends when process PID does, however that
+ends; pytest-xdist's workers come and go in between.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import sys
+from pathlib import Path
+
+from sandbox.errors import SandboxError
+from sandbox.services.build import binaries
+from sandbox.services.control_plane import ControlPlane
+
+
+def main(folder: Path, ready: Path, run: int) -> None:
+    descriptor = os.pidfd_open(run)
+    try:
+        plane = ControlPlane.start(folder, binaries=binaries(), die_with_parent=True)
+    except SandboxError as error:
+        sys.exit(str(error))
+    ready.touch()
+    select.select([descriptor], [], [])
+    plane.stop()
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
