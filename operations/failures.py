@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import traceback
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
-from operations.forms import Form, chosen
+from operations.forms import json_wanted, print_json
 from sandbox.errors import SandboxError
 
 GENERIC = 1
@@ -126,8 +125,8 @@ class ReportingGroup(TyperGroup):
             raise  # the command parser's own ways to end a command
         except (Exception, KeyboardInterrupt) as error:
             told = foreseen(error) or defect(error, DEFECTS)
-            if chosen(ctx) is Form.JSON:
-                typer.echo(json.dumps(as_json(told), indent=2, ensure_ascii=False))
+            if json_wanted(ctx):
+                print_json(as_json(told))
             else:
                 typer.echo("\n".join(as_lines(told)), err=True)
             raise typer.Exit(exit_code(told)) from error

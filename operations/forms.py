@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-_CHOSEN = "credfleet.form"
+_JSON_WANTED = "credfleet.json"
 
 
 class Form(StrEnum):
@@ -19,29 +19,27 @@ class Form(StrEnum):
     JSON = "json"
 
 
-def _remember(context: typer.Context, form: Form) -> Form:
-    """Keep the form where an error of any command finds it."""
-    if form is Form.JSON:
-        context.meta[_CHOSEN] = form
-    return form
+def _note_form(context: typer.Context, form: Form) -> Form:
+    return Form.JSON if _note_json(context, form is Form.JSON) else Form.TABLE
 
 
-def _remember_json(context: typer.Context, json_wanted: bool) -> bool:
-    if json_wanted:
-        context.meta[_CHOSEN] = Form.JSON
-    return json_wanted
+def _note_json(context: typer.Context, wanted: bool) -> bool:
+    """Keep the wish where the failure of any command finds it."""
+    if wanted:
+        context.meta[_JSON_WANTED] = True
+    return wanted
 
 
-def chosen(context: typer.Context) -> Form:
-    """Give the form asked for by `--output` or `--json` of the running command."""
-    return context.meta.get(_CHOSEN, Form.TABLE)
+def json_wanted(context: typer.Context) -> bool:
+    """Tell whether the running command was asked for JSON."""
+    return context.meta.get(_JSON_WANTED, False)
 
 
 OutputOption = Annotated[
-    Form, typer.Option("--output", "-o", callback=_remember, is_eager=True, help="Form of the answer.")
+    Form, typer.Option("--output", "-o", callback=_note_form, is_eager=True, help="Form of the answer.")
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", callback=_remember_json, is_eager=True, help="Short for --output json.")
+    bool, typer.Option("--json", callback=_note_json, is_eager=True, help="Short for --output json.")
 ]
 
 

@@ -87,7 +87,6 @@ class Report:
     skipped: tuple[Skipped, ...]
     shares: tuple[Share, ...]
     violations: tuple[Violation, ...]
-    rules: int
     outputs: tuple[tuple[str, str], ...]
     services: tuple[tuple[str, str], ...]
     next: tuple[tuple[str, str], ...]

@@ -62,6 +62,11 @@ class Site:
         """The project's own policy pack."""
         return self.project / "policies"
 
+    @property
+    def dev_passphrase(self) -> Path:
+        """The passphrase of stack `dev`, public on purpose."""
+        return self.project / "sandbox" / "dev.passphrase"
+
     def clusters(self, stack: str) -> Path:
         """Give the file that remembers which cluster the resources of a stack are on."""
         return self.sandbox / f"{stack}.cluster.json"

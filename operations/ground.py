@@ -1,0 +1,86 @@
+"""What an update stands on: the sandbox's own API server or a cluster of the user's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import CredfleetError
+from operations.cluster import contact
+from operations.questions import ask
+from operations.site import Site
+from sandbox.services.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A cluster that a stack's resources are on. `own` is true for the sandbox's; `uid` is of kube-system."""
+
+    kubeconfig: Path
+    server: str
+    uid: str | None
+    own: bool
+
+    @classmethod
+    def recall(cls, path: Path) -> Ground | None:
+        """Read what `remember` wrote; None when the stack has no cluster yet."""
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return cls(Path(kept["kubeconfig"]), kept["server"], kept["uid"], kept["own"])
+
+    def remember(self, path: Path) -> None:
+        """Keep it for the commands that follow."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = {"kubeconfig": str(self.kubeconfig), "server": self.server, "uid": self.uid, "own": self.own}
+        path.write_text(json.dumps(kept), encoding="utf-8")
+
+    def is_same_cluster(self, other: Ground) -> bool:
+        """Compare by uid; by address where one of them could not be asked for its uid."""
+        if self.uid and other.uid:
+            return self.uid == other.uid
+        return self.server == other.server
+
+
+def choose(
+    site: Site, stack: str, kubeconfig: Path | None, *, yes: bool, progress: Progress
+) -> tuple[Ground, bool]:
+    """Find the cluster of a stack; tell also whether its state has to be refreshed before it can be trusted.
+
+    The user's cluster is taken when it is named, or when the stack is there already; it is asked about
+    once. Else the sandbox's own API server is started, and built first where needed. Its data are throw-away:
+    when they are gone, the state still speaks of them.
+
+    Raises:
+        CredfleetError: as `contact`; `other-cluster` when the stack's resources are elsewhere;
+            `not-confirmed`.
+        SandboxError: as `binaries` and `ControlPlane.start`.
+    """
+    former = Ground.recall(site.clusters(stack))
+    named = kubeconfig or (former.kubeconfig if former and not former.own else None)
+    if named is None:
+        ground = _own(site, progress)
+        return ground, former is not None and not ground.is_same_cluster(former)
+    cluster = contact(named)
+    ground = Ground(cluster.kubeconfig, cluster.server, cluster.uid, own=False)
+    if former is None:
+        ask(f"Stack {stack} will be written to {cluster.server} (context {cluster.context}). Go on?", yes=yes)
+    elif former.own or not ground.is_same_cluster(former):
+        raise CredfleetError(
+            code="other-cluster",
+            place=f"{cluster.server} (context {cluster.context})",
+            cause=f"the resources of stack {stack} are on another cluster, {former.server}",
+            mend="destroy them there first, with `credfleet sandbox destroy`, or use another stack",
+        )
+    return ground, False
+
+
+def _own(site: Site, progress: Progress) -> Ground:
+    from sandbox.services.build import binaries
+    from sandbox.services.control_plane import ControlPlane
+
+    plane = ControlPlane.start(site.control_plane, binaries=binaries(progress), progress=progress)
+    cluster = contact(plane.kubeconfig("admin"))
+    return Ground(cluster.kubeconfig, plane.server, cluster.uid, own=True)

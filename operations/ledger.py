@@ -1,0 +1,118 @@
+"""What an update declared, claimed and skipped, read off the stack's state and the steps taken. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from operations.report import Claimed, Declared
+from sandbox.engine import urns
+from sandbox.engine.events import StepFinished, StepPlanned
+from sandbox.engine.state import Resource
+from sandbox.engine.values import masked
+
+_DONE: Final[Mapping[str, str]] = {
+    "create": "created",
+    "update": "updated",
+    "replace": "replaced",
+    "create-replacement": "replaced",
+    "import": "imported",
+    "read": "read",
+}
+"""What is said of a resource after a step; of one without such a step, that it is unchanged."""
+
+UNCHANGED: Final = "unchanged"
+_CLAIM_NOUN: Final = ":AccountClaim"
+
+
+def declared(
+    resources: Sequence[Resource], steps: Iterable[StepPlanned | StepFinished]
+) -> tuple[Declared, ...]:
+    """Give the resources as a tree, children below their parents; without the stack and default providers."""
+    actions = _actions(steps)
+    shown = [resource for resource in resources if not _is_engines_own(resource) and not resource.delete]
+    known = {resource.urn for resource in shown}
+    children: dict[str, list[Resource]] = {}
+    for resource in shown:
+        children.setdefault(resource.parent if resource.parent in known else "", []).append(resource)
+
+    def below(parent: str, depth: int) -> Iterator[Declared]:
+        for resource in children.get(parent, ()):
+            name = urns.parse(resource.urn).name
+            action = actions.get(resource.urn, UNCHANGED)
+            yield Declared(resource.urn, resource.type, name, resource.id, action, depth)
+            yield from below(resource.urn, depth + 1)
+
+    return tuple(below("", 0))
+
+
+def claimed(resources: Iterable[Resource]) -> tuple[Claimed, ...]:
+    """Give the accounts that the stack's claims hold."""
+    return tuple(
+        _claimed(resource)
+        for resource in resources
+        if resource.type.endswith(_CLAIM_NOUN) and resource.custom and not resource.delete
+    )
+
+
+def counts(resources: Iterable[Declared]) -> list[tuple[str, Counter[str]]]:
+    """Count actions by kind of resource, in order of kind."""
+    by_kind: dict[str, Counter[str]] = {}
+    for resource in resources:
+        by_kind.setdefault(resource.kind, Counter())[resource.action] += 1
+    return sorted(by_kind.items())
+
+
+def headline(
+    changes: Mapping[str, int], resources: Sequence[Declared], claims: int, skipped: int, *, ok: bool
+) -> str:
+    """Say in one sentence how it went. `changes` counts steps by operation."""
+    done = {word: sum(changes.get(op, 0) for op in ops) for word, ops in _WORDS.items()}
+    told = ", ".join(f"{count} {word}" for word, count in done.items() if count)
+    of = f"{len(resources)} resources declared, {claims} accounts claimed"
+    if skipped:
+        of += f", {skipped} skipped"
+    if not ok:
+        return f"Failed: {told or 'nothing changed'} before it stopped"
+    return f"{told[0].upper()}{told[1:]}: {of}" if told else f"Nothing changed: {of}"
+
+
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "created": ("create",),
+    "updated": ("update",),
+    "replaced": ("replace",),
+    "deleted": ("delete",),
+    "imported": ("import",),
+}
+
+
+def _actions(steps: Iterable[StepPlanned | StepFinished]) -> dict[str, str]:
+    actions: dict[str, str] = {}
+    for event in steps:
+        if isinstance(event, StepFinished) and event.error is not None:
+            actions[event.step.urn] = "failed"
+        elif event.step.op in _DONE:
+            actions[event.step.urn] = _DONE[event.step.op]
+    return actions
+
+
+def _is_engines_own(resource: Resource) -> bool:
+    return resource.type == urns.ROOT_STACK_TYPE or urns.is_default_provider(resource.urn)
+
+
+def _claimed(resource: Resource) -> Claimed:
+    outputs = {key: masked(value) for key, value in resource.outputs.items()}
+
+    def text(key: str) -> str:
+        return str(outputs.get(key) or "")
+
+    return Claimed(
+        tenant=text("tenant"),
+        slot=text("slot"),
+        type=text("type"),
+        secret_name=text("secretName"),
+        namespace=text("namespace"),
+        phase=text("phase"),
+        reused=outputs.get("reused") is True,
+    )

@@ -1,0 +1,139 @@
+"""`credfleet pool`: who has which account, and claims from the command line, by the core the program runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from operations.forms import Form, OutputOption, examples
+from operations.options import YesOption
+
+CLI_HOLDER = "cli"
+
+app = typer.Typer(
+    help="See a pool of accounts; claim and release one by hand.",
+    epilog=examples(
+        "credfleet pool status",
+        "credfleet pool claim --namespace account-pool --type aws --tenant acme",
+    ),
+    no_args_is_help=True,
+)
+
+NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
+TypeOption = Annotated[
+    str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
+]
+PlanOption = Annotated[
+    str | None,
+    typer.Option("--plan", help="Plan whose pool the rules of the stack choose, instead of a type."),
+]
+TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
+SlotOption = Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")]
+PartitionOption = Annotated[
+    list[str] | None,
+    typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
+]
+HolderOption = Annotated[
+    str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
+]
+ClusterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="The cluster; else KUBECONFIG, else the sandbox's own."
+    ),
+]
+
+
+@app.command(
+    epilog=examples(
+        "credfleet pool status",
+        "credfleet pool status --namespace account-pool --output json",
+    )
+)
+def status(
+    *,
+    namespace: NamespaceOption = "account-pool",
+    kubeconfig: ClusterOption = None,
+    output: OutputOption = Form.TABLE,
+) -> None:
+    """Show who has which account since when, and what is free.
+
+    By type and partition: free, claimed, dirty, being cleaned, quarantined.
+    """
+    from operations.pool_status import show
+
+    show(namespace, kubeconfig, as_json=output is Form.JSON)
+
+
+@app.command(
+    epilog=examples(
+        "credfleet pool claim --namespace account-pool --type aws --tenant acme",
+        "credfleet pool claim -n account-pool -t aws --tenant acme --slot eu --partition eu-access=true",
+        "credfleet pool claim -n account-pool --plan trial --tenant acme --wait 10m --output json",
+    )
+)
+def claim(
+    *,
+    namespace: NamespaceOption,
+    tenant: TenantOption,
+    type_: TypeOption = None,
+    plan: PlanOption = None,
+    slot: SlotOption = "0",
+    partition: PartitionOption = None,
+    holder: HolderOption = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="TIME", help="Wait so long for a free account: 30s, 10m, 2h."),
+    ] = None,
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="The stack whose rules choose for --plan.")
+    ] = "dev",
+    kubeconfig: ClusterOption = None,
+    output: OutputOption = Form.TABLE,
+) -> None:
+    """Give a tenant an account: the one it has, or a free one.
+
+    Asking again gives the same account.
+
+    Exit codes: 3 no account is free, 4 the pool or the request makes no sense, 5 not allowed.
+    """
+    from operations import claims
+
+    wanted = claims.Wanted(namespace, tenant, type_, plan, slot, partition or [], holder or CLI_HOLDER, stack)
+    claims.claim(wanted, kubeconfig, wait=wait, as_json=output is Form.JSON)
+
+
+@app.command(
+    epilog=examples(
+        "credfleet pool release --namespace account-pool --type aws --tenant acme",
+        "credfleet pool release -n account-pool -t aws --tenant acme --holder ci --yes",
+    )
+)
+def release(
+    *,
+    namespace: NamespaceOption,
+    tenant: TenantOption,
+    type_: TypeOption = None,
+    plan: PlanOption = None,
+    slot: SlotOption = "0",
+    partition: PartitionOption = None,
+    holder: HolderOption = None,
+    yes: YesOption = False,
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="The stack whose rules choose for --plan.")
+    ] = "dev",
+    kubeconfig: ClusterOption = None,
+    output: OutputOption = Form.TABLE,
+) -> None:
+    """Give an account back.
+
+    What becomes of it is the claim's release policy. Releasing twice is no error.
+
+    The account of another holder, one of a stack for example, is given back only with --holder and --yes.
+    """
+    from operations import claims
+
+    wanted = claims.Wanted(namespace, tenant, type_, plan, slot, partition or [], holder or CLI_HOLDER, stack)
+    claims.release(wanted, kubeconfig, yes=yes, as_json=output is Form.JSON)

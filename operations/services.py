@@ -1,0 +1,97 @@
+"""The sandbox's processes: built, found, named, stopped; and how the genuine Pulumi CLI reaches them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from operations.forms import print_json, print_table
+from operations.ground import Ground
+from operations.progress_line import ProgressLine
+from operations.site import Site
+from sandbox.services.control_plane import ControlPlane
+from sandbox.services.parts import Part
+
+
+def build_control_plane() -> None:
+    """Build the programs of the API server unless they are built."""
+    from sandbox.services.build import binaries
+
+    with ProgressLine() as progress:
+        folder = binaries(progress)
+    typer.echo(f"✓ built: {folder}")
+
+
+def stop() -> None:
+    """Stop the API server of the project's sandbox, if it runs."""
+    plane = ControlPlane.find(Site.find(Path.cwd()).control_plane)
+    if plane is None or not any(plane.pid(part) for part in Part):
+        typer.echo("Nothing runs.")
+        return
+    plane.stop()
+    typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
+
+
+def status(site: Site) -> dict[str, Any]:
+    """Name what runs: kubeconfig and server (null when stopped), users, services, the state's address."""
+    plane = ControlPlane.find(site.control_plane)
+    if plane is None:
+        return {"kubeconfig": None, "server": None, "users": {}, "services": {}, "state": site.backend_url}
+    pids = {part: plane.pid(part) for part in Part}
+    runs = all(pids.values())
+    return {
+        "kubeconfig": str(plane.kubeconfig("admin")) if runs else None,
+        "server": plane.server if runs else None,
+        "users": {user: str(plane.kubeconfig(user)) for user in plane.users},
+        "services": {
+            str(part): {"running": pid is not None, "pid": pid, "log": str(plane.log(part))}
+            for part, pid in pids.items()
+        },
+        "state": site.backend_url,
+    }
+
+
+def show_status(*, as_json: bool) -> None:
+    """Print what runs."""
+    told = status(Site.find(Path.cwd()))
+    if as_json:
+        print_json(told)
+        return
+    if told["server"] is None:
+        typer.echo("The API server does not run; `credfleet sandbox up` starts it.")
+    else:
+        typer.echo(f"API server  {told['server']}\nkubeconfig  {told['kubeconfig']}")
+    typer.echo(f"state       {told['state']}")
+    if told["services"]:
+        rows = [
+            (name, f"pid {each['pid']}" if each["running"] else "stopped", each["log"])
+            for name, each in told["services"].items()
+        ]
+        print_table("Services", ("Service", "Process", "Log"), rows)
+        print_table("Users", ("User", "Kubeconfig"), list(told["users"].items()))
+
+
+def exports(site: Site, stack: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables with which the genuine Pulumi CLI runs a stack of this sandbox."""
+    ground = Ground.recall(site.clusters(stack))
+    plane = ControlPlane.find(site.control_plane)
+    kubeconfig = ground.kubeconfig if ground else plane.kubeconfig("admin") if plane else None
+    variables = {"PULUMI_BACKEND_URL": site.backend_url}
+    if kubeconfig is not None:
+        variables["KUBECONFIG"] = str(kubeconfig)
+    if "PULUMI_CONFIG_PASSPHRASE" not in environment:
+        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = environment.get(
+            "PULUMI_CONFIG_PASSPHRASE_FILE", str(site.dev_passphrase)
+        )
+    return variables
+
+
+def print_exports(stack: str) -> None:
+    """Print the variables as shell exports, for `eval`."""
+    for name, value in sorted(exports(Site.find(Path.cwd()), stack, os.environ).items()):
+        typer.echo(f"export {name}={shlex.quote(value)}")

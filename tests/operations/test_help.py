@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from operations.main import app
+
+
+def tree() -> Iterator[tuple[str, str]]:
+    """Give every command, groups included, as what is typed, and its epilog."""
+
+    def below(command: object, typed: str) -> Iterator[tuple[str, str]]:
+        yield typed, str(getattr(command, "epilog", ""))
+        if isinstance(command, TyperGroup):
+            for name, child in command.commands.items():
+                yield from below(child, f"{typed} {name}")
+
+    yield from below(typer.main.get_command(app), "credfleet")
+
+
+@pytest.mark.parametrize(("typed", "epilog"), [pytest.param(*each, id=each[0]) for each in tree()])
+def test_the_help_of_every_command_has_an_example_that_begins_with_it(typed: str, epilog: str) -> None:
+    assert "Examples:" in epilog
+    assert typed in epilog
+
+
+def test_the_tree_holds_the_commands_the_documentation_names() -> None:
+    assert {
+        "credfleet sandbox up",
+        "credfleet sandbox preview",
+        "credfleet sandbox refresh",
+        "credfleet sandbox destroy",
+        "credfleet sandbox down",
+        "credfleet sandbox status",
+        "credfleet sandbox outputs",
+        "credfleet sandbox env",
+        "credfleet sandbox providers",
+        "credfleet sandbox build",
+        "credfleet sandbox stack export",
+        "credfleet sandbox stack import",
+        "credfleet sandbox config get",
+        "credfleet sandbox config set",
+        "credfleet pool status",
+        "credfleet pool claim",
+        "credfleet pool release",
+        "credfleet config schema",
+        "credfleet config check",
+    } <= {typed for typed, _ in tree()}
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = ["pulumi", "kubernetes", "pydantic", "jinja2", "rich", "grpc", "cryptography", "yaml", "ruamel"]
+    code = (
+        "import sys, operations.main\n"
+        "try: operations.main.app(['--help'])\n"
+        "except SystemExit: pass\n"
+        f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert "Usage: " in done.stdout
