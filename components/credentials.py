@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -39,18 +39,23 @@ class Credentials:
 
     __slots__ = ("_contents",)
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        """Take credentials by name. Raises ValueError for text behind `base64:` that is none."""
-        self._contents = {name: _content(text) for name, text in texts.items()}
+    def __init__(self, texts: Mapping[str, str], unreadable: Iterable[str] = ()) -> None:
+        """Take texts by name, and the names of entries that are none.
+
+        Raises ValueError for text behind `base64:` that is not base64.
+        """
+        self._contents = {name: _content(text) for name, text in texts.items()} | dict.fromkeys(unreadable)
 
     @property
     def names(self) -> Set[str]:
         """The names that references may use."""
         return self._contents.keys()
 
-    def shape(self, name: str) -> Shape:
-        """Tell the shape of a credential, for validators."""
+    def shape(self, name: str) -> Shape | None:
+        """Tell the shape of a credential, for validators; None when it is unreadable."""
         content = self._contents[name]
+        if content is None:
+            return None
         if isinstance(content, bytes):
             return Shape(fields=None)
         names = tuple(field for field, _ in content)
@@ -62,7 +67,7 @@ class Credentials:
         import pulumi
 
         content = self._contents[name]
-        if isinstance(content, bytes):
+        if not isinstance(content, tuple):
             raise TypeError(f"credential {name} is no JSON object")
         return pulumi.Output.secret(
             {field: base64.b64encode(value.encode()).decode() for field, value in content}
@@ -109,7 +114,7 @@ def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Con
             texts[name] = entry
         else:
             problems.append(ConfigurationProblem(config_path(KEY, name), *fault))
-    return Credentials(texts), tuple(problems)
+    return Credentials(texts, entries.keys() - texts.keys()), tuple(problems)
 
 
 def _fault(entry: object) -> tuple[str, str] | None:

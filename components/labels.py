@@ -27,6 +27,7 @@ STATE_REASON: Final = f"{PREFIX}state-reason"
 SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
 SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"
 
+EU_ACCESS: Final = "eu-access"
 ACCOUNT_ID: Final = f"{PREFIX}account-id"
 TENANT: Final = f"{PREFIX}tenant"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"

@@ -16,9 +16,6 @@ OBJECT_NAME_LIMIT: Final = 253
 LABEL_VALUE_LIMIT: Final = 63
 """Characters of a label's value, and of the part of a label's key behind its prefix."""
 
-SECRET_BYTES_LIMIT: Final = 1024 * 1024
-"""Bytes of all values of one Secret."""
-
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

@@ -1,0 +1,5 @@
+"""A stack's configuration."""
+
+from components.settings.stack import Settings
+
+__all__ = ["Settings"]

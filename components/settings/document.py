@@ -1,0 +1,102 @@
+"""From a document to a valid model and the list of everything that kept parts of the document out of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from components.errors import ConfigurationProblem
+from components.naming import config_path
+from components.settings.words import UNFIT
+
+Model = TypeVar("Model", bound=BaseModel)
+Document = dict[str, Any]
+
+_KEY: Final = "[key]"
+"""What pydantic appends to a location when the fault is in the name of an entry."""
+
+
+def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[ConfigurationProblem, ...]]:
+    """Make the model of what is well formed in a document, and list what is not.
+
+    Parts with a fault are taken out of the document, so that the rest can still be judged: the faulty
+    value, or the entry around it where a value is missing. The model must be valid when empty.
+    """
+    problems: tuple[ConfigurationProblem, ...] = ()
+    while True:
+        try:
+            return model.model_validate(document), problems
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False)
+        if not problems:
+            schema = model.model_json_schema()
+            problems = tuple(_problem(fault, schema) for fault in faults)
+        _take_out(document, (fault["loc"] for fault in faults))
+
+
+def unknown_key(place: str, key: str, known: Iterable[str]) -> ConfigurationProblem:
+    """Say that nobody reads a key, and which one may have been meant."""
+    names = sorted(known)
+    near = difflib.get_close_matches(key, names, n=1)
+    mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
+    return ConfigurationProblem(
+        place, f"{key} is not a known key, so it would be ignored without a word", mend
+    )
+
+
+def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) -> None:
+    """Remove what each location names, or the innermost entry around it; a list goes as a whole."""
+    gone: set[tuple[int | str, ...]] = set()
+    for location in locations:
+        path = tuple(takewhile(lambda step: isinstance(step, str) and step != _KEY, location))
+        holders: list[Any] = [document]
+        for step in path:
+            if not isinstance(holders[-1], dict) or step not in holders[-1]:
+                break
+            holders.append(holders[-1][step])
+        found = path[: len(holders) - 1]
+        if not any(path[: len(removed)] == removed for removed in gone):
+            del holders[-2][found[-1]]
+            gone.add(found)
+
+
+def explain(fault: ErrorDetails) -> tuple[str, str]:
+    """Tell the cause and the mend of a fault in our words; neither holds a value."""
+    context = fault.get("ctx", {})
+    match fault["type"]:
+        case "missing":
+            return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
+        case "literal_error" | "enum":
+            return "it is none of the words known here", f"use {context['expected']}"
+        case "string_type":
+            return "it is no text: YAML takes digits, true and false for something else", "write it in quotes"
+        case "mapping_type" | "dict_type" | "model_type":
+            return "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
+        case kind if kind == UNFIT:
+            return context["cause"], context["mend"]
+        case _:
+            return fault["msg"], "see what is meant in: credfleet config schema"
+
+
+def _problem(fault: ErrorDetails, schema: Mapping[str, Any]) -> ConfigurationProblem:
+    path = [step for step in fault["loc"] if step != _KEY]
+    place = config_path(str(path[0]), *path[1:])
+    if fault["type"] == "extra_forbidden":
+        return unknown_key(place, str(path[-1]), _known_keys(schema, path[:-1]))
+    return ConfigurationProblem(place, *explain(fault))
+
+
+def _known_keys(schema: Mapping[str, Any], path: Iterable[int | str]) -> Iterable[str]:
+    """Find the keys that a JSON Schema knows at a path."""
+    node: Mapping[str, Any] = schema
+    for step in path:
+        node = node.get("properties", {}).get(step) or node.get("additionalProperties") or node["items"]
+        node = next((choice for choice in node.get("anyOf", ()) if "$ref" in choice), node)
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    return node["properties"].keys()

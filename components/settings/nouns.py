@@ -1,0 +1,164 @@
+"""What the keys of a stack's configuration hold: frozen models, each knowing what it alone can know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from components.account_pool.model import Policy
+from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
+from components.labels import EU_ACCESS
+from components.settings.words import (
+    ClusterUid,
+    Coming,
+    FilePath,
+    Name,
+    NamespaceName,
+    ObjectName,
+    PartitionKey,
+    PartitionValue,
+    PoolType,
+    Region,
+    Text,
+    unfit,
+)
+
+Partition = Mapping[PartitionKey, PartitionValue]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Noun(BaseModel):
+    """A part of the configuration: unknown keys are errors, nothing changes later, no error shows a value."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+
+class Cluster(Noun):
+    """Which cluster the stack writes to. Any other is refused before the first write (decision 5)."""
+
+    context: Text | None = Field(
+        default=None, description="Context of the kubeconfig; no other one is ever used."
+    )
+    kubeconfig: FilePath | None = Field(
+        default=None, description="Path of the kubeconfig; absent means KUBECONFIG."
+    )
+    uid: ClusterUid | None = Field(
+        default=None, description="uid of namespace kube-system; another cluster is refused."
+    )
+
+
+class Slot(Noun):
+    """One account of a tenant: a claim on a pool, chosen by type or by the rules for a plan."""
+
+    type: PoolType | None = Field(
+        default=None, description="Type of the account, such as aws or gcp_cf-sa30."
+    )
+    plan: Text | None = Field(default=None, description="Plan; accountPool.rules choose the type.")
+    region: Region | None = Field(default=None, description="Platform region of the plan (PR in rules).")
+    hyperscaler_region: Region | None = Field(
+        default=None, description="Hyperscaler region of the plan (HR in rules)."
+    )
+    hyperscaler: Text | None = Field(default=None, description="Cloud, for a plan that runs on any.")
+    partition: Partition = Field(
+        {}, description="Values of the pool's partition keys; an absent key means without."
+    )
+    release_policy: Policy | None = Field(
+        default=None, description="What becomes of the account when it is released."
+    )
+    limit: Count | None = Field(default=None, description="Consumers the claim takes at most.")
+    deliver_to: Coming = None
+
+    @model_validator(mode="after")
+    def _is_chosen_one_way(self) -> Self:
+        if (self.type is None) == (self.plan is None):
+            raise unfit(
+                "an account is asked for by its type or by a plan, by one of the two", "give type or plan"
+            )
+        if self.type is not None and (self.region or self.hyperscaler_region or self.hyperscaler):
+            raise unfit(
+                "region, hyperscalerRegion and hyperscaler choose a pool for a plan, and do nothing here",
+                "leave them out, or give plan instead of type",
+            )
+        return self
+
+    def pool(self, rules: Ruleset) -> Pool | Fault:
+        """Tell which pool serves it."""
+        if self.type is not None:
+            return Pool(self.type, eu_access=False, shared=False)
+        return rules.choose(Request(self.plan or "", self.region, self.hyperscaler_region, self.hyperscaler))
+
+    def partition_in(self, pool: Pool) -> dict[str, str]:
+        """Tell the partition it asks for, with what the rules add."""
+        return {**self.partition, **({EU_ACCESS: "true"} if pool.eu_access else {})}
+
+
+class Tenant(Noun):
+    """Where the rooms meet: a namespace and the accounts used in it."""
+
+    namespace: NamespaceName = Field(description="Namespace of the tenant's objects; declared by the stack.")
+    accounts: Mapping[Name, Slot] = Field(default={}, description="Slot → claim.")
+
+
+class Member(Noun):
+    """An account of the pool: a Secret that the stack declares, with data."""
+
+    type: PoolType = Field(description="Type of the account: label hyperscaler-type.")
+    account_id: Text = Field(description="Id of the account at its cloud; no two members have the same.")
+    credentials_from: Text = Field(description="Name of an entry of credentials: a JSON object of texts.")
+    tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
+    partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
+
+
+class Subject(Noun):
+    """A person, group or ServiceAccount that gets a Role."""
+
+    kind: Literal["User", "Group", "ServiceAccount"]
+    name: Text
+    namespace: NamespaceName | None = Field(default=None, description="Namespace of a ServiceAccount.")
+
+    @model_validator(mode="after")
+    def _has_a_namespace_if_it_lives_in_one(self) -> Self:
+        if (self.kind == "ServiceAccount") != (self.namespace is not None):
+            raise unfit(
+                "a ServiceAccount lives in a namespace, and only it does", "give namespace to it alone"
+            )
+        return self
+
+
+class AccountPool(Noun):
+    """The accounts tenants claim, in one namespace, and who may claim and clean them."""
+
+    namespace: NamespaceName = Field(
+        default="account-pool", description="Namespace of the pool; a tenant never has rights in it."
+    )
+    partition_keys: tuple[PartitionKey, ...] = Field(
+        (), description="Labels that divide the members of a type."
+    )
+    release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")
+    limits: Mapping[Text, Count] = Field(
+        {}, description="Type, or default → consumers a claim takes; 0: default."
+    )
+    claimers: tuple[Subject, ...] = Field(
+        (), description="Who may claim; trusted with every credential of the pool."
+    )
+    cleaners: tuple[Subject, ...] = Field(default=(), description="Who may clean released accounts.")
+    rules: tuple[Text, ...] = Field(
+        (), description="Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins."
+    )
+    members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
+    members_from: FilePath | None = Field(
+        default=None, description="CSV of Secrets that exist already; never declared."
+    )
+    admission_policy: Coming = None
+    allow_destroy: Coming = None
+    cleaning: Coming = None
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The rules as read; empty when one is bad."""
+        return read_rules(self.rules)[0]

@@ -1,0 +1,148 @@
+"""A stack's configuration: one frozen model, read once, with every problem told at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
+
+from components.credentials import KEY, Credentials, read_credentials
+from components.errors import ConfigurationError, ConfigurationProblem
+from components.settings.document import well_formed
+from components.settings.members_file import read_members_file
+from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
+from components.settings.review import (
+    Stated,
+    review_accounts,
+    review_cluster,
+    review_namespaces,
+    review_pool,
+)
+from components.settings.words import Coming, Name
+
+if TYPE_CHECKING:
+    import pulumi
+
+NAMESPACE: Final = "credfleet:"
+SIZE_LIMIT: Final = 100 * 1024
+"""Bytes. The CLI passes the configuration in one environment string, and Linux takes none over 131,071."""
+
+_CREDENTIALS_SCHEMA: Final = {
+    "type": "object",
+    "description": "Name → credential: JSON text, other text, or base64:… for bytes; each one encrypted.",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"secure": {"type": "string"}},
+        "required": ["secure"],
+        "additionalProperties": False,
+    },
+}
+
+
+class Settings(Noun):
+    """What a stack declares. Make it with `load` or `parse`, which check what no part can know alone."""
+
+    cluster: Cluster = Cluster()
+    credentials: Annotated[InstanceOf[Credentials], WithJsonSchema(_CREDENTIALS_SCHEMA)] = Field(
+        default_factory=lambda: Credentials({})
+    )
+    tenants: Mapping[Name, Tenant] = {}
+    account_pool: Annotated[AccountPool | None, BeforeValidator(lambda given: given or None)] = None
+    aso_credentials: Coming = None
+    pull_secrets: Coming = None
+    services: Coming = None
+    secret_stores: Coming = None
+
+    @classmethod
+    def load(cls, config: pulumi.Config) -> Self:
+        """Read the configuration of the running stack; what is wrong ends the program, without traceback."""
+        import pulumi
+        from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
+
+        credentials = config.full_key(KEY)
+        try:
+            return cls.parse(
+                {**get_config_env(), **CONFIG.get()},
+                {credentials} if is_config_secret(credentials) else set(),
+                Path.cwd(),
+            )
+        except ConfigurationError as error:
+            raise pulumi.RunError(str(error)) from None
+
+    @classmethod
+    def parse(cls, values: Mapping[str, str], secret_keys: Collection[str], root: Path) -> Self:
+        """Read a configuration as the CLI passes it.
+
+        values: full key → text, all namespaces; objects as JSON text.
+        secret_keys: full keys that hold secrets. root: directory of Pulumi.yaml.
+        Raises ConfigurationError with every problem.
+        """
+        credentials, unreadable = read_credentials(
+            values.get(NAMESPACE + KEY, "{}"), secret=NAMESPACE + KEY in secret_keys
+        )
+        document: dict[str, Any] = {
+            key.removeprefix(NAMESPACE): _decoded(text)
+            for key, text in values.items()
+            if key.startswith(NAMESPACE)
+        }
+        document[KEY] = credentials
+        stated = _stated(document)
+        settings, malformed = well_formed(cls, document)
+        problems = (*_foreign(values), *unreadable, *malformed, *settings._review(stated, root))
+        if problems:
+            raise ConfigurationError(problems)
+        return settings
+
+    def _review(self, stated: Stated, root: Path) -> Iterator[ConfigurationProblem]:
+        pool, existing = self.account_pool, ()
+        yield from review_cluster(self.cluster, self.tenants, pool)
+        yield from review_namespaces(self.tenants, pool)
+        if pool is not None:
+            if pool.members_from is not None:
+                existing, problems = read_members_file(root / pool.members_from, pool.partition_keys)
+                yield from problems
+            yield from review_pool(pool, existing, stated, self.credentials)
+        yield from review_accounts(self.tenants, pool, existing, stated)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _stated(document: Mapping[str, Any]) -> Stated:
+    pool = document.get("accountPool")
+    pool = pool if isinstance(pool, dict) else {}
+    return Stated(
+        tenants=_names(document.get("tenants")),
+        members=_names(pool.get("members")),
+        partition_keys=_names(pool.get("partitionKeys")),
+    )
+
+
+def _names(given: object) -> tuple[str, ...]:
+    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, dict | list) else ()
+
+
+def _foreign(values: Mapping[str, str]) -> Iterator[ConfigurationProblem]:
+    """Check what is not ours alone: the size of everything, and keys nobody would read."""
+    size = len(json.dumps(dict(values), ensure_ascii=False).encode())
+    if size > SIZE_LIMIT:
+        yield ConfigurationProblem(
+            "configuration",
+            f"it has {size:,} bytes, and a program is started with {SIZE_LIMIT:,} at most:"
+            " the CLI passes it in one environment string, which Linux bounds",
+            "name accounts whose Secrets exist already in the file of accountPool.membersFrom instead",
+        )
+    for key in values:
+        if key.startswith("kubernetes:"):
+            yield ConfigurationProblem(
+                key,
+                "the program's Kubernetes provider is its own and reads no such key, so it would be ignored",
+                "remove it; the cluster is chosen by credfleet:cluster",
+            )

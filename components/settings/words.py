@@ -1,0 +1,131 @@
+"""The texts a configuration is made of: what each may look like, why, and how to mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import AfterValidator, JsonValue, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
+from components.naming import is_label_key, is_label_value, is_namespace, is_object_name
+
+UNFIT: Final = "unfit"
+"""The kind of pydantic error that carries a cause and a mend of ours."""
+
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
+_REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
+
+
+def unfit(cause: str, mend: str) -> PydanticCustomError:
+    """Make the error a validator raises."""
+    return PydanticCustomError(UNFIT, "{cause}", {"cause": cause, "mend": mend})
+
+
+def _fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not test(text):
+            raise unfit(cause, mend)
+        return text
+
+    return AfterValidator(check)
+
+
+def _refuse_coming(value: JsonValue) -> JsonValue:
+    if value:
+        raise unfit("it is not available yet, and a setting without effect would mislead", "leave it out")
+    return value
+
+
+NamespaceName: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: is_namespace(text) and text != "default" and not text.startswith("kube-"),
+        "it is no namespace of a fleet: Kubernetes takes up to 63 of a-z, 0-9 and, inside, '-',"
+        " and keeps default and kube-… to itself",
+        "choose a name such as tenant-acme",
+    ),
+]
+ObjectName: TypeAlias = Annotated[
+    str,
+    _fit(
+        is_object_name,
+        "Kubernetes takes no such name: it wants up to 253 of a-z, 0-9 and, inside, '-' and '.'",
+        "rename it, such as aws-1",
+    ),
+]
+Name: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: _WORD.fullmatch(text) is not None,
+        "references are made of this name, so it has up to 128 letters, digits and, inside, '-', '_' and '.'",
+        "rename it, such as acme",
+    ),
+]
+PoolType: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: is_label_value(text) and text == text.lower(),
+        "types are compared exactly and are lower-case label values of up to 63 characters",
+        "write it in lower case, such as aws or gcp_cf-sa30",
+    ),
+]
+PartitionKey: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: is_label_key(text) and text not in _RESERVED_LABELS and not text.startswith(PREFIX),
+        f"a partition key is a label the pool owner writes; {PREFIX}…, "
+        f"{', '.join(sorted(_RESERVED_LABELS))} belong to the pool",
+        "choose another key, such as eu-access",
+    ),
+]
+PartitionValue: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: is_label_value(text) and text != "false",
+        "it is no value of a partition: a label value of up to 63 characters; leaving the key out says false",
+        'give a value such as "true", or leave the key out',
+    ),
+]
+Region: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: _REGION.fullmatch(text) is not None,
+        "a region becomes part of a pool's type, so it has a-z, 0-9 and '-' only",
+        "write it such as cf-eu11",
+    ),
+]
+Text: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: bool(text) and text == text.strip() and text.isprintable(),
+        "it is empty, has blanks at its ends or characters nobody sees, so two spellings would be two things",
+        "write it without them",
+    ),
+]
+ClusterUid: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: _UUID.fullmatch(text) is not None,
+        "a cluster is told by the uid of its namespace kube-system, and this is no uid",
+        "take it from: kubectl get namespace kube-system -o jsonpath={.metadata.uid}",
+    ),
+]
+FilePath: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: bool(text) and text.isprintable() and not PurePath(text).name.startswith("{"),
+        "it is no path; the content of a kubeconfig would put its credentials into the stack file in plain",
+        "give the path of the file",
+    ),
+]
+Coming: TypeAlias = Annotated[
+    JsonValue,
+    AfterValidator(_refuse_coming),
+    WithJsonSchema({"description": "Not available yet.", "not": {}}),
+]
