@@ -22,6 +22,11 @@ from sandbox.errors import SandboxError
 _UNDERSTOOD: Final = frozenset({"hooks", "taint", "replaceWith"})
 
 
+def state_path(backend: Path, project: str, stack: str) -> Path:
+    """Return the file that holds a stack's state."""
+    return backend / ".pulumi" / "stacks" / project / f"{stack}.json"
+
+
 class Store:
     """One stack's state in a backend directory."""
 
@@ -36,7 +41,7 @@ class Store:
     @property
     def path(self) -> Path:
         """The file of the state."""
-        return self._backend / ".pulumi" / "stacks" / self._project / f"{self._stack}.json"
+        return state_path(self._backend, self._project, self._stack)
 
     def locked(self) -> AbstractContextManager[tuple[Owner, ...]]:
         """Hold the stack's lock; see `lock.locked`."""

@@ -1,0 +1,58 @@
+"""Keeping known secrets out of texts made elsewhere: a provider's error, a line the program printed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from sandbox.engine.values import MASK
+
+_SHORTEST: Final = 5
+"""Characters; anything shorter would blot out innocent words and protects nothing."""
+
+
+class Redactor:
+    """Replaces every known secret in a text by `[secret]`, also where it appears quoted as JSON or in base64.
+
+    Of a secret that is a JSON document or has several lines, each text and each line counts by itself.
+    """
+
+    __slots__ = ("_pattern",)
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets for part in _parts(secret) for form in _forms(part)}
+        longest_first = sorted(filter(lambda form: len(form) >= _SHORTEST, forms), key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def __call__(self, text: str) -> str:
+        """Return the text without secrets."""
+        return self._pattern.sub(MASK, text) if self._pattern else text
+
+
+def _parts(secret: str) -> Iterator[str]:
+    yield secret
+    yield from secret.splitlines()
+    try:
+        yield from _texts(json.loads(secret))
+    except ValueError:
+        return
+
+
+def _texts(document: Any) -> Iterator[str]:
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, dict):
+        for item in document.values():
+            yield from _texts(item)
+    elif isinstance(document, list):
+        for item in document:
+            yield from _texts(item)
+
+
+def _forms(part: str) -> Iterator[str]:
+    yield part
+    yield json.dumps(part)[1:-1]
+    yield base64.b64encode(part.encode()).decode()
