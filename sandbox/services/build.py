@@ -71,9 +71,9 @@ class Recipe:
         return hashlib.sha256(inputs.encode()).hexdigest()[:20]
 
 
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def cache_folder() -> Path:
     """Where built programs are kept: outside the repository, shared by all checkouts."""
-    base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "credfleet" / "control-plane"
 
 

@@ -17,11 +17,12 @@ def reach(kubeconfig: Path) -> str:
     from kubernetes import client, config
     from kubernetes.client.exceptions import ApiException
     from urllib3.exceptions import HTTPError
+    from yaml import YAMLError
 
     configuration = client.Configuration()
     try:
         config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
-    except (config.ConfigException, OSError) as error:
+    except (config.ConfigException, YAMLError, OSError, TypeError) as error:  # TypeError: a list, say
         raise SandboxError(
             code="kubeconfig-unusable",
             place=str(kubeconfig),

