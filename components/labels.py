@@ -12,25 +12,10 @@ PREFIX: Final = "credfleet.io/"
 
 HYPERSCALER_TYPE: Final = "hyperscaler-type"
 TENANT_NAME: Final = "tenant-name"
-
-POOL_STATE: Final = f"{PREFIX}pool-state"
-POOL_RECORD: Final = f"{PREFIX}pool-record"
-SHARED: Final = f"{PREFIX}shared"
-INTERNAL: Final = f"{PREFIX}internal"
-
-CLAIM_TOKEN: Final = f"{PREFIX}claim-token"
-CLAIM_ORIGIN: Final = f"{PREFIX}claim-origin"
-CLAIM_POLICY: Final = f"{PREFIX}claim-policy"
-TENANT_ID: Final = f"{PREFIX}tenant-id"
-CLEANING_TOKEN: Final = f"{PREFIX}cleaning-token"
-STATE_REASON: Final = f"{PREFIX}state-reason"
-SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
-SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"
-
 EU_ACCESS: Final = "eu-access"
-ACCOUNT_ID: Final = f"{PREFIX}account-id"
+SHARED: Final = f"{PREFIX}shared"
 TENANT: Final = f"{PREFIX}tenant"
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+ACCOUNT_ID: Final = f"{PREFIX}account-id"
 
 HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
 """The clouds a pool may hold accounts of; a type is one of them, or one with `_<region>` suffixes."""

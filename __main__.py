@@ -1,0 +1,11 @@
+"""Declare the fleet of a stack."""
+
+import pulumi
+
+from components.fleet import Fleet
+from components.settings import Settings
+
+fleet = Fleet("fleet", Settings.load(pulumi.Config()))
+
+pulumi.export("accountPool", fleet.account_pool)
+pulumi.export("tenants", fleet.tenants)
