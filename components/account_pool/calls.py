@@ -1,7 +1,8 @@
 """The calls a protocol step makes, the answers it gets, and the narrow door to an API server.
 
-A step is a generator: it yields a `Call` and is sent the `Answer`. So every call is a point where other processes may
-run, where this one may die, or where an answer may be lost, and a test can try them all in one thread.
+A step is a generator: it yields a `Call` and is sent the `Answer`. So every call is a point where other
+processes may run, where this one may die, or where an answer may be lost, and a test can try them all in
+one thread.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class PoolApi(Protocol):
         ...
 
     def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        """A Page, or Refused: EXPIRED when the cursor is too old."""
+        """Page, or Refused: EXPIRED when the cursor is too old."""
         ...
 
     def create(self, kind: Kind, body: JsonObject) -> Result:

@@ -1,4 +1,4 @@
-"""Every change the protocol makes to a member: one merge patch each, holding the resourceVersion it was decided on.
+"""Every change to a member: one merge patch each, holding the resourceVersion it was decided on.
 
 A patch without a resourceVersion would silently overwrite an owner; there is no way here to make one.
 """
@@ -10,16 +10,17 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from components.account_pool.calls import Kind, Patch
-from components.account_pool.model import (
+from components.account_pool.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    CLAIM_TOKEN,
     CLEANING_TOKEN,
-    ORIGIN,
-    POLICY,
+    POOL_STATE,
     SHARED_CLAIMS,
-    STATE_LABEL,
     STATE_REASON,
     TENANT_ID,
-    TENANT_LABEL,
-    TOKEN,
+)
+from components.account_pool.model import (
     Member,
     Origin,
     Policy,
@@ -28,6 +29,7 @@ from components.account_pool.model import (
     Token,
     tenant_label,
 )
+from components.labels import TENANT_NAME
 
 Keys: TypeAlias = Mapping[str, str | None]
 
@@ -48,14 +50,14 @@ def take(member: Member, record: Record) -> Patch:
     if record.partition.shared:
         claims = {**member.shared_claims, str(record.token): record.slot}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
-    own = member.is_own_unused(record.tenant_label) and ORIGIN not in member.annotations
+    own = member.is_own_unused(record.tenant_label) and CLAIM_ORIGIN not in member.annotations
     return _patch(
         member,
-        {TENANT_LABEL: record.tenant_label},
+        {TENANT_NAME: record.tenant_label},
         {
-            TOKEN: str(record.token),
-            ORIGIN: str(Origin.OWNER if own else Origin.POOL),
-            POLICY: str(record.policy),
+            CLAIM_TOKEN: str(record.token),
+            CLAIM_ORIGIN: str(Origin.OWNER if own else Origin.POOL),
+            CLAIM_POLICY: str(record.policy),
             TENANT_ID: record.tenant,
         },
     )
@@ -63,7 +65,7 @@ def take(member: Member, record: Record) -> Patch:
 
 def heal(member: Member, record: Record) -> Patch:
     """C4, C8: the label that somebody removed by hand while the token stayed is put back."""
-    return _patch(member, {TENANT_LABEL: record.tenant_label}, {})
+    return _patch(member, {TENANT_NAME: record.tenant_label}, {})
 
 
 def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
@@ -76,9 +78,9 @@ def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
         member,
         {},
         {
-            TOKEN: str(record.token),
-            ORIGIN: member.annotations.get(ORIGIN, str(Origin.OWNER)),
-            POLICY: str(record.policy),
+            CLAIM_TOKEN: str(record.token),
+            CLAIM_ORIGIN: member.annotations.get(CLAIM_ORIGIN, str(Origin.OWNER)),
+            CLAIM_POLICY: str(record.policy),
             TENANT_ID: record.tenant,
         },
     )
@@ -87,32 +89,33 @@ def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
 def remove(member: Member, token: Token, record: Record | None, policy: Policy | None = None) -> Patch:
     """Take a token off a member, and let the release policy decide what becomes of it.
 
-    record: any record of the token's name, to know its tenant; without one the member's own annotation says it.
-    policy: without one, the member's copy of its record's.
-    A member its tenant owned before, or one relabelled by hand, keeps label and state as they are.
+    record: any record of the token's name, to know its tenant; without one the member's own annotation says
+    it.
+    policy: without one, the member's copy of its record's. A member its tenant owned before, or one
+    relabelled by hand, keeps label and state as they are.
     """
     if member.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
     labels: dict[str, str | None] = {}
-    annotations: dict[str, str | None] = {TOKEN: None, ORIGIN: None, POLICY: None}
+    annotations: dict[str, str | None] = {CLAIM_TOKEN: None, CLAIM_ORIGIN: None, CLAIM_POLICY: None}
     claimant = record.tenant_label if record else _tenant_of(member)
     if member.tenant != claimant:
         annotations[TENANT_ID] = None
-    elif member.annotations.get(ORIGIN) == Origin.POOL:
+    elif member.annotations.get(CLAIM_ORIGIN) == Origin.POOL:
         match policy or _policy_of(member):
             case Policy.RELEASE:
-                labels[TENANT_LABEL] = None
+                labels[TENANT_NAME] = None
                 annotations[TENANT_ID] = None
             case Policy.RETAIN:
                 pass
             case Policy.CLEAN:
-                labels[STATE_LABEL] = str(State.DIRTY)
-                del annotations[ORIGIN]
+                labels[POOL_STATE] = str(State.DIRTY)
+                del annotations[CLAIM_ORIGIN]
             case Policy.QUARANTINE:
-                labels[STATE_LABEL] = str(State.QUARANTINED)
+                labels[POOL_STATE] = str(State.QUARANTINED)
                 annotations[STATE_REASON] = "released by its tenant, whose policy is quarantine"
-                del annotations[ORIGIN]
+                del annotations[CLAIM_ORIGIN]
     return _patch(member, labels, annotations)
 
 
@@ -122,33 +125,31 @@ def _tenant_of(member: Member) -> str | None:
 
 
 def _policy_of(member: Member) -> Policy:
-    copy = member.annotations.get(POLICY)
+    copy = member.annotations.get(CLAIM_POLICY)
     return Policy(copy) if copy in set(Policy) else Policy.CLEAN
 
 
 def start_cleaning(member: Member, cleaning_token: str) -> Patch:
     """K2: dirty becomes cleaning, by one run of one cleaner."""
-    return _patch(member, {STATE_LABEL: str(State.CLEANING)}, {CLEANING_TOKEN: cleaning_token})
+    return _patch(member, {POOL_STATE: str(State.CLEANING)}, {CLEANING_TOKEN: cleaning_token})
 
 
 def finish_cleaning(member: Member) -> Patch:
     """K4: cleaning becomes usable; an owner who brought the account along stays."""
-    labels: dict[str, str | None] = {STATE_LABEL: None}
-    annotations: dict[str, str | None] = {CLEANING_TOKEN: None, STATE_REASON: None, ORIGIN: None}
-    if member.annotations.get(ORIGIN) == Origin.POOL:
-        labels[TENANT_LABEL] = None
+    labels: dict[str, str | None] = {POOL_STATE: None}
+    annotations: dict[str, str | None] = {CLEANING_TOKEN: None, STATE_REASON: None, CLAIM_ORIGIN: None}
+    if member.annotations.get(CLAIM_ORIGIN) == Origin.POOL:
+        labels[TENANT_NAME] = None
         annotations[TENANT_ID] = None
     return _patch(member, labels, annotations)
 
 
 def quarantine(member: Member, reason: str) -> Patch:
     """Kept from new holders until an operator says otherwise; present holders keep it."""
-    return _patch(
-        member, {STATE_LABEL: str(State.QUARANTINED)}, {STATE_REASON: reason, CLEANING_TOKEN: None}
-    )
+    return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, {STATE_REASON: reason, CLEANING_TOKEN: None})
 
 
 def unquarantine(member: Member) -> Patch:
-    """Back to where it would be: dirty when the pool handed it out and nobody cleaned it since, else usable."""
-    released = member.token is None and member.annotations.get(ORIGIN) == Origin.POOL
-    return _patch(member, {STATE_LABEL: str(State.DIRTY) if released else None}, {STATE_REASON: None})
+    """Back to where it would be: dirty when it was handed out and nobody cleaned it since, else usable."""
+    released = member.token is None and member.annotations.get(CLAIM_ORIGIN) == Origin.POOL
+    return _patch(member, {POOL_STATE: str(State.DIRTY) if released else None}, {STATE_REASON: None})

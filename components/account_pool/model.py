@@ -1,54 +1,36 @@
-"""The nouns of the account pool: members, records, tokens, partitions and requests; parsing, rendering, validation.
+"""The nouns of the account pool: members, records, tokens, partitions and requests.
 
-A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A *record* is a
-ConfigMap that says which tenant has which member, and who holds it. A *token* on the member names the record, so that
-the two can be told to belong together, and a left-over can be told from a claim (claim protocol section 1).
+A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A
+*record* is a ConfigMap that says which tenant has which member, and who holds it. A *token* on the member
+names the record, so that the two can be told to belong together, and a left-over can be told from a claim
+(claim protocol section 1).
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
+from components import naming
 from components.account_pool.errors import Misconfigured
+from components.account_pool.keys import (
+    CLAIM_TOKEN,
+    INTERNAL,
+    POOL_RECORD,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+)
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 JsonObject: TypeAlias = dict[str, Any]
 
-TENANT_LABEL: Final = "tenant-name"
-TYPE_LABEL: Final = "hyperscaler-type"
-STATE_LABEL: Final = "credfleet.io/pool-state"
-SHARED_LABEL: Final = "credfleet.io/shared"
-INTERNAL_LABEL: Final = "credfleet.io/internal"
-RECORD_LABEL: Final = "credfleet.io/pool-record"
-
-TOKEN: Final = "credfleet.io/claim-token"
-ORIGIN: Final = "credfleet.io/claim-origin"
-POLICY: Final = "credfleet.io/claim-policy"
-TENANT_ID: Final = "credfleet.io/tenant-id"
-CLEANING_TOKEN: Final = "credfleet.io/cleaning-token"
-STATE_REASON: Final = "credfleet.io/state-reason"
-SHARED_CAPACITY: Final = "credfleet.io/shared-capacity"
-SHARED_CLAIMS: Final = "credfleet.io/shared-claims"
-ACCOUNT_ID: Final = "credfleet.io/account-id"
-
-PROTOCOL_LABELS: Final = frozenset({TENANT_LABEL, STATE_LABEL})
-PROTOCOL_ANNOTATIONS: Final = frozenset(
-    {TOKEN, ORIGIN, POLICY, TENANT_ID, CLEANING_TOKEN, STATE_REASON, SHARED_CLAIMS}
-)
-"""What the protocol writes on a member; the program that declares the member must leave these alone."""
-
-_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_KEY = re.compile(
-    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-)
 _TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
-_ENCODED = "enc-"
 
 
 class State(StrEnum):
@@ -84,28 +66,26 @@ class Origin(StrEnum):
 
 
 def tenant_label(tenant: str) -> str:
-    """The label value of a tenant: itself where that is a valid value, else a digest (claim protocol section 2).
+    """Give the label value of a tenant: itself where that is a valid value, else a digest.
 
     Raises Misconfigured for a tenant that is empty or has blanks around it.
     """
-    if not tenant or tenant != tenant.strip():
+    try:
+        return naming.tenant_label(tenant)
+    except ValueError as error:
         raise Misconfigured(
             place=f"tenant {tenant!r}",
-            cause="a tenant is empty or has blanks around it, so two spellings would be two owners",
+            cause=f"{error}, else two spellings would be two owners",
             mend="give the tenant a name without blanks around it",
-        )
-    if _LABEL_VALUE.fullmatch(tenant) and not tenant.startswith(_ENCODED):
-        return tenant
-    digest = hashlib.sha256(tenant.encode()).digest()
-    return _ENCODED + base64.b32encode(digest).decode().rstrip("=").lower()
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
     """What a member carries of a record: its name, the uid the server gave it, and the attempt.
 
-    The uid never comes back, and the attempt rises with every change of member, so a token belongs to one member and
-    is dead for ever once its record is gone or has moved on.
+    The uid never comes back, and the attempt rises with every change of member, so a token belongs to one
+    member and is dead for ever once its record is gone or has moved on.
     """
 
     record: str
@@ -117,13 +97,13 @@ class Token:
 
     @classmethod
     def parse(cls, text: str, member: str) -> Token:
-        """The token in an annotation of `member`; raises Misconfigured when it is none."""
+        """Read the token in an annotation of `member`; raises Misconfigured when it is none."""
         record, _, rest = text.partition(".")
         uid, _, attempt = rest.rpartition(".")
         if not record or not uid or not attempt.isdecimal():
             raise Misconfigured(
                 place=f"Secret {member}",
-                cause=f"{TOKEN} {text!r} is not a token of this protocol",
+                cause=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
                 mend="remove the annotation if nobody uses the account, then run `credfleet pool sweep`",
             )
         return cls(record, uid, int(attempt))
@@ -131,24 +111,24 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The part of a pool that serves a request: a type, a value or absence for each key of the pool, shared or not."""
+    """The part of a pool that serves a request: a type, and a value or absence per key."""
 
     type: str
     values: tuple[tuple[str, str | None], ...] = ()
     shared: bool = False
 
     def __str__(self) -> str:
-        """The canonical text that names records: terms sorted by key, absent keys as `!key`."""
-        terms = {TYPE_LABEL: self.type, **dict(self.values)}
+        """Give the canonical text that names records: terms sorted by key, absent keys as `!key`."""
+        terms = {HYPERSCALER_TYPE: self.type, **dict(self.values)}
         if self.shared:
-            terms[SHARED_LABEL] = "true"
+            terms[SHARED] = "true"
         return ",".join(f"!{key}" if terms[key] is None else f"{key}={terms[key]}" for key in sorted(terms))
 
     @classmethod
     def of(
         cls, account_type: str, values: Mapping[str, str], keys: Iterable[str], *, shared: bool = False
     ) -> Partition:
-        """The partition of a request in a pool with these keys; raises Misconfigured for a bad type, key or value."""
+        """Place a request in a pool with these keys; raises Misconfigured for a bad type, key or value."""
         if not _TYPE.fullmatch(account_type):
             raise Misconfigured(
                 place=f"type {account_type!r}",
@@ -160,10 +140,10 @@ class Partition:
             raise Misconfigured(
                 place=f"partition {unknown[0]}",
                 cause=f"the pool is not partitioned by it; its keys are {', '.join(keys) or 'none'}",
-                mend="name one of the pool's keys, or add the key to accountPool.partitionKeys while no claim exists",
+                mend="name one of its keys, or add this one to accountPool.partitionKeys",
             )
         for key, value in values.items():
-            if not _LABEL_VALUE.fullmatch(value) or value == "false":
+            if not naming.is_label_value(value) or value == "false":
                 raise Misconfigured(
                     place=f"partition {key}",
                     cause=f"{value!r} is no value a member can have (`false` is said by leaving the key out)",
@@ -173,7 +153,7 @@ class Partition:
 
 
 def record_name(partition: Partition, tenant: str, slot: str) -> str:
-    """The one name of the record of a tenant's slot, so that two first claims collide on it."""
+    """Give the one name of the record of a tenant's slot, on which two first claims collide."""
     text = json.dumps([str(partition), tenant, slot], separators=(",", ":"), ensure_ascii=False)
     return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
@@ -207,32 +187,32 @@ class Member:
     @property
     def type(self) -> str:
         """Its hyperscaler type, empty when it has none."""
-        return self.labels.get(TYPE_LABEL, "")
+        return self.labels.get(HYPERSCALER_TYPE, "")
 
     @property
     def tenant(self) -> str | None:
         """The label value of its owner, None without one."""
-        return self.labels.get(TENANT_LABEL)
+        return self.labels.get(TENANT_NAME)
 
     @property
     def state(self) -> str | None:
         """Why it is not usable, as it stands; None when it is."""
-        return self.labels.get(STATE_LABEL)
+        return self.labels.get(POOL_STATE)
 
     @property
     def shared(self) -> bool:
         """Whether many tenants use it at once."""
-        return SHARED_LABEL in self.labels
+        return SHARED in self.labels
 
     @property
     def internal(self) -> bool:
         """Whether it is kept out of the pool: only a tenant whose label it bears may claim it."""
-        return INTERNAL_LABEL in self.labels
+        return INTERNAL in self.labels
 
     @property
     def token(self) -> Token | None:
         """The token of the dedicated claim it carries; raises Misconfigured when unreadable."""
-        text = self.annotations.get(TOKEN)
+        text = self.annotations.get(CLAIM_TOKEN)
         return None if text is None else Token.parse(text, self.name)
 
     @property
@@ -264,11 +244,15 @@ class Member:
         """The id of the account at its cloud, if the pool owner said it."""
         return self.annotations.get(ACCOUNT_ID)
 
+    def bears(self, token: Token) -> bool:
+        """Whether this very token is on it."""
+        if self.shared:
+            return str(token) in self.shared_claims
+        return self.annotations.get(CLAIM_TOKEN) == str(token)
+
     def carries(self, record: Record) -> bool:
         """Whether it is the member of this claim, right now."""
-        if self.shared:
-            return str(record.token) in self.shared_claims
-        return self.tenant == record.tenant_label and self.annotations.get(TOKEN) == str(record.token)
+        return self.bears(record.token) and (self.shared or self.tenant == record.tenant_label)
 
     @property
     def is_free(self) -> bool:
@@ -276,7 +260,7 @@ class Member:
         return (
             self.tenant is None
             and self.state is None
-            and TOKEN not in self.annotations
+            and CLAIM_TOKEN not in self.annotations
             and not self.shared
             and not self.internal
         )
@@ -286,16 +270,14 @@ class Member:
         return (
             self.tenant == tenant
             and self.state is None
-            and TOKEN not in self.annotations
+            and CLAIM_TOKEN not in self.annotations
             and not self.shared
         )
 
     def is_usable_by(self, record: Record) -> bool:
         """Whether this claim may take it, at the resourceVersion it was read."""
         if record.partition.shared:
-            return (
-                self.shared and self.state is None and len(self.shared_claims) < self.shared_capacity
-            )
+            return self.shared and self.state is None and len(self.shared_claims) < self.shared_capacity
         return self.is_free or self.is_own_unused(record.tenant_label)
 
     def in_partition(self, partition: Partition) -> bool:
@@ -325,7 +307,8 @@ def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
 class Record:
     """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
 
-    holders: holder id → sequence number, raised by every repeated claim of that holder (claim protocol section 8).
+    holders: holder id → sequence number, raised by every repeated claim of that holder (claim protocol
+    section 8).
     former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
     """
 
@@ -360,26 +343,26 @@ class Record:
         return self.limit is None or holder in self.holders or len(self.holders) < self.limit
 
     def with_holder(self, holder: str) -> Record:
-        """The same claim after one more claim of this holder."""
+        """Give the same claim after one more claim of this holder."""
         return replace(self, holders={**self.holders, holder: self.holders.get(holder, 0) + 1})
 
     def without_holder(self, holder: str) -> Record:
-        """The same claim after this holder left."""
+        """Give the same claim after this holder left."""
         return replace(self, holders={h: n for h, n in self.holders.items() if h != holder})
 
     def moved_to(self, member: Member) -> Record:
-        """The same claim trying another member: a new attempt, so the old token is dead."""
+        """Give the same claim trying another member: a new attempt, so the old token is dead."""
         return replace(self, member=member.name, member_uid=member.uid, attempt=self.attempt + 1)
 
     def render(self, namespace: str) -> JsonObject:
-        """The ConfigMap, with uid and resourceVersion where known (as preconditions)."""
+        """Render the ConfigMap, with uid and resourceVersion where known (as preconditions)."""
         metadata: JsonObject = {
             "name": self.name,
             "namespace": namespace,
             "labels": {
-                RECORD_LABEL: "true",
-                TYPE_LABEL: self.partition.type,
-                TENANT_LABEL: self.tenant_label,
+                POOL_RECORD: "true",
+                HYPERSCALER_TYPE: self.partition.type,
+                TENANT_NAME: self.tenant_label,
             },
         }
         if self.uid:
@@ -437,14 +420,16 @@ def _parse_partition(text: str) -> Partition:
     for term in text.split(","):
         key, _, value = term.partition("=")
         terms[key.removeprefix("!")] = None if term.startswith("!") else value
-    account_type = terms.pop(TYPE_LABEL)
-    shared = terms.pop(SHARED_LABEL, None) is not None
+    account_type = terms.pop(HYPERSCALER_TYPE)
+    shared = terms.pop(SHARED, None) is not None
     return Partition(str(account_type), tuple(sorted(terms.items())), shared)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """What a consumer asks for. policy and limit count only when the claim is new; None means the pool's default.
+    """What a consumer asks for.
+
+    policy, limit: they count only when the claim is new; None means the pool's default.
 
     slot: one of several accounts of a tenant, or the consumer's id on a shared account.
     holder: the consumer, the same text whenever it runs again.
@@ -464,7 +449,8 @@ class ClaimRequest:
 class Claimed:
     """A claim that is held: the account, and what its holder must show to release it.
 
-    sequence and record_uid are the fence of the replacement (decision 15). reused: the account was claimed already.
+    sequence and record_uid are the fence of the replacement (decision 15). reused: the account was claimed
+    already.
     """
 
     tenant: str
@@ -485,7 +471,7 @@ class Claimed:
 
     @classmethod
     def by(cls, record: Record, member: Member, holder: str, *, reused: bool) -> Claimed:
-        """What this holder has of this record."""
+        """Tell what this holder has of this record."""
         return cls(
             tenant=record.tenant,
             type=record.partition.type,

@@ -1,5 +1,218 @@
 """One pool in one cluster, as the dynamic provider and the command line use it.
 
-Every method runs an operation of the protocol to its end within a time given in seconds; stopping one at any point is
-safe, the next run finishes it. Raises the errors of `components.account_pool.errors`.
+Every method runs an operation of the protocol to its end within a time given in seconds; stopping one at any
+point is safe, the next run finishes it. All raise the errors of `components.account_pool.errors`.
 """
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Final, TypeVar
+
+from components.account_pool import protocol
+from components.account_pool.audit import Happening, Journal
+from components.account_pool.calls import Kind, PoolApi, Replace, Steps
+from components.account_pool.connection import ClusterTarget, NoReply, connect
+from components.account_pool.driver import Driver
+from components.account_pool.errors import (
+    LimitReached,
+    LostMember,
+    Misconfigured,
+    NotAllowed,
+    PoolError,
+    Unreachable,
+)
+from components.account_pool.finding import Wanted
+from components.account_pool.kubernetes_api import KubernetesApi
+from components.account_pool.model import (
+    Claimed,
+    ClaimRequest,
+    Fence,
+    Member,
+    Partition,
+    Policy,
+    Record,
+    tenant_label,
+)
+from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings, has_pool_uid, with_pool_uid
+from components.account_pool.protocol import Amendment, Outcome, Released
+from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
+from components.account_pool.steps import get_member, get_record, list_all, read, write
+
+CLAIMS: Final = "credfleet-claims"
+"""Field manager of claims and releases; cleaners and operators write under names of their own."""
+
+SECONDS: Final = 60.0
+_OPENING_SECONDS: Final = 10.0
+
+T = TypeVar("T")
+
+
+class Pool:
+    """A pool whose settings were read; safe for any number of threads."""
+
+    def __init__(self, api: PoolApi, namespace: str, settings: PoolSettings) -> None:
+        self.namespace = namespace
+        self.settings = settings
+        self._driver = Driver(api, f"pool {namespace}")
+        self._journal = Journal(api, namespace)
+
+    @classmethod
+    def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
+        """Open the pool of a namespace, once per process: the cluster is checked, the settings are read.
+
+        Raises WrongCluster, Restored, Misconfigured, NotAllowed, Unreachable.
+        """
+        key = (target, namespace, manager)
+        with _opening:
+            if key not in _pools:
+                api = _api(target, namespace, manager)
+                driver = Driver(api, f"pool {namespace}")
+                _pools[key] = cls(api, namespace, driver.run(_signed_settings(), _OPENING_SECONDS))
+            return _pools[key]
+
+    def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
+        """Give the account of a tenant's slot: the one it has, one of its own, or one from the pool.
+
+        Raises Exhausted, LimitReached, LostMember, NotAllowed, Misconfigured, Unreachable.
+        """
+        wanted = self._placed(request)
+        try:
+            claimed = self._run(protocol.claim(wanted), seconds)
+        except PoolError as refusal:
+            self._note_refusal(wanted, refusal)
+            raise
+        self._note_claim(claimed)
+        return claimed
+
+    def record_of(self, request: ClaimRequest) -> str:
+        """Name the record of a request, whether or not it exists."""
+        return self._placed(request).record
+
+    def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
+        """Tell what a holder has, without a write; None when it is gone. Raises LostMember.
+
+        member: where the account is expected, which saves time.
+        """
+        return self._run(protocol.read_claim(record, holder, member))
+
+    def update(
+        self,
+        record: str,
+        holder: str,
+        *,
+        new_holder: str | None = None,
+        policy: Policy | None = None,
+        limit: int | None = None,
+    ) -> Claimed | None:
+        """Change who holds a claim, its policy and its limit, without giving it up; None when it is gone.
+
+        policy, limit: None means the pool's. Raises LimitReached when it is held by more than the new limit.
+        """
+
+        def steps() -> Steps[Claimed | None]:
+            found = yield from get_record(record)
+            if found is None:
+                return None
+            amended = Amendment(
+                holder=new_holder or holder,
+                policy=policy or self.settings.policy,
+                limit=limit if limit is not None else self.settings.limit_for(found.partition.type),
+            )
+            return (yield from protocol.update(record, holder, amended, self.namespace))
+
+        return self._run(steps())
+
+    def release(self, record: str, holder: str, *, fence: Fence | None = None) -> Released:
+        """Let a holder go; with the last one the account goes where the policy says.
+
+        fence: which claim is meant (`Claimed.fence`); a holder who claimed again since keeps it (decision
+        15).
+        """
+        released = self._run(protocol.release(record, holder, self.namespace, fence))
+        if released.outcome is Outcome.RELEASED and released.member:
+            left = "the last one" if released.last else "others stay"
+            self._note_member(released.member, "", "Released", f"released by {holder} ({left}), {record}")
+        return released
+
+    def member(self, name: str) -> Member | None:
+        """Read the metadata of one member."""
+        return self._run(get_member(name))
+
+    def members(self, account_type: str | None = None) -> tuple[Member, ...]:
+        """Read the metadata of every member, or of those of a type."""
+        selector = MEMBERS if account_type is None else members_of_type(account_type)
+        return tuple(Member.parse(body) for body in self._run(list_all(Kind.MEMBER, selector)))
+
+    def records(self) -> tuple[Record, ...]:
+        """Read every claim's record."""
+        return tuple(Record.parse(body) for body in self._run(list_all(Kind.RECORD, RECORDS)))
+
+    def flush(self, seconds: float = 2.0) -> bool:
+        """Wait for the Events still being written; False when some may be missing."""
+        return self._journal.flush(seconds)
+
+    def _run(self, steps: Steps[T], seconds: float = SECONDS) -> T:
+        return self._driver.run(steps, seconds)
+
+    def _placed(self, request: ClaimRequest) -> Wanted:
+        for what, text in (("slot", request.slot), ("holder", request.holder)):
+            if not text or text != text.strip():
+                raise Misconfigured(
+                    place=f"{what} {text!r}",
+                    cause=f"a {what} is empty or has blanks around it, so it could not be told from another",
+                    mend=f"give the {what} a name without blanks around it",
+                )
+        tenant_label(request.tenant)
+        partition = Partition.of(
+            request.type, request.partition, self.settings.partition_keys, shared=request.shared
+        )
+        return Wanted(
+            namespace=self.namespace,
+            partition=partition,
+            tenant=request.tenant,
+            slot=request.slot,
+            holder=request.holder,
+            policy=request.policy or self.settings.policy,
+            limit=request.limit if request.limit is not None else self.settings.limit_for(request.type),
+        )
+
+    def _note_claim(self, claimed: Claimed) -> None:
+        verb = "claimed again" if claimed.reused else "claimed"
+        message = f"{verb} for tenant {claimed.tenant}, slot {claimed.slot}, by {claimed.holder}"
+        self._note_member(claimed.secret_name, claimed.member_uid, "Claimed", message)
+
+    def _note_refusal(self, wanted: Wanted, refusal: PoolError) -> None:
+        asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"
+        message = f"claim refused for {asked}: {refusal.code}: {refusal.cause}"
+        if isinstance(refusal, LimitReached | LostMember) or (
+            isinstance(refusal, NotAllowed) and refusal.place.startswith("Secret ")
+        ):
+            self._note_member(refusal.place.split()[-1], "", "ClaimRefused", message, warning=True)
+        elif not isinstance(refusal, Unreachable):
+            self._journal.note(Happening("ConfigMap", CONFIG_MAP, "", "ClaimRefused", message, warning=True))
+
+    def _note_member(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
+        self._journal.note(Happening("Secret", name, uid, reason, message, warning))
+
+
+_pools: dict[tuple[ClusterTarget, str, str], Pool] = {}
+_opening = Lock()
+
+
+def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
+    try:
+        return KubernetesApi(connect(target), namespace, manager)
+    except NoReply as silence:
+        raise Unreachable(place=f"pool {namespace}", seconds=_OPENING_SECONDS, last=str(silence)) from None
+
+
+def _signed_settings() -> Steps[PoolSettings]:
+    """Read ConfigMap `credfleet-pool`, and add its uid if nobody has; without one the pool is the seed's."""
+    while True:
+        body = yield from read(Kind.RECORD, CONFIG_MAP)
+        if body is None:
+            return PoolSettings()
+        settings = PoolSettings.parse(body)
+        if has_pool_uid(body) or (yield from write(Replace(Kind.RECORD, with_pool_uid(body)))) is not None:
+            return settings

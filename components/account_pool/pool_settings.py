@@ -1,7 +1,8 @@
-"""What ConfigMap `credfleet-pool` says about a pool: its parser and renderer, used by all who write or read it.
+"""What ConfigMap `credfleet-pool` says about a pool: its one parser and its one renderer.
 
-The pool component writes the declared keys; the first claimer adds `poolUid`, the uid of the ConfigMap itself, so that a
-pool restored from a backup (same text, new uid) is noticed before a single token is judged (decision 12).
+The pool component writes the declared keys; the first claimer adds `poolUid`, the uid of the ConfigMap
+itself, so that a pool restored from a backup (same text, new uid) is noticed before a single token is
+judged (decision 12).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class PoolSettings:
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def limit_for(self, account_type: str) -> int | None:
-        """How many consumers a claim of this type has at most; a suffixed type falls back to its provider's."""
+        """Tell how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
         provider = account_type.partition("_")[0]
         return next(
             (limit for key in (account_type, provider, "default") if (limit := self.limits.get(key, 0))),
@@ -40,7 +41,7 @@ class PoolSettings:
         )
 
     def render(self) -> dict[str, str]:
-        """The declared data of the ConfigMap."""
+        """Render the declared data of the ConfigMap."""
         return {
             "formatVersion": FORMAT_VERSION,
             "partitionKeys": json.dumps(sorted(self.partition_keys)),
@@ -82,7 +83,7 @@ class PoolSettings:
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:
-    """The ConfigMap with its own uid added, for a write that holds its resourceVersion."""
+    """Add the ConfigMap's own uid to it, for a write that holds its resourceVersion."""
     return {**body, "data": {**(body.get("data") or {}), POOL_UID: body["metadata"]["uid"]}}
 
 

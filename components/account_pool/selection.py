@@ -1,33 +1,30 @@
 """Which members a request may take, and which of them first.
 
-Selectors are made of validated values only. Requests are spread over the free members by a hash of record and member,
-so that claimers of different tenants rarely try the same one, and helpers of one tenant always do.
+Selectors are made of validated values only. Requests are spread over the free members by a hash of record
+and member, so that claimers of different tenants rarely try the same one, and helpers of one tenant always
+do.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from components.account_pool.keys import INTERNAL, POOL_RECORD, POOL_STATE
 from components.account_pool.model import (
-    INTERNAL_LABEL,
-    RECORD_LABEL,
-    SHARED_LABEL,
-    STATE_LABEL,
-    TENANT_LABEL,
-    TYPE_LABEL,
     Member,
     Partition,
     State,
 )
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
-RECORDS = f"{RECORD_LABEL}=true"
-MEMBERS = TYPE_LABEL
+RECORDS = f"{POOL_RECORD}=true"
+MEMBERS = HYPERSCALER_TYPE
 
 
 def members_of_type(account_type: str) -> str:
-    """Every member of a type, whatever its partition and state."""
-    return f"{TYPE_LABEL}={account_type}"
+    """Select every member of a type, whatever its partition and state."""
+    return f"{HYPERSCALER_TYPE}={account_type}"
 
 
 def _members_in(partition: Partition) -> list[str]:
@@ -36,23 +33,23 @@ def _members_in(partition: Partition) -> list[str]:
 
 
 def members_owned(partition: Partition, tenant_label: str) -> str:
-    """The tenant's own dedicated members of a partition."""
-    return ",".join([*_members_in(partition), f"!{SHARED_LABEL}", f"{TENANT_LABEL}={tenant_label}"])
+    """Select the tenant's own dedicated members of a partition."""
+    return ",".join([*_members_in(partition), f"!{SHARED}", f"{TENANT_NAME}={tenant_label}"])
 
 
 def members_free(partition: Partition) -> str:
-    """Members of a partition that nobody owns; those among them with a token left behind are not free."""
-    absent = [f"!{key}" for key in (TENANT_LABEL, STATE_LABEL, SHARED_LABEL, INTERNAL_LABEL)]
+    """Select what nobody owns in a partition; a member with a token left behind is not free all the same."""
+    absent = [f"!{key}" for key in (TENANT_NAME, POOL_STATE, SHARED, INTERNAL)]
     return ",".join([*_members_in(partition), *absent])
 
 
 def members_shared(partition: Partition) -> str:
-    """The shared members of a partition."""
-    return ",".join([*_members_in(partition), f"{SHARED_LABEL}=true"])
+    """Select the shared members of a partition."""
+    return ",".join([*_members_in(partition), f"{SHARED}=true"])
 
 
 def by_hash(record_name: str, members: Iterable[Member]) -> list[Member]:
-    """The order in which the claim of this record tries members."""
+    """Order members as the claim of this record tries them."""
 
     def digest(member: Member) -> bytes:
         return hashlib.sha256((record_name + member.name).encode()).digest()
@@ -67,19 +64,22 @@ def least_used(record_name: str, members: Iterable[Member]) -> list[Member]:
 
 
 def misconfiguration(member: Member, keys: Iterable[str]) -> str | None:
-    """Why nobody could ever claim or clean this member, though it bears the type; None when it is in order."""
+    """Tell why nobody could ever claim or clean this member; None when it is in order."""
+    return next(_faults(member, keys), None)
+
+
+def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
     if member.tenant == "":
-        return f"{TENANT_LABEL} is empty, so it is neither free nor owned"
+        yield f"{TENANT_NAME} is empty, so it is neither free nor owned"
     if member.state is not None and member.state not in set(State):
-        return f"{STATE_LABEL} {member.state!r} is not known"
-    if member.shared and member.labels[SHARED_LABEL] != "true":
-        return f"{SHARED_LABEL} is {member.labels[SHARED_LABEL]!r}; it is `true` or absent"
+        yield f"{POOL_STATE} {member.state!r} is not known"
+    if member.shared and member.labels[SHARED] != "true":
+        yield f"{SHARED} is {member.labels[SHARED]!r}; it is `true` or absent"
     if member.shared and member.tenant is not None:
-        return f"a shared account has no owner, but {TENANT_LABEL} is {member.tenant!r}"
+        yield f"a shared account has no owner, but {TENANT_NAME} is {member.tenant!r}"
     for key in keys:
         if member.labels.get(key) in ("", "false"):
-            return f"{key} is {member.labels[key]!r}; leave the label out instead"
+            yield f"{key} is {member.labels[key]!r}; leave the label out instead"
     for key in ("dirty", "shared", "cleaning", "quarantined"):
         if key in member.labels:
-            return f"label {key} means nothing here; the state of an account is {STATE_LABEL}"
-    return None
+            yield f"label {key} means nothing here; the state of an account is {POOL_STATE}"

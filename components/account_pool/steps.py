@@ -1,7 +1,8 @@
 """The steps all operations are made of: read until answered, write once and say whether it was done.
 
-After any error of a write, time-outs included, the caller re-reads and decides from what is there; so a write answers
-the object, or None for conflict, absence and unknown outcome alike (claim protocol section 3).
+After any error of a write, time-outs included, the caller re-reads and decides from what is there; so a
+write answers the object, or None for conflict, absence and unknown outcome alike (claim protocol section
+3).
 """
 
 from __future__ import annotations
@@ -90,13 +91,14 @@ def _rest_of(kind: Kind, selector: str, items: list[JsonObject], cursor: str) ->
 
 
 def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], list[JsonObject]]]:
-    """Members two selectors mean: all of the first, one page of the second, read at the same time in any order."""
+    """LIST members at the same time, in any order: all of the first selector, one page of the second."""
     for attempt in count():
         answer = yield Together(ListPage(Kind.MEMBER, first), ListPage(Kind.MEMBER, second))
         match answer:
             case Both(Page(own, cursor), Page(others)):
-                rest = (yield from _rest_of(Kind.MEMBER, first, [], cursor)) if cursor else []
-                return [*own, *rest], list(others)
+                if cursor:
+                    own = yield from _rest_of(Kind.MEMBER, first, list(own), cursor)
+                return list(own), list(others)
             case Both(Refused(why, text)) | Both(_, Refused(why, text)):
                 raise _refused(Kind.MEMBER, text, why)
             case _:
@@ -149,6 +151,6 @@ def change_member(patch: Patch) -> Steps[Member | None]:
 
 
 def record_of(token: Token) -> Steps[tuple[Record | None, bool]]:
-    """The record a token names, if any, and whether the token is alive: judge only tokens read before this call."""
+    """GET the record a token names, and tell whether the token is alive; only of tokens read before."""
     record = yield from get_record(token.record)
     return record, record is not None and record.token == token

@@ -1,0 +1,181 @@
+"""One set of kept-alive connections to the one cluster a stack means, raw JSON in and out.
+
+Configuration, authentication, token refresh and proxies are the official client's; what goes over the wire
+is not: its typed layer would cost more than the call. Import-pure: the client is imported by the first
+connection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from components.account_pool.errors import Misconfigured, NotAllowed, WrongCluster
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 20.0
+CONNECTIONS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTarget:
+    """Which cluster is meant; an absent field is not checked.
+
+    context: of the kubeconfig, else its current one. kubeconfig: path, else KUBECONFIG. uid: of
+    `kube-system`.
+    """
+
+    context: str | None = None
+    kubeconfig: str | None = None
+    uid: str | None = None
+
+    @classmethod
+    def parse(cls, text: str | None) -> ClusterTarget:
+        """Read the value of `credfleet:cluster`, a JSON object or nothing."""
+        try:
+            value: Any = json.loads(text or "{}")
+            return cls(value.get("context"), value.get("kubeconfig"), value.get("uid"))
+        except (ValueError, AttributeError):
+            raise Misconfigured(
+                place="credfleet:cluster",
+                cause="it is not an object, so no cluster is meant",
+                mend="give it as {context: …, kubeconfig: …, uid: …}; every key may be left out",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the API server answered: the HTTP status, and the JSON object it sent with it."""
+
+    status: int
+    body: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The server's own words about a failure."""
+        return str(self.body.get("message") or f"HTTP {self.status}")
+
+
+class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
+    """No answer came: the call may have been carried out or not."""
+
+
+class Connection:
+    """Talks to one API server as one user; safe for any number of threads."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self._server = str(client.configuration.host).rstrip("/")
+        self._manager = client.rest_client.pool_manager
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._server
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        accept: str = "application/json",
+        content_type: str = "application/json",
+    ) -> Reply:
+        """Make one HTTP call, once: a write that got lost is for the caller to judge. Raises NoReply."""
+        import urllib3
+
+        headers = {"Accept": accept, "User-Agent": "credfleet"}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        if bearer := self._client.configuration.auth_settings().get("BearerToken"):
+            headers["Authorization"] = str(bearer["value"])
+        try:
+            response = self._manager.request(
+                method,
+                self._server + path,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=headers,
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=ANSWER_SECONDS),
+            )
+            payload: Any = json.loads(response.data) if response.data else {}
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
+            raise NoReply(_innermost(error)) from None
+        return Reply(response.status, payload if isinstance(payload, dict) else {})
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error.args[-1]) if error.args else type(error).__name__
+
+
+_connections: dict[ClusterTarget, Connection] = {}
+_connecting = Lock()
+
+
+def connect(target: ClusterTarget) -> Connection:
+    """Open the one connection of this process to a cluster, verified to be the one that is meant.
+
+    Raises WrongCluster, Misconfigured (no usable kubeconfig), NotAllowed (may not read the uid), NoReply.
+    """
+    with _connecting:
+        if target not in _connections:
+            connection = Connection(_client(target))
+            if target.uid is not None:
+                _verify(connection, target.uid)
+            _connections[target] = connection
+        return _connections[target]
+
+
+def _client(target: ClusterTarget) -> ApiClient:
+    from kubernetes.client import ApiClient, Configuration
+    from kubernetes.config import ConfigException, list_kube_config_contexts, load_kube_config
+
+    place = f"kubeconfig {target.kubeconfig or '$KUBECONFIG'}"
+    configuration = Configuration()
+    try:
+        listed: Any = list_kube_config_contexts(config_file=target.kubeconfig)
+        names = [str(context["name"]) for context in listed[0]]
+        if target.context is not None and target.context not in names:
+            raise WrongCluster(
+                place=place,
+                cause=f"it has no context {target.context} (it has {', '.join(names)}); nothing was written",
+                mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
+            )
+        load_kube_config(
+            config_file=target.kubeconfig, context=target.context, client_configuration=configuration
+        )
+    except (ConfigException, OSError, TypeError) as error:
+        raise Misconfigured(
+            place=place,
+            cause=f"no cluster can be reached with it: {error}",
+            mend="set KUBECONFIG, or kubeconfig in credfleet:cluster, to a readable file",
+        ) from None
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return ApiClient(configuration)
+
+
+def _verify(connection: Connection, uid: str) -> None:
+    reply = connection.call("GET", "/api/v1/namespaces/kube-system")
+    if reply.status != 200:
+        raise NotAllowed(
+            place=connection.server,
+            cause=f"the stack means the cluster with uid {uid}, this one does not tell its own: {reply.text}",
+            mend="let this user get namespace kube-system, or leave uid out of credfleet:cluster",
+        )
+    found = str(reply.body["metadata"]["uid"])
+    if found != uid:
+        raise WrongCluster(
+            place=connection.server,
+            cause=f"this is the cluster with uid {found}, the stack means {uid}; nothing was written",
+            mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
+        )

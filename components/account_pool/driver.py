@@ -1,0 +1,73 @@
+"""Runs an operation of the protocol on an API server: makes its calls, waits its pauses, keeps its time."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from components.account_pool.calls import (
+    Answer,
+    Both,
+    Pause,
+    PoolApi,
+    Result,
+    Steps,
+    Together,
+    Unknown,
+    perform,
+)
+from components.account_pool.errors import Unreachable
+
+FIRST_PAUSE_SECONDS: Final = 0.005
+LONGEST_PAUSE_SECONDS: Final = 1.0
+_SIDE_BY_SIDE: Final = 8
+
+T = TypeVar("T")
+
+
+class Driver:
+    """Drives operations on one namespace; safe for any number of threads."""
+
+    def __init__(self, api: PoolApi, place: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._api = api
+        self._place = place
+        self._sleep = sleep
+        self._aside = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="credfleet-read")
+
+    def run(self, steps: Steps[T], seconds: float) -> T:
+        """Run to the end; raises Unreachable when the time is over, which is safe at any point."""
+        deadline = time.monotonic() + seconds
+        answer: Answer = None
+        last = ""
+        while True:
+            try:
+                asked = steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            if time.monotonic() > deadline:
+                steps.close()
+                raise Unreachable(place=self._place, seconds=seconds, last=last)
+            match asked:
+                case Pause(attempt):
+                    self._sleep(jitter(attempt))
+                    answer = None
+                case Together(first, second):
+                    other = self._aside.submit(perform, self._api, second)
+                    answer = Both(perform(self._api, first), other.result())
+                    last = _silence(answer.first) or _silence(answer.second) or last
+                case _:
+                    answer = perform(self._api, asked)
+                    last = _silence(answer) or last
+
+
+def jitter(attempt: int) -> float:
+    """Seconds to wait after so many lost races: anything up to a bound that doubles (full jitter)."""
+    bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 20))
+    return random.uniform(0, bound)  # noqa: S311 - spreads retries, hides nothing
+
+
+def _silence(answer: Result) -> str:
+    return answer.text if isinstance(answer, Unknown) else ""

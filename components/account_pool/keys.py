@@ -1,0 +1,24 @@
+"""The labels and annotations the claim protocol reads and writes on members and records.
+
+Who writes which: the pool owner `INTERNAL` and `SHARED_CAPACITY`; operators and cleaners `POOL_STATE`,
+`STATE_REASON` and `CLEANING_TOKEN`; the protocol all of these but the owner's (claim protocol section 1).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.labels import PREFIX
+
+POOL_STATE: Final = f"{PREFIX}pool-state"
+POOL_RECORD: Final = f"{PREFIX}pool-record"
+INTERNAL: Final = f"{PREFIX}internal"
+
+CLAIM_TOKEN: Final = f"{PREFIX}claim-token"
+CLAIM_ORIGIN: Final = f"{PREFIX}claim-origin"
+CLAIM_POLICY: Final = f"{PREFIX}claim-policy"
+TENANT_ID: Final = f"{PREFIX}tenant-id"
+CLEANING_TOKEN: Final = f"{PREFIX}cleaning-token"
+STATE_REASON: Final = f"{PREFIX}state-reason"
+SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
+SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"

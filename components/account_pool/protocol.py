@@ -1,0 +1,362 @@
+"""Claim, read, update and release: the steps of the claim protocol, in its order and under its names.
+
+Nothing here waits, talks or knows a clock: each operation is a generator of calls (see `calls`). Between
+any two of them any other process may run, this one may die and be run again, and any answer may be lost.
+The comments C0…C8, R0…R2 and X1…X3 name the steps of the protocol, which are also the steps of its model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import count
+
+from components.account_pool import changes
+from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
+from components.account_pool.errors import LimitReached, LostMember, NotAllowed
+from components.account_pool.finding import Again, Wanted, find, refusal
+from components.account_pool.keys import STATE_REASON
+from components.account_pool.model import Claimed, Fence, Member, Phase, Policy, Record
+from components.account_pool.steps import (
+    change_member,
+    delete_record,
+    get_member,
+    get_record,
+    record_of,
+    replace_record,
+    write,
+)
+
+
+def claim(wanted: Wanted) -> Steps[Claimed]:
+    """Find the one account of this tenant's slot, or take one from the pool.
+
+    Raises Exhausted, LimitReached, Misconfigured, LostMember or NotAllowed; ends by itself in no other way.
+    """
+    page: list[Member] = []
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        record = yield from get_record(wanted.record)  # C0
+        member: Member | None = None
+        if record is None:
+            choice = yield from find(wanted, [])  # C1
+            if isinstance(choice, Again):
+                continue
+            if choice is None:
+                if (yield from get_record(wanted.record)) is None:
+                    raise (yield from refusal(wanted))
+                continue
+            record, member = (yield from _create(wanted, choice)), choice  # C2
+            if record is None:
+                continue
+        claimed: Claimed | None = None
+        match record.phase:
+            case Phase.BOUND:
+                claimed = yield from _join(record, wanted)
+            case Phase.RELEASING:
+                yield from finish(record)
+            case Phase.PENDING:
+                secured = yield from _secure(record, member, wanted, page)
+                if secured is not None:
+                    claimed = yield from _bind(*secured, wanted)
+        if claimed is not None:
+            return claimed
+    raise AssertionError
+
+
+def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
+    """C2: the record comes first; its fixed name is where two first claims of one tenant collide."""
+    record = Record(
+        name=wanted.record,
+        uid="",
+        resource_version="",
+        tenant=wanted.tenant,
+        partition=wanted.partition,
+        slot=wanted.slot,
+        member=member.name,
+        member_uid=member.uid,
+        attempt=1,
+        phase=Phase.PENDING,
+        policy=wanted.policy,
+        limit=wanted.limit,
+        holders={wanted.holder: 1},
+    )
+    body = yield from write(Create(Kind.RECORD, record.render(wanted.namespace)))
+    return None if body is None else Record.parse(body)
+
+
+def _secure(
+    record: Record, candidate: Member | None, wanted: Wanted, page: list[Member]
+) -> Steps[tuple[Record, Member] | None]:
+    """C3, C4, C6: until the member a Pending record names carries it. None: look at the record again."""
+    member = candidate
+    while True:
+        if member is None:
+            member = yield from get_member(record.member)  # C4
+            if member is not None and member.state is None and member.carries(record):
+                return record, member
+            if member is None or not member.is_usable_by(record):
+                outcome = yield from _set_right(record, member)
+                if outcome is Standing.AGAIN:
+                    return None
+                if outcome is Standing.LOOK:
+                    member = None
+                    continue
+                moved = yield from _move(record, wanted, page)
+                if moved is None:
+                    return None
+                record, member = moved
+        try:
+            taken = yield from change_member(changes.take(member, record))  # C3
+        except NotAllowed:
+            yield from delete_record(record)
+            raise
+        if taken is not None:
+            return record, taken
+        member = None
+
+
+class Standing(StrEnum):
+    """What to do about the member of a Pending record: look at it or at the record again, or leave it."""
+
+    LOOK = "look"
+    AGAIN = "again"
+    LEAVE = "leave"
+
+
+def _set_right(record: Record, member: Member | None) -> Steps[Standing]:
+    """C4: the member is neither the record's nor usable. Mend what a hand edit or a dead claim left on it."""
+    if member is None or member.shared or member.state is not None or member.token is None:
+        return Standing.LEAVE
+    if member.tenant is None and member.bears(record.token):
+        yield from change_member(changes.heal(member, record))
+        return Standing.AGAIN
+    if member.tenant not in (None, record.tenant_label):
+        return Standing.LEAVE
+    other, alive = yield from record_of(member.token)
+    if not alive:
+        yield from change_member(changes.remove(member, member.token, other))
+        return Standing.LOOK
+    return Standing.AGAIN if member.token.record == record.name else Standing.LEAVE
+
+
+def _move(record: Record, wanted: Wanted, page: list[Member]) -> Steps[tuple[Record, Member] | None]:
+    """C6: the record's member is not to be had; try another, or take the record back and say why."""
+    choice = yield from find(wanted, page)
+    if isinstance(choice, Again):
+        return None
+    if choice is None:
+        if (yield from delete_record(record)):
+            raise (yield from refusal(wanted))
+        return None
+    if choice.name == record.member:
+        return record, choice
+    moved = yield from replace_record(record.moved_to(choice), wanted.namespace)
+    return None if moved is None else (moved, choice)
+
+
+def _bind(record: Record, member: Member, wanted: Wanted) -> Steps[Claimed | None]:
+    """C5, C7: the record says that the member was taken for good, or the member is given back."""
+    while True:
+        has_room = record.has_room_for(wanted.holder)
+        bound = replace(record, phase=Phase.BOUND, member_uid=member.uid)
+        if has_room and wanted.holder not in bound.holders:
+            bound = bound.with_holder(wanted.holder)
+        written = yield from replace_record(bound, wanted.namespace)  # C5
+        if written is not None:
+            if not has_room:
+                raise _limit_reached(written)
+            return Claimed.by(written, member, wanted.holder, reused=False)
+        current = yield from get_record(record.name)  # C7
+        if current is None or current.token != record.token:
+            yield from _give_back(record, member)
+            return None
+        match current.phase:
+            case Phase.PENDING:
+                record = current
+            case Phase.BOUND:
+                return (yield from _join(current, wanted))
+            case Phase.RELEASING:
+                yield from finish(current)
+                return None
+
+
+def _give_back(record: Record, member: Member | None) -> Steps[None]:
+    """C7: our token died before it was bound, so the member was never handed out: release it."""
+    for attempt in count():
+        if member is None or not member.bears(record.token):
+            return
+        patch = changes.remove(member, record.token, record, Policy.RELEASE)
+        if (yield from change_member(patch)) is not None:
+            return
+        yield Pause(attempt)
+        member = yield from get_member(member.name)
+
+
+def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
+    """C8: one more holder of a Bound record, or a known one again. None: look at the record again."""
+    member = yield from get_member(record.member)
+    if member is None or not member.carries(record):
+        again = yield from get_record(record.name)
+        if again is None or again.resource_version != record.resource_version:
+            return None
+        if member is not None and not member.shared and member.tenant is None and member.bears(record.token):
+            yield from change_member(changes.heal(member, record))
+            return None
+        raise _lost(record, member)
+    if member.state is not None and wanted.holder not in record.holders:
+        reason = member.annotations.get(STATE_REASON, "no reason given")
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            cause=f"it is {member.state} ({reason}); only its present users may keep it",
+            mend="use another slot, or ask the pool's operator about this account",
+        )
+    if not record.has_room_for(wanted.holder):
+        raise _limit_reached(record)
+    joined = yield from replace_record(record.with_holder(wanted.holder), wanted.namespace)
+    return None if joined is None else Claimed.by(joined, member, wanted.holder, reused=True)
+
+
+def _limit_reached(record: Record) -> LimitReached:
+    return LimitReached(
+        tenant=record.tenant,
+        account_type=record.partition.type,
+        member=record.member,
+        holders=len(record.holders),
+        limit=record.limit or 0,
+    )
+
+
+def _lost(record: Record, member: Member | None) -> LostMember:
+    return LostMember(member=record.member, owner=member.tenant if member else None, tenant=record.tenant)
+
+
+def read_claim(name: str, holder: str, member_name: str | None = None) -> Steps[Claimed | None]:
+    """Tell what this holder has, without a write. None: gone. Raises LostMember.
+
+    member_name: where the account is expected; then record and member are read at the same time, which may
+    confirm the claim but never deny it.
+    """
+    if member_name is not None:
+        answer = yield Together(Get(Kind.RECORD, name), Get(Kind.MEMBER, member_name))
+        if isinstance(answer, Both) and isinstance(answer.first, Found) and isinstance(answer.second, Found):
+            record, member = Record.parse(answer.first.body), Member.parse(answer.second.body)
+            if _has(record, holder) and record.member == member.name and member.carries(record):
+                return Claimed.by(record, member, holder, reused=True)
+    while True:
+        record = yield from get_record(name)
+        if record is None or not _has(record, holder):
+            return None
+        member = yield from get_member(record.member)
+        if member is not None and member.carries(record):
+            return Claimed.by(record, member, holder, reused=True)
+        again = yield from get_record(name)
+        if again is not None and again.resource_version == record.resource_version:
+            raise _lost(record, member)
+
+
+def _has(record: Record, holder: str) -> bool:
+    return record.phase is Phase.BOUND and holder in record.holders
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """New facts of a claim: its policy and limit belong to the record, the holder's name to the holder."""
+
+    holder: str
+    policy: Policy
+    limit: int | None
+
+
+def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[Claimed | None]:
+    """Change a held claim without giving it up for a moment. None: gone.
+
+    Raises LimitReached when more consumers hold it than the new limit allows, LostMember.
+    """
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        record = yield from get_record(name)
+        if record is None or not (_has(record, holder) or _has(record, amended.holder)):
+            return None
+        sequence = max(record.holders.get(holder, 0), record.holders.get(amended.holder, 0))
+        changed = record.without_holder(holder)
+        changed = replace(
+            changed,
+            holders={**changed.holders, amended.holder: sequence + 1},
+            policy=amended.policy,
+            limit=amended.limit,
+        )
+        if changed.limit is not None and len(changed.holders) > changed.limit:
+            raise _limit_reached(changed)
+        written = yield from replace_record(changed, namespace)
+        if written is not None:
+            return (yield from read_claim(name, amended.holder, written.member))
+    raise AssertionError
+
+
+class Outcome(StrEnum):
+    """What a release did."""
+
+    RELEASED = "released"
+    NOT_HELD = "not-held"
+    OVERTAKEN = "overtaken"
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The outcome of a release.
+
+    member: the account, where a record still named one. last: nobody holds it now.
+    """
+
+    outcome: Outcome
+    member: str | None = None
+    last: bool = False
+
+
+def release(name: str, holder: str, namespace: str, fence: Fence | None = None) -> Steps[Released]:
+    """Let this holder go; with the last one the member goes where the policy says.
+
+    A missing claim counts as released.
+
+    fence: which claim is meant. A holder who has claimed again since, as a replacement does, keeps what it
+    has.
+    """
+    left: str | None = None
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        record = yield from get_record(name)  # R0
+        if record is not None and record.phase is Phase.RELEASING:
+            if not (yield from finish(record)):
+                continue
+            return Released(Outcome.RELEASED, record.member, last=True)
+        if record is None or holder not in record.holders:
+            return Released(Outcome.RELEASED if left else Outcome.NOT_HELD, left, last=record is None)
+        if fence is not None and fence.is_overtaken(record, holder):
+            return Released(Outcome.OVERTAKEN, record.member)
+        left = record.member
+        rest = record.without_holder(holder)
+        if rest.holders:
+            if (yield from replace_record(rest, namespace)) is not None:  # R1
+                return Released(Outcome.RELEASED, left)
+            continue
+        releasing = yield from replace_record(replace(rest, phase=Phase.RELEASING), namespace)  # R2
+        if releasing is not None and (yield from finish(releasing)):
+            return Released(Outcome.RELEASED, left, last=True)
+    raise AssertionError
+
+
+def finish(record: Record) -> Steps[bool]:
+    """X1-X3, by whoever meets a Releasing record: off its member, then deleted. False: look again."""
+    for attempt in count():
+        member = yield from get_member(record.member)  # X1
+        if member is None or not member.bears(record.token):
+            break
+        patch = changes.remove(member, record.token, record, record.policy)
+        if (yield from change_member(patch)) is not None:  # X2
+            break
+        yield Pause(attempt)
+    return (yield from delete_record(record))  # X3

@@ -1,0 +1,301 @@
+"""The claim of an account as a dynamic resource: check, diff, create, read, update, delete over the protocol.
+
+The path of this module and the names of its classes are written into the state of every stack that claims;
+they never move. Import-pure: this module is imported again in the provider's process, and by every program
+that draws a claim. No credential ever passes here: a claim says which Secret, never what is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import pulumi
+from pulumi import Input, Output, ResourceOptions
+from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
+from pulumi.output import Unknown
+
+from components.account_pool.connection import ClusterTarget
+from components.account_pool.errors import LostMember, PoolError
+from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
+from components.account_pool.pool import Pool
+
+Properties: TypeAlias = dict[str, Any]
+
+LOST: Final = "Lost"
+"""Phase of a claim whose account was deleted, replaced or relabelled by hand."""
+
+_IDENTITY: Final = ("namespace", "tenant", "type", "slot", "partition", "shared")
+_FACTS: Final = ("holder", "releasePolicy", "limit")
+_INPUTS: Final = (*_IDENTITY, *_FACTS)
+_OUTPUTS: Final = (
+    "secretName",
+    "accountId",
+    "memberUid",
+    "record",
+    "recordUid",
+    "sequence",
+    "reused",
+    "phase",
+)
+
+
+class AccountClaimProvider(ResourceProvider):
+    """A thin shell over the pool; one instance serves all threads of the provider's process."""
+
+    _cluster: str | None = None
+
+    def configure(self, req: ConfigureRequest) -> None:
+        """Learn which cluster is meant from `credfleet:cluster`."""
+        self._cluster = req.config.get("cluster")
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        """Normalise the inputs, and refuse what no pool could serve."""
+        inputs = {key: news.get(key) for key in _INPUTS}
+        inputs["slot"] = inputs["slot"] or "0"
+        inputs["partition"] = inputs["partition"] or {}
+        inputs["shared"] = inputs["shared"] or False
+        if isinstance(inputs["limit"], float) and inputs["limit"].is_integer():
+            inputs["limit"] = int(inputs["limit"])
+        return CheckResult(inputs, list(_failures(inputs)))
+
+    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
+        """Compare every input; a claim that lost its account is a change, so that `up` says so."""
+        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
+        return DiffResult(
+            changes=bool(changed) or _olds.get("phase") == LOST,
+            replaces=[key for key in changed if key in _IDENTITY],
+            stables=[],
+            delete_before_replace=False,
+        )
+
+    def create(self, props: Properties) -> CreateResult:
+        """Claim; run again after any failure it finishes what was begun."""
+        try:
+            pool = self._pool(props)
+            claimed = pool.claim(_request(props))
+            pool.flush()
+        except PoolError as error:
+            raise _short(error) from None
+        return CreateResult(claimed.record, {**_inputs(props), **_outputs(claimed)})
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        """Tell what is there; a claim that is gone has no id, one without its account has phase Lost."""
+        try:
+            pool = self._pool(props)
+            claimed = pool.read(id_, props["holder"], member=props.get("secretName"))
+        except LostMember:
+            return ReadResult(id_, {**_kept(props), "phase": LOST}, _inputs(props))
+        except PoolError as error:
+            raise _short(error) from None
+        if claimed is None:
+            return ReadResult("", {})
+        facts = {**_inputs(props), **_drifted(pool, props, claimed)}
+        outputs = {**_outputs(claimed), "reused": props.get("reused", True)}
+        return ReadResult(id_, {**facts, **outputs}, facts)
+
+    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        """Move the facts of the claim: its holder's name, its policy, its limit."""
+        try:
+            pool = self._pool(_news)
+            claimed = pool.update(
+                _id,
+                _olds["holder"],
+                new_holder=_news["holder"],
+                policy=_policy(_news),
+                limit=_limit(_news),
+            )
+            if claimed is None:
+                claimed = pool.claim(_request(_news))
+            pool.flush()
+        except PoolError as error:
+            raise _short(error) from None
+        outputs = {**_outputs(claimed), "reused": _olds.get("reused", True)}
+        return UpdateResult({**_inputs(_news), **outputs})
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        """Release, unless this holder has claimed again since, as a replacement has."""
+        try:
+            pool = self._pool(_props)
+            pool.release(_id, _props["holder"], fence=Fence(_props["recordUid"], int(_props["sequence"])))
+            pool.flush()
+        except PoolError as error:
+            raise _short(error) from None
+
+    def _pool(self, props: Properties) -> Pool:
+        return Pool.open(ClusterTarget.parse(self._cluster), props["namespace"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountClaimArgs:
+    """What a consumer asks for.
+
+    namespace: of the pool. type: hyperscaler type. slot: one of several accounts of the tenant, or the
+    consumer's id on a shared account. partition: values of the pool's partition keys, an absent key means
+    members without it.
+    holder: the consumer, the same text whenever the program runs. release_policy, limit: None means the
+    pool's.
+    """
+
+    namespace: Input[str]
+    tenant: Input[str]
+    type: Input[str]
+    holder: Input[str]
+    slot: Input[str] = "0"
+    partition: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
+    shared: Input[bool] = False
+    release_policy: Input[str] | None = None
+    limit: Input[int] | None = None
+
+
+class AccountClaim(Resource, module="credfleet", name="AccountClaim"):
+    """An account a tenant has: the name of the Secret with its credential, and the facts of the claim."""
+
+    namespace: Output[str]
+    record: Output[str]
+    sequence: Output[int]
+    reused: Output[bool]
+    phase: Output[str]
+
+    @property
+    def secret_name(self) -> Output[str]:
+        """Name of the Secret of the account, in the pool's namespace."""
+        return pulumi.get(self, "secretName")
+
+    @property
+    def account_id(self) -> Output[str | None]:
+        """Id of the account at its cloud, if the pool owner said it."""
+        return pulumi.get(self, "accountId")
+
+    @property
+    def member_uid(self) -> Output[str]:
+        """Uid of the Secret, which changes when somebody replaces it."""
+        return pulumi.get(self, "memberUid")
+
+    @property
+    def record_uid(self) -> Output[str]:
+        """Uid of the claim's record: with `sequence`, which claim a release means."""
+        return pulumi.get(self, "recordUid")
+
+    def __init__(self, name: str, args: AccountClaimArgs, opts: ResourceOptions | None = None) -> None:
+        super().__init__(
+            AccountClaimProvider(),
+            name,
+            {
+                "namespace": args.namespace,
+                "tenant": args.tenant,
+                "type": args.type,
+                "slot": args.slot,
+                "partition": args.partition,
+                "shared": args.shared,
+                "holder": args.holder,
+                "releasePolicy": args.release_policy,
+                "limit": args.limit,
+                **dict.fromkeys(_OUTPUTS),
+            },
+            opts,
+        )
+
+
+def _failures(inputs: Properties) -> Iterator[CheckFailure]:
+    """Everything wrong with the inputs that are known already."""
+    for key in ("namespace", "tenant", "type", "slot", "holder"):
+        if not isinstance(inputs[key], str | Unknown) or not inputs[key]:
+            yield CheckFailure(key, f"a claim names its {key}, as a text that is not empty")
+    policies = [str(policy) for policy in Policy]
+    if not isinstance(inputs["releasePolicy"], Unknown) and inputs["releasePolicy"] not in (None, *policies):
+        yield CheckFailure("releasePolicy", f"the policies are {', '.join(policies)}")
+    limit = inputs["limit"]
+    if not isinstance(limit, Unknown) and limit is not None and (not isinstance(limit, int) or limit < 0):
+        yield CheckFailure(
+            "limit", "it counts consumers, so it is a whole number; 0 means the pool's own limit"
+        )
+    yield from _meaningless(inputs)
+
+
+def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
+    """Tell what no pool could make sense of, in the protocol's words."""
+    tenant, account_type, partition = inputs["tenant"], inputs["type"], inputs["partition"]
+    if isinstance(tenant, str) and tenant:
+        try:
+            tenant_label(tenant)
+        except PoolError as error:
+            yield CheckFailure("tenant", str(error))
+    if isinstance(account_type, str) and account_type and isinstance(partition, dict):
+        known = {key: value for key, value in partition.items() if isinstance(value, str)}
+        try:
+            Partition.of(account_type, known, known)
+        except PoolError as error:
+            yield CheckFailure("partition" if error.place.startswith("partition") else "type", str(error))
+
+
+def _request(props: Properties) -> ClaimRequest:
+    return ClaimRequest(
+        tenant=props["tenant"],
+        type=props["type"],
+        slot=props["slot"],
+        partition=props["partition"],
+        shared=props["shared"],
+        holder=props["holder"],
+        policy=_policy(props),
+        limit=_limit(props),
+    )
+
+
+def _policy(props: Properties) -> Policy | None:
+    text = props.get("releasePolicy")
+    return None if text is None else Policy(text)
+
+
+def _limit(props: Properties) -> int | None:
+    return int(props["limit"]) if props.get("limit") else None
+
+
+def _inputs(props: Properties) -> Properties:
+    return {key: props.get(key) for key in _INPUTS}
+
+
+def _kept(props: Properties) -> Properties:
+    return {key: props.get(key) for key in (*_INPUTS, *_OUTPUTS)}
+
+
+def _drifted(pool: Pool, props: Properties, claimed: Claimed) -> Properties:
+    """Tell the facts as they are now, where they are not what the inputs mean."""
+    drifted: Properties = {}
+    if (_policy(props) or pool.settings.policy) != claimed.policy:
+        drifted["releasePolicy"] = str(claimed.policy)
+    if (_limit(props) or pool.settings.limit_for(claimed.type)) != claimed.limit:
+        drifted["limit"] = claimed.limit
+    return drifted
+
+
+def _outputs(claimed: Claimed) -> Properties:
+    return {
+        "secretName": claimed.secret_name,
+        "accountId": claimed.account_id,
+        "memberUid": claimed.member_uid,
+        "record": claimed.record,
+        "recordUid": claimed.record_uid,
+        "sequence": claimed.sequence,
+        "reused": claimed.reused,
+        "phase": str(claimed.phase),
+    }
+
+
+class ClaimFailed(Exception):  # noqa: N818 - shown to the user as the first word of the message
+    """What the host shows of a failure: it prints a traceback, so the text is short and the chain is cut."""
+
+
+def _short(error: PoolError) -> ClaimFailed:
+    return ClaimFailed(f"{error.code}: {error}")
