@@ -188,6 +188,22 @@ class Step:
             "provider": self.resource.provider,
         }
 
+    def to_digest(self) -> dict[str, Json]:
+        """Return the step as `pulumi preview --json` lists it."""
+        return {
+            "op": self.op,
+            "urn": self.urn,
+            "provider": self.resource.provider,
+            "oldState": self.old.to_json() if self.old else None,
+            "newState": self.new.to_json() if self.new else None,
+            "diffReasons": [change.path for change in self.changes],
+            "replaceReasons": [*self.keys],
+            "detailedDiff": {
+                path: {"kind": diff.kind, "inputDiff": diff.input_diff}
+                for path, diff in (self.detailed_diff or {}).items()
+            },
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class StackStarted:
@@ -326,7 +342,7 @@ class Summary:
     """How a deployment ended: steps by kind (default providers left out), and seconds taken."""
 
     operation: Operation
-    changes: Mapping[Op, int]
+    changes: Mapping[str, int]
     seconds: float
     outcome: Outcome = "succeeded"
 

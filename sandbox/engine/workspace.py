@@ -64,8 +64,8 @@ class Workspace:
 def find_passphrase(project_dir: Path, stack: str, environment: Mapping[str, str] = os.environ) -> str:
     """Return the passphrase of a stack.
 
-    It is what PULUMI_CONFIG_PASSPHRASE says, or the file that PULUMI_CONFIG_PASSPHRASE_FILE names; for the stack
-    `dev` the project's public one will do.
+    It is what PULUMI_CONFIG_PASSPHRASE says, or the file that PULUMI_CONFIG_PASSPHRASE_FILE names; for
+    the stack `dev` the public one of the project will do.
 
     Raises:
         SandboxError: `passphrase-missing`.

@@ -1,0 +1,185 @@
+"""Who is told about a deployment: a person at a terminal, a log, or a program."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from types import TracebackType
+from typing import IO, Protocol, Self
+
+from sandbox.engine.events import (
+    Diagnostic,
+    Event,
+    Outputs,
+    PolicyPackLoaded,
+    PolicyViolation,
+    StackStarted,
+    StdoutLine,
+    StepFinished,
+    StepPlanned,
+    Summary,
+)
+from sandbox.engine.phrases import WORDS, changes, outputs, short_type, summary, title, violation
+from sandbox.engine.phrases import seconds as duration
+from sandbox.engine.progress import Progress, is_told_apart
+from sandbox.engine.urns import parse
+from sandbox.engine.values import Json
+
+
+class Sink(Protocol):
+    """Takes a deployment's events, one at a time."""
+
+    def handle(self, event: Event) -> None:
+        """Show an event, or remember it until the end."""
+        ...
+
+
+class Display(Sink, Protocol):
+    """A sink that holds something open while it is used (a part of the screen)."""
+
+    def close(self) -> None:
+        """Leave the screen or the stream in order, also when the deployment broke off."""
+        ...
+
+
+class Serialised:
+    """Lets many threads tell one display, one event at a time; closes it at the end."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._lock = threading.Lock()
+
+    def handle(self, event: Event) -> None:
+        """Pass an event on."""
+        with self._lock:
+            self._display.handle(event)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.close()
+
+
+def display_for(stream: IO[str], *, json_lines: bool = False) -> Serialised:
+    """Return what suits the stream: a live tree on a terminal, plain lines elsewhere, JSON on demand."""
+    if json_lines:
+        return Serialised(JsonLines(stream))
+    if stream.isatty():
+        from sandbox.engine.live_display import LiveTree
+
+        return Serialised(LiveTree(stream))
+    return Serialised(PlainLines(stream))
+
+
+class PlainLines:
+    """One line per change when it is done, what failed at the end, then the summary; nothing moves."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._progress = Progress()
+
+    def handle(self, event: Event) -> None:
+        """Write what the event has to say."""
+        self._progress.add(event, time.monotonic())
+        match event:
+            case StackStarted(stack, project, operation):
+                self._write(title(operation, project, stack))
+            case PolicyPackLoaded(name, version):
+                self._write(f"Policy pack {name} {version}")
+            case StdoutLine(line):
+                self._write(f"| {line}")
+            case StepPlanned(step) | StepFinished(step, _, None) if is_told_apart(step):
+                words = WORDS[step.op]
+                told = words.plan if isinstance(event, StepPlanned) else words.done
+                took = f"  {duration(event.seconds)}" if isinstance(event, StepFinished) else ""
+                self._write(f"{words.symbol} {told:<9} {step.name}  {short_type(step.type)}{took}")
+                for line in changes(step):
+                    self._write(f"    {line}")
+            case Diagnostic(severity, message, urn) if severity in ("info", "info#err", "warning"):
+                about = f" {parse(urn).name}" if urn else ""
+                self._write(f"{severity.removesuffix('#err')}{about}: {message.rstrip()}")
+            case PolicyViolation():
+                self._write(f"policy {violation(event, parse(event.urn).name if event.urn else '')}")
+            case Outputs():
+                self._write_outputs(event)
+            case Summary():
+                self._write_errors()
+                self._write(summary(event))
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Say what failed, if no summary came to say it."""
+        if self._progress.summary is None:
+            self._write_errors()
+
+    def _write_outputs(self, event: Outputs) -> None:
+        if event.values:
+            self._write("Outputs:")
+        for name, value in outputs(event.values):
+            self._write(f"  {name}: {value}")
+
+    def _write_errors(self) -> None:
+        for node, error in self._progress.errors():
+            if node:
+                self._write(f"✗ {WORDS[node.step.op].plan} of {node.step.name}  {short_type(node.step.type)}")
+            for index, line in enumerate(error.rstrip().splitlines()):
+                self._write(f"  {line}" if node or index else f"✗ {line}")
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+
+class JsonLines:
+    """One JSON object per event, numbered and timed, under the names of `pulumi up --json`."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._sequence = 0
+
+    def handle(self, event: Event) -> None:
+        """Write the event."""
+        head: dict[str, Json] = {"sequence": self._sequence, "timestamp": int(time.time())}
+        self._sequence += 1
+        self._stream.write(json.dumps(head | event.to_json(), ensure_ascii=False) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class PreviewDigest:
+    """Gathers a preview into the one JSON document that `pulumi preview --json` prints when it is over."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._document: dict[str, Json] = {}
+        self._steps: list[Json] = []
+        self._diagnostics: list[Json] = []
+
+    def handle(self, event: Event) -> None:
+        """Remember what the document tells."""
+        match event:
+            case StackStarted(config=config):
+                self._document["config"] = dict(config)
+            case StepPlanned(step):
+                self._steps.append(step.to_digest())
+            case Diagnostic(severity, message, urn) if severity != "debug":
+                about: dict[str, Json] = {"urn": urn} if urn else {}
+                self._diagnostics.append({**about, "message": message, "severity": severity})
+            case Summary():
+                self._document["duration"] = round(event.seconds * 1e9)
+                self._document["changeSummary"] = {op: count for op, count in event.changes.items()}
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Write the document."""
+        document = {**self._document, "steps": self._steps, "diagnostics": self._diagnostics}
+        self._stream.write(json.dumps(document, indent=4, ensure_ascii=False) + "\n")
+        self._stream.flush()

@@ -1,0 +1,156 @@
+"""A deployment on a terminal: a tree that moves while it runs and stays when it is over."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO, Final
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from sandbox.engine.events import Event, PolicyPackLoaded, StackStarted, StdoutLine, Summary
+from sandbox.engine.phrases import WORDS, changes, outputs, seconds, short_type, summary, title, violation
+from sandbox.engine.progress import Node, Progress, Row
+from sandbox.engine.urns import parse
+
+_FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_COLOURS: Final = {
+    "+": "green",
+    "~": "yellow",
+    "-": "red",
+    "±": "magenta",
+    ">": "cyan",
+    "<": "cyan",
+    "=": "green",
+}
+
+
+class LiveTree:
+    """Shows what is under way with what stands above it; at the end all that changed, failures last."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._console = Console(file=stream, highlight=False)
+        self._progress = Progress()
+        self._lock = threading.Lock()
+        self._live: Live | None = None
+
+    def handle(self, event: Event) -> None:
+        """Take note of an event; the screen follows by itself, eight times a second."""
+        with self._lock:
+            self._progress.add(event, time.monotonic())
+        match event:
+            case StackStarted(stack, project, operation):
+                self._console.print(Text(title(operation, project, stack), style="bold"))
+                self._live = Live(
+                    console=self._console,
+                    get_renderable=self._moving,
+                    refresh_per_second=8,
+                    transient=True,
+                )
+                self._live.start()
+            case PolicyPackLoaded(name, version):
+                self._console.print(Text(f"Policy pack {name} {version}", style="dim"))
+            case StdoutLine(line):
+                self._console.print(Text.assemble(("│ ", "dim"), line))
+            case Summary():
+                self.close()
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Stop moving and leave the whole picture behind; once."""
+        if self._live is None:
+            return
+        self._live.stop()
+        self._live = None
+        for line in self._picture():
+            self._console.print(line, no_wrap=True, overflow="ellipsis")
+        for line in self._findings():
+            self._console.print(line, soft_wrap=True)
+
+    def _moving(self) -> RenderableType:
+        """Draw what fits on the screen: all changes so far, or only what is under way."""
+        with self._lock:
+            room = self._console.height - 3
+            rows = self._progress.rows(lambda node: not node.is_unchanged)
+            if len(rows) > room:
+                rows = self._progress.rows(lambda node: node.status == "running")
+            counted = sum(node.status == "done" for node in self._progress.nodes.values())
+            foot = Text(f"{counted} done", style="dim")
+            return Group(*_lines(rows[:room], time.monotonic()), foot)
+
+    def _picture(self) -> Iterator[Text]:
+        rows = self._progress.rows(lambda node: not node.is_unchanged)
+        for row, line in zip(rows, _lines(rows, time.monotonic()), strict=True):
+            yield line
+            for change in changes(row.node.step):
+                style = _COLOURS.get(change[0], "dim")
+                yield Text.assemble((row.below, "dim"), "  ", (change, style))
+
+    def _findings(self) -> Iterator[Text]:
+        """Yield messages, policies, outputs, failures and the summary, each part after an empty line."""
+        progress = self._progress
+        for message in progress.messages:
+            if message.severity in ("info", "info#err", "warning"):
+                about = f" {parse(message.urn).name}" if message.urn else ""
+                style = "yellow" if message.severity == "warning" else "cyan"
+                label = message.severity.removesuffix("#err")
+                yield Text.assemble((f"{label}{about}: ", style), message.message.rstrip())
+        for found in progress.violations:
+            style = {"advisory": "yellow", "mandatory": "bold red", "remediate": "cyan"}[found.level]
+            yield Text.assemble(
+                ("policy ", "dim"), (violation(found, parse(found.urn).name if found.urn else ""), style)
+            )
+        if progress.outputs and progress.outputs.values:
+            yield Text("Outputs", style="bold")
+            for name, value in outputs(progress.outputs.values):
+                yield Text.assemble("  ", (name, "cyan"), f": {value}")
+        for node, error in progress.errors():
+            yield _failure(node, error)
+        if progress.summary:
+            style = "bold green" if progress.summary.outcome == "succeeded" else "bold red"
+            yield Text(summary(progress.summary), style=style)
+
+
+def _failure(node: Node | None, error: str) -> Text:
+    text = Text("✗ ", style="bold red")
+    if node:
+        text.append(f"{WORDS[node.step.op].plan} of {node.step.name}  ", style="bold red")
+        text.append(short_type(node.step.type) + "\n  ", style="dim")
+    return text.append("\n  ".join(error.rstrip().splitlines()), style="default")
+
+
+def _lines(rows: list[Row], now: float) -> list[Text]:
+    """Draw the rows with names, types and states in columns."""
+    names = [f"{row.guides}{WORDS[row.node.step.op].symbol} {row.node.step.name}" for row in rows]
+    types = [short_type(row.node.step.type) for row in rows]
+    name_width, type_width = max(map(len, names), default=0), max(map(len, types), default=0)
+    lines: list[Text] = []
+    for row, name, type_ in zip(rows, names, types, strict=True):
+        words = WORDS[row.node.step.op]
+        style = "bold red" if row.node.status == "failed" else _COLOURS.get(words.symbol, "dim")
+        line = Text(row.guides, style="dim")
+        line.append(name.removeprefix(row.guides).ljust(name_width - len(row.guides) + 2), style=style)
+        line.append(type_.ljust(type_width + 2), style="dim")
+        line.append(_state(row.node, now), style=style)
+        lines.append(line)
+    return lines
+
+
+def _state(node: Node, now: float) -> str:
+    words = WORDS[node.step.op]
+    if node.is_unchanged:
+        return ""
+    match node.status:
+        case "planned":
+            return words.plan
+        case "running":
+            frame = _FRAMES[int(now * 8) % len(_FRAMES)]
+            return f"{frame} {words.doing} {seconds(now - node.began)}"
+        case "done":
+            return f"{words.done} {seconds(node.seconds)}"
+        case "failed":
+            return f"failed {seconds(node.seconds)}"
