@@ -1,0 +1,67 @@
+"""What a change of inputs does to a live object: nothing, an update, or a replacement, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox.engine import paths
+from sandbox.engine.differences import Kind, differences
+from sandbox.engine.paths import Path
+from sandbox.engine.values import Properties
+from sandbox.providers.kubernetes import immutable, naming, objects
+from sandbox.providers.kubernetes.drift import declared_part
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place where the new inputs differ from what is live."""
+
+    path: Path
+    kind: Kind
+    replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All changes, in the order of their paths; `delete_first` matters only if one of them replaces."""
+
+    changes: tuple[Change, ...]
+    delete_first: bool
+
+    @property
+    def replacing(self) -> tuple[Change, ...]:
+        """The changes that no update can make."""
+        return tuple(change for change in self.changes if change.replaces)
+
+
+def judge(
+    live: Properties,
+    old_inputs: Properties,
+    inputs: Properties,
+    *,
+    unchangeable: tuple[Path, ...],
+    ignored: tuple[Path, ...],
+) -> Verdict:
+    """Compare the new inputs with what is live of the old ones; both sides folded, without secrets.
+
+    An object whose name is fixed has to go before its successor of the same name and namespace can come.
+    """
+    before = declared_part(live, old_inputs)
+    found = tuple(
+        Change(
+            difference.path,
+            difference.kind,
+            _replaces(difference.path, difference.kind, inputs, unchangeable),
+        )
+        for difference in differences(before, inputs)
+        if not any(paths.covers(pattern, difference.path) for pattern in ignored)
+    )
+    same_place = objects.object_id(inputs) == objects.object_id(live)
+    return Verdict(found, delete_first=naming.is_fixed(inputs) and same_place)
+
+
+def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Path, ...]) -> bool:
+    if kind == "delete" and path == ("metadata",):
+        return True
+    _, value = paths.get(inputs, path)
+    return any(immutable.touched(path, value, pattern) for pattern in unchangeable)
