@@ -20,10 +20,19 @@ from sandbox.engine.events import (
     StepPlanned,
     Summary,
 )
-from sandbox.engine.phrases import WORDS, changes, outputs, short_type, summary, title, violation
+from sandbox.engine.phrases import (
+    SHOWN_SEVERITIES,
+    WORDS,
+    changes,
+    message,
+    outputs,
+    short_type,
+    summary,
+    title,
+    violation,
+)
 from sandbox.engine.phrases import seconds as duration
 from sandbox.engine.progress import Progress, is_told_apart
-from sandbox.engine.urns import parse
 from sandbox.engine.values import Json
 
 
@@ -99,11 +108,10 @@ class PlainLines:
                 self._write(f"{words.symbol} {told:<9} {step.name}  {short_type(step.type)}{took}")
                 for line in changes(step):
                     self._write(f"    {line}")
-            case Diagnostic(severity, message, urn) if severity in ("info", "info#err", "warning"):
-                about = f" {parse(urn).name}" if urn else ""
-                self._write(f"{severity.removesuffix('#err')}{about}: {message.rstrip()}")
+            case Diagnostic(severity) if severity in SHOWN_SEVERITIES:
+                self._write(message(event))
             case PolicyViolation():
-                self._write(f"policy {violation(event, parse(event.urn).name if event.urn else '')}")
+                self._write(f"policy {violation(event)}")
             case Outputs():
                 self._write_outputs(event)
             case Summary():
@@ -169,9 +177,9 @@ class PreviewDigest:
                 self._document["config"] = dict(config)
             case StepPlanned(step):
                 self._steps.append(step.to_digest())
-            case Diagnostic(severity, message, urn) if severity != "debug":
+            case Diagnostic(severity, text, urn) if severity != "debug":
                 about: dict[str, Json] = {"urn": urn} if urn else {}
-                self._diagnostics.append({**about, "message": message, "severity": severity})
+                self._diagnostics.append({**about, "message": text, "severity": severity})
             case Summary():
                 self._document["duration"] = round(event.seconds * 1e9)
                 self._document["changeSummary"] = {op: count for op, count in event.changes.items()}

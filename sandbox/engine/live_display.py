@@ -11,10 +11,28 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from sandbox.engine.events import Event, PolicyPackLoaded, StackStarted, StdoutLine, Summary
-from sandbox.engine.phrases import WORDS, changes, outputs, seconds, short_type, summary, title, violation
+from sandbox.engine.events import (
+    Diagnostic,
+    Event,
+    PolicyPackLoaded,
+    PolicyViolation,
+    StackStarted,
+    StdoutLine,
+    Summary,
+)
+from sandbox.engine.phrases import (
+    SHOWN_SEVERITIES,
+    WORDS,
+    changes,
+    message,
+    outputs,
+    seconds,
+    short_type,
+    summary,
+    title,
+    violation,
+)
 from sandbox.engine.progress import Node, Progress, Row
-from sandbox.engine.urns import parse
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _COLOURS: Final = {
@@ -68,8 +86,10 @@ class LiveTree:
         self._live = None
         for line in self._picture():
             self._console.print(line, no_wrap=True, overflow="ellipsis")
-        for line in self._findings():
-            self._console.print(line, soft_wrap=True)
+        for part in self._findings():
+            self._console.print()
+            for line in part:
+                self._console.print(line, soft_wrap=True)
 
     def _moving(self) -> RenderableType:
         """Draw what fits on the screen: all changes so far, or only what is under way."""
@@ -78,8 +98,8 @@ class LiveTree:
             rows = self._progress.rows(lambda node: not node.is_unchanged)
             if len(rows) > room:
                 rows = self._progress.rows(lambda node: node.status == "running")
-            counted = sum(node.status == "done" for node in self._progress.nodes.values())
-            foot = Text(f"{counted} done", style="dim")
+            counted = sum(node.status != "running" for node in self._progress.nodes.values())
+            foot = Text(f"{counted} looked at so far", style="dim")
             return Group(*_lines(rows[:room], time.monotonic()), foot)
 
     def _picture(self) -> Iterator[Text]:
@@ -90,37 +110,48 @@ class LiveTree:
                 style = _COLOURS.get(change[0], "dim")
                 yield Text.assemble((row.below, "dim"), "  ", (change, style))
 
-    def _findings(self) -> Iterator[Text]:
-        """Yield messages, policies, outputs, failures and the summary, each part after an empty line."""
+    def _findings(self) -> list[list[Text]]:
+        """Return what there is to say besides: messages, policies, outputs, failures, and the summary."""
         progress = self._progress
-        for message in progress.messages:
-            if message.severity in ("info", "info#err", "warning"):
-                about = f" {parse(message.urn).name}" if message.urn else ""
-                style = "yellow" if message.severity == "warning" else "cyan"
-                label = message.severity.removesuffix("#err")
-                yield Text.assemble((f"{label}{about}: ", style), message.message.rstrip())
-        for found in progress.violations:
-            style = {"advisory": "yellow", "mandatory": "bold red", "remediate": "cyan"}[found.level]
-            yield Text.assemble(
-                ("policy ", "dim"), (violation(found, parse(found.urn).name if found.urn else ""), style)
+        messages = [_message(each) for each in progress.messages if each.severity in SHOWN_SEVERITIES]
+        violations = [_violation(each) for each in progress.violations]
+        values = outputs(progress.outputs.values) if progress.outputs else []
+        exported = [Text.assemble("  ", (name, "cyan"), f": {value}") for name, value in values]
+        failures = [_failure(node, error) for node, error in progress.errors()]
+        ended = [_summary(progress.summary)] if progress.summary else []
+        return [
+            part
+            for part in (
+                messages + violations,
+                [Text("Outputs", style="bold"), *exported] if exported else [],
+                failures,
+                ended,
             )
-        if progress.outputs and progress.outputs.values:
-            yield Text("Outputs", style="bold")
-            for name, value in outputs(progress.outputs.values):
-                yield Text.assemble("  ", (name, "cyan"), f": {value}")
-        for node, error in progress.errors():
-            yield _failure(node, error)
-        if progress.summary:
-            style = "bold green" if progress.summary.outcome == "succeeded" else "bold red"
-            yield Text(summary(progress.summary), style=style)
+            if part
+        ]
+
+
+def _message(found: Diagnostic) -> Text:
+    style = "yellow" if found.severity == "warning" else "cyan"
+    label, _, rest = message(found).partition(": ")
+    return Text.assemble((f"{label}: ", style), rest)
+
+
+def _violation(found: PolicyViolation) -> Text:
+    style = {"advisory": "yellow", "mandatory": "bold red", "remediate": "cyan"}[found.level]
+    return Text.assemble(("policy ", "dim"), (violation(found), style))
+
+
+def _summary(found: Summary) -> Text:
+    return Text(summary(found), style="bold green" if found.outcome == "succeeded" else "bold red")
 
 
 def _failure(node: Node | None, error: str) -> Text:
-    text = Text("✗ ", style="bold red")
+    text = Text.assemble(("✗ ", "bold red"))
     if node:
         text.append(f"{WORDS[node.step.op].plan} of {node.step.name}  ", style="bold red")
         text.append(short_type(node.step.type) + "\n  ", style="dim")
-    return text.append("\n  ".join(error.rstrip().splitlines()), style="default")
+    return text.append("\n  ".join(error.rstrip().splitlines()))
 
 
 def _lines(rows: list[Row], now: float) -> list[Text]:
@@ -132,7 +163,7 @@ def _lines(rows: list[Row], now: float) -> list[Text]:
     for row, name, type_ in zip(rows, names, types, strict=True):
         words = WORDS[row.node.step.op]
         style = "bold red" if row.node.status == "failed" else _COLOURS.get(words.symbol, "dim")
-        line = Text(row.guides, style="dim")
+        line = Text.assemble((row.guides, "dim"))
         line.append(name.removeprefix(row.guides).ljust(name_width - len(row.guides) + 2), style=style)
         line.append(type_.ljust(type_width + 2), style="dim")
         line.append(_state(row.node, now), style=style)

@@ -7,11 +7,24 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sandbox.engine.events import Change, Op, Operation, PolicyViolation, Step, Summary
+from sandbox.engine import urns
+from sandbox.engine.events import (
+    Change,
+    Diagnostic,
+    Op,
+    Operation,
+    PolicyViolation,
+    Severity,
+    Step,
+    Summary,
+)
 from sandbox.engine.values import Json
 
 _LONGEST_VALUE: Final = 60
 _MOST_CHANGES: Final = 8
+
+SHOWN_SEVERITIES: Final[frozenset[Severity]] = frozenset({"info", "info#err", "warning"})
+"""Of messages shown where they belong in time; errors come last, debugging is not shown."""
 
 
 class Words(NamedTuple):
@@ -109,10 +122,19 @@ def _value(value: Json) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
-def violation(found: PolicyViolation, name: str) -> str:
-    """Say what a policy found, about the resource of that name (empty: about the stack)."""
+def message(found: Diagnostic) -> str:
+    """Say what the program, a provider or the engine had to say."""
+    return f"{found.severity.removesuffix('#err')}{_about(found.urn)}: {found.message.rstrip()}"
+
+
+def violation(found: PolicyViolation) -> str:
+    """Say what a policy found."""
     level = "remediated" if found.level == "remediate" else found.level
-    return f"{level}: {found.policy}{f' on {name}' if name else ''}: {found.message.strip()}"
+    return f"{level}: {found.policy}{_about(found.urn)}: {found.message.strip()}"
+
+
+def _about(urn: str) -> str:
+    return f" on {urns.parse(urn).name}" if urn else ""
 
 
 def outputs(values: Mapping[str, Json]) -> list[tuple[str, str]]:
