@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-_JSON_WANTED = "credfleet.json"
+_JSON_WANTED: Final = "credfleet.json"
+_UNFOLDED: Final = 1000
+"""Characters no row reaches."""
 
 
 class Form(StrEnum):
@@ -53,25 +55,23 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    style: Callable[[Sequence[str]], str] = lambda _row: "",
-) -> None:
-    """Draw one table on standard output: a heading, then aligned columns without a frame."""
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Draw one table on standard output: a heading, then aligned columns without a frame.
+
+    Only a terminal's width folds it; a file or a pipe gets every row in one line.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 3, 0, 0)
-    )
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.padding = (0, 2, 0, 0)
     for column in columns:
         table.add_column(column, header_style="dim", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row), style=style(row))
+        table.add_row(*map(Text, row))
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _UNFOLDED
     console.print()
     console.print(table)

@@ -10,8 +10,6 @@ import typer
 from operations.forms import Form, OutputOption, examples
 from operations.options import YesOption
 
-CLI_HOLDER = "cli"
-
 app = typer.Typer(
     help="See a pool of accounts; claim and release one by hand.",
     epilog=examples(
@@ -27,8 +25,16 @@ TypeOption = Annotated[
 ]
 PlanOption = Annotated[
     str | None,
-    typer.Option("--plan", help="Plan whose pool the rules of the stack choose, instead of a type."),
+    typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose."),
 ]
+RegionOption = Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")]
+HyperscalerRegionOption = Annotated[
+    str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
+]
+HyperscalerOption = Annotated[
+    str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
+]
+RulesOption = Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")]
 TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
 SlotOption = Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")]
 PartitionOption = Annotated[
@@ -80,6 +86,9 @@ def claim(
     tenant: TenantOption,
     type_: TypeOption = None,
     plan: PlanOption = None,
+    region: RegionOption = None,
+    hyperscaler_region: HyperscalerRegionOption = None,
+    hyperscaler: HyperscalerOption = None,
     slot: SlotOption = "0",
     partition: PartitionOption = None,
     holder: HolderOption = None,
@@ -87,9 +96,7 @@ def claim(
         str | None,
         typer.Option("--wait", metavar="TIME", help="Wait so long for a free account: 30s, 10m, 2h."),
     ] = None,
-    stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack whose rules choose for --plan.")
-    ] = "dev",
+    stack: RulesOption = "dev",
     kubeconfig: ClusterOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
@@ -99,9 +106,11 @@ def claim(
 
     Exit codes: 3 no account is free, 4 the pool or the request makes no sense, 5 not allowed.
     """
+    from components.account_pool.rules import Request
     from operations import claims
 
-    wanted = claims.Wanted(namespace, tenant, type_, plan, slot, partition or [], holder or CLI_HOLDER, stack)
+    planned = Request(plan, region, hyperscaler_region, hyperscaler) if plan else None
+    wanted = claims.Wanted(namespace, tenant, type_, planned, slot, partition or [], holder, stack)
     claims.claim(wanted, kubeconfig, wait=wait, as_json=output is Form.JSON)
 
 
@@ -117,13 +126,14 @@ def release(
     tenant: TenantOption,
     type_: TypeOption = None,
     plan: PlanOption = None,
+    region: RegionOption = None,
+    hyperscaler_region: HyperscalerRegionOption = None,
+    hyperscaler: HyperscalerOption = None,
     slot: SlotOption = "0",
     partition: PartitionOption = None,
     holder: HolderOption = None,
     yes: YesOption = False,
-    stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack whose rules choose for --plan.")
-    ] = "dev",
+    stack: RulesOption = "dev",
     kubeconfig: ClusterOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
@@ -133,7 +143,9 @@ def release(
 
     The account of another holder, one of a stack for example, is given back only with --holder and --yes.
     """
+    from components.account_pool.rules import Request
     from operations import claims
 
-    wanted = claims.Wanted(namespace, tenant, type_, plan, slot, partition or [], holder or CLI_HOLDER, stack)
+    planned = Request(plan, region, hyperscaler_region, hyperscaler) if plan else None
+    wanted = claims.Wanted(namespace, tenant, type_, planned, slot, partition or [], holder, stack)
     claims.release(wanted, kubeconfig, yes=yes, as_json=output is Form.JSON)

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from operations import standins
 from operations.forms import print_json, print_table
 from operations.ground import Ground
 from operations.progress_line import ProgressLine
@@ -84,6 +85,8 @@ def exports(site: Site, stack: str, environment: Mapping[str, str]) -> dict[str,
     variables = {"PULUMI_BACKEND_URL": site.backend_url}
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
+    if (running := standins.addresses(site.providers)) is not None:
+        variables["PULUMI_DEBUG_PROVIDERS"] = running
     if "PULUMI_CONFIG_PASSPHRASE" not in environment:
         variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = environment.get(
             "PULUMI_CONFIG_PASSPHRASE_FILE", str(site.dev_passphrase)
@@ -95,3 +98,8 @@ def print_exports(stack: str) -> None:
     """Print the variables as shell exports, for `eval`."""
     for name, value in sorted(exports(Site.find(Path.cwd()), stack, os.environ).items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
+
+
+def serve_providers() -> None:
+    """Keep the stand-in providers of this project up until Ctrl-C."""
+    standins.serve(Site.find(Path.cwd()))

@@ -53,6 +53,16 @@ class Site:
         return self.backend.as_uri()
 
     @property
+    def logs(self) -> Path:
+        """What providers said, and the tracebacks of defects."""
+        return self.sandbox / "logs"
+
+    @property
+    def providers(self) -> Path:
+        """The record of the stand-in providers that are kept up."""
+        return self.sandbox / "providers.json"
+
+    @property
     def report(self) -> Path:
         """The page about the latest update."""
         return self.sandbox / "report.html"

@@ -1,0 +1,39 @@
+"""The pool of a namespace, in the cluster a `pool` command means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from components.account_pool.connection import ClusterTarget
+from components.account_pool.pool import Pool
+from components.errors import CredfleetError
+from operations.site import Site
+
+
+def open_pool(namespace: str, kubeconfig: Path | None) -> Pool:
+    """Open the pool in the named cluster, else in that of KUBECONFIG, else in the sandbox's own.
+
+    Raises:
+        CredfleetError: code `no-cluster` when there is none of them; and what `Pool.open` raises.
+    """
+    if kubeconfig is None and "KUBECONFIG" not in os.environ:
+        kubeconfig = _of_sandbox()
+    return Pool.open(ClusterTarget(kubeconfig=None if kubeconfig is None else str(kubeconfig)), namespace)
+
+
+def _of_sandbox() -> Path:
+    from sandbox.services.control_plane import ControlPlane
+
+    try:
+        plane = ControlPlane.find(Site.find(Path.cwd()).control_plane)
+    except CredfleetError:
+        plane = None
+    if plane is None:
+        raise CredfleetError(
+            code="no-cluster",
+            place="--kubeconfig",
+            cause="no cluster is named, KUBECONFIG is not set, and no sandbox was started here",
+            mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
+        )
+    return plane.kubeconfig("admin")

@@ -1,0 +1,146 @@
+"""A stack's state and configuration at rest: shown, carried out and in, changed; no engine runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from components.errors import CredfleetError
+from operations.forms import print_json, print_table
+from operations.questions import ask
+from operations.site import Site
+from sandbox.engine import paths, urns
+from sandbox.engine.checkpoint import decode
+from sandbox.engine.state import Snapshot
+from sandbox.engine.values import Json, masked
+from sandbox.engine.workspace import Workspace, find_backend, find_passphrase
+
+
+def open_workspace(site: Site, stack: str) -> Workspace:
+    """Open a stack of the project, as the Pulumi CLI's own variables say or else the sandbox's defaults.
+
+    Raises:
+        SandboxError: as `find_passphrase`, `find_backend` and `Workspace.open`.
+    """
+    return Workspace.open(
+        site.project,
+        stack,
+        backend_dir=find_backend(site.backend),
+        passphrase=find_passphrase(site.project, stack),
+    )
+
+
+def outputs_of(snapshot: Snapshot) -> dict[str, Json]:
+    """Give what a stack exports, secrets masked."""
+    for resource in snapshot.resources:
+        if resource.type == urns.ROOT_STACK_TYPE:
+            return {key: masked(value) for key, value in sorted(resource.outputs.items())}
+    return {}
+
+
+def show_outputs(stack: str, *, as_json: bool) -> None:
+    """Print what a stack exports."""
+    outputs = outputs_of(_here(stack).store.load())
+    if as_json:
+        print_json(outputs)
+    elif outputs:
+        print_table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in outputs.items()])
+    else:
+        typer.echo(f"Stack {stack} exports nothing.")
+
+
+def as_text(value: Json) -> str:
+    """Give a value as people read it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def export(stack: str, file: Path | None) -> None:
+    """Write the deployment as `pulumi stack export` does; secrets stay encrypted."""
+    store = _here(stack).store
+    text = store.export(store.load())
+    if file is None:
+        typer.echo(text)
+    else:
+        file.write_text(f"{text}\n", encoding="utf-8")
+
+
+def import_(stack: str, file: Path | None, *, yes: bool) -> None:
+    """Replace the deployment; what was there is kept beside it as `.bak`.
+
+    Raises:
+        CredfleetError: code `no-deployment`, for a file that `stack export` did not write; `not-confirmed`.
+        SandboxError: as `decode` and the store.
+    """
+    workspace = _here(stack)
+    snapshot = decode(_deployment(file), workspace.crypter)
+    with workspace.store.locked():
+        count = len(workspace.store.load().resources)
+        if count:
+            ask(f"The {count} resources in the state of stack {stack} will be replaced. Go on?", yes=yes)
+        workspace.store.save(snapshot)
+    typer.echo(f"✓ the state of stack {stack} now has {len(snapshot.resources)} resources")
+
+
+def get_config(stack: str, key: str, *, path: bool, as_json: bool) -> None:
+    """Print one value in plain.
+
+    Raises:
+        CredfleetError: code `bad-configuration` when there is no such value.
+        SandboxError: as `Workspace.config`.
+    """
+    workspace = _here(stack)
+    full = workspace.project.key(key)
+    inside: paths.Path = ()
+    if path:
+        namespace, _, rest = full.partition(":")
+        head, *tail = paths.parse(rest)
+        full, inside = f"{namespace}:{head}", tuple(tail)
+    text = workspace.config().values.get(full)
+    found, value = paths.get(json.loads(text or "null"), inside) if inside else (text is not None, text)
+    if not found:
+        raise CredfleetError(
+            code="bad-configuration",
+            place=f"{workspace.stack_file.path.name} {key}",
+            cause=f"the configuration of stack {stack} has no such value",
+            mend="look for its name in the file; a value inside an object needs --path",
+        )
+    if as_json:
+        print_json({"value": value})
+    else:
+        typer.echo(as_text(masked(value)))
+
+
+def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: bool) -> None:
+    """Write one value; without one it is read from standard input, up to its last newline."""
+    workspace = _here(stack)
+    text = _read_value(key) if value is None else value
+    workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter if secret else None)
+    workspace.stack_file.save()
+
+
+def _here(stack: str) -> Workspace:
+    return open_workspace(Site.find(Path.cwd()), stack)
+
+
+def _read_value(key: str) -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt(key, hide_input=True, err=True))
+    return sys.stdin.read().removesuffix("\n")
+
+
+def _deployment(file: Path | None) -> dict[str, Any]:
+    place = "standard input" if file is None else str(file)
+    try:
+        text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
+        return dict(json.loads(text)["deployment"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CredfleetError(
+            code="no-deployment",
+            place=place,
+            cause=f"no deployment can be read from it ({type(error).__name__})",
+            mend="give a file that `credfleet sandbox stack export` or `pulumi stack export` wrote",
+        ) from None

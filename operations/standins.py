@@ -1,0 +1,87 @@
+"""Stand-in providers kept up in the foreground, so that the genuine Pulumi CLI attaches to them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pkgutil
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from components.errors import CredfleetError
+from operations.site import Site
+from sandbox.services.processes import is_process_of
+
+
+def addresses(record: Path) -> str | None:
+    """Give PULUMI_DEBUG_PROVIDERS of the providers that run, None when none do.
+
+    A record whose writer was killed counts for nothing.
+    """
+    try:
+        kept = json.loads(record.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return kept["addresses"] if is_process_of(kept["pid"], "credfleet", "providers") else None
+
+
+def packages() -> Mapping[str, str]:
+    """Give the packages that have a stand-in, each with the module that serves it."""
+    import sandbox.providers
+
+    return {
+        module.name.replace("_", "-"): f"sandbox.providers.{module.name}"
+        for module in pkgutil.iter_modules(sandbox.providers.__path__)
+    }
+
+
+def serve(site: Site) -> None:
+    """Start a provider for each package and keep them up until Ctrl-C.
+
+    Raises:
+        CredfleetError: code `already-running`.
+        SandboxError: code `plugin-failed`.
+    """
+    running = addresses(site.providers)
+    if running is not None:
+        raise CredfleetError(
+            code="already-running",
+            place=str(site.providers),
+            cause=f"the stand-in providers run already ({running})",
+            mend="use those, or end that command first",
+        )
+    asyncio.run(_serve(site))
+
+
+async def _serve(site: Site) -> None:
+    from sandbox.engine.processes import start_plugin
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    site.logs.mkdir(parents=True, exist_ok=True)
+    started = {
+        package: await start_plugin(
+            f"provider {package}",
+            [sys.executable, "-u", "-m", module],
+            cwd=site.project,
+            env={},
+            log=site.logs / f"standing-{package}.log",
+        )
+        for package, module in packages().items()
+    }
+    try:
+        ports = ",".join(
+            f"{package}:{address.rpartition(':')[2]}" for package, (_, address) in started.items()
+        )
+        site.providers.write_text(json.dumps({"pid": os.getpid(), "addresses": ports}), encoding="utf-8")
+        typer.echo(f'✓ up: {ports}\n  In another shell: eval "$(credfleet sandbox env)"\n  Ctrl-C ends them.')
+        await stopped.wait()
+    finally:
+        site.providers.unlink(missing_ok=True)
+        await asyncio.gather(*(child.stop() for child, _ in started.values()))
