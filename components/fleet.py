@@ -39,7 +39,7 @@ class Fleet(pulumi.ComponentResource):
     tenants: Mapping[str, Mapping[str, Any]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(self.TYPE, name, {"tenants": sorted(settings.tenants)}, opts)
+        super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
         child = pulumi.ResourceOptions(parent=self, providers=[provider])
         section = settings.account_pool

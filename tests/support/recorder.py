@@ -1,0 +1,186 @@
+"""Runs a Pulumi program against a monitor that writes down what the program registers and does nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pulumi
+from google.protobuf.struct_pb2 import Struct, Value
+from pulumi.runtime import mocks, rpc
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.stack import run_pulumi_func
+
+PROJECT: Final = "credfleet"
+STACK: Final = "dev"
+ORGANIZATION: Final = "organization"
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A value that travelled marked as secret."""
+
+    value: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that is not known before the update."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One resource as the program registered it; parent and provider are URNs, the latter with an id."""
+
+    type: str
+    name: str
+    urn: str
+    parent: str
+    custom: bool
+    read_id: str
+    inputs: Mapping[str, Any]
+    provider: str
+    dependencies: frozenset[str]
+    request: Any = field(repr=False)
+
+
+class Recorder(mocks.MockMonitor):
+    """Answers every registration with its inputs, and what `outputs` says of its type.
+
+    Outputs the answers leave out are unknown in a preview and None in an update, as with the genuine engine.
+    """
+
+    def __init__(self, outputs: Mapping[str, Mapping[str, str]]) -> None:
+        super().__init__(_NoInvokes())
+        self._outputs = outputs
+        self.registrations: list[Registration] = []
+        self.stack_outputs: Mapping[str, Any] = {}
+
+    def of_type(self, type_: str) -> dict[str, Registration]:
+        """All registrations of a type, by name."""
+        return {one.name: one for one in self.registrations if one.type == type_}
+
+    def named(self, type_: str, name: str) -> Registration:
+        """The one registration of this type and name."""
+        (found,) = (one for one in self.registrations if (one.type, one.name) == (type_, name))
+        return found
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
+        """Write down a resource."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if request.type == "pulumi:pulumi:Stack":
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        self.registrations.append(_registration(request, urn, request.object, custom=request.custom))
+        if not request.custom:
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        answer = self._answer(request, request.object)
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=f"{request.name}-id", object=answer)
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
+        """Write down the look-up of an object somebody else made."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        self.registrations.append(_registration(request, urn, request.properties, custom=True, read_id=request.id))
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=self._answer(request, request.properties))
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
+        """Keep what the stack exports."""
+        if "pulumi:pulumi:Stack" in request.urn:
+            self.stack_outputs = decode(request.outputs)
+        return super().RegisterResourceOutputs(request)
+
+    def _answer(self, request: Any, inputs: Struct) -> Struct:
+        answer = Struct()
+        answer.CopyFrom(inputs)
+        answer.update(self._outputs.get(request.type, {}))
+        return answer
+
+
+class _NoInvokes(mocks.Mocks):
+    def call(self, args: mocks.MockCallArgs) -> Any:
+        raise AssertionError(f"the program called {args.token}: components call nothing")
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        raise AssertionError(f"{args.typ} was registered past the recorder")
+
+
+def record(
+    program: Callable[[], object],
+    *,
+    preview: bool = False,
+    config: Mapping[str, str] | None = None,
+    secret_keys: Iterable[str] = (),
+    outputs: Mapping[str, Mapping[str, str]] | None = None,
+) -> Recorder:
+    """Run a program to its end in an event loop and a context of its own.
+
+    outputs: type → what its resources get beyond their inputs. Raises what the program raises.
+    """
+    recorder = Recorder(outputs or {})
+
+    async def main() -> None:
+        pulumi.runtime.set_all_config(dict(config or {}), list(secret_keys))
+        mocks.set_mocks(
+            recorder.mocks,
+            project=PROJECT,
+            stack=STACK,
+            organization=ORGANIZATION,
+            preview=preview,
+            monitor=recorder,
+        )
+        await run_pulumi_func(lambda: program() and None)
+
+    with asyncio.Runner() as runner:
+        runner.run(main())
+    return recorder
+
+
+def decode(struct: Struct) -> dict[str, Any]:
+    """Read a Struct of the wire, secrets and unknowns kept apart from plain values."""
+    return {key: _decode(value) for key, value in struct.fields.items()}
+
+
+def plain(value: Any) -> Any:
+    """Take the secret marks off, deeply."""
+    if isinstance(value, Secret):
+        return plain(value.value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _decode(value: Value) -> Any:
+    match value.WhichOneof("kind"):
+        case "struct_value":
+            fields = decode(value.struct_value)
+            return Secret(fields["value"]) if fields.get(_SIGNATURE) == _SECRET else fields
+        case "list_value":
+            return [_decode(item) for item in value.list_value.values]
+        case "string_value" if value.string_value == rpc.UNKNOWN:
+            return Unknown()
+        case "null_value":
+            return None
+        case kind:
+            return getattr(value, str(kind))
+
+
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
+
+
+def _registration(
+    request: Any, urn: str, inputs: Struct, *, custom: bool, read_id: str = ""
+) -> Registration:
+    return Registration(
+        type=request.type,
+        name=request.name,
+        urn=urn,
+        parent=request.parent,
+        custom=custom,
+        read_id=read_id,
+        inputs=decode(inputs),
+        provider=request.provider,
+        dependencies=frozenset(request.dependencies),
+        request=request,
+    )
