@@ -1,8 +1,8 @@
 """The audit trail: every claim, release and refusal leaves a Kubernetes Event (decision 19).
 
-Records vanish on release; Events tell who had what, and when. They are written by a thread of their own, once
-the operation is over and off its critical path; a lost Event never fails an operation. Whoever ends the process
-calls `flush` before it answers, so that none is lost to a kill.
+Records vanish on release; Events tell who had what, and when. They are written by a thread of their own,
+once the operation is over and off its critical path; a lost Event never fails an operation. Whoever ends
+the process calls `flush` before it answers, so that none is lost to a kill.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _look_behind(wanted: Wanted, member: Member, token: Token) -> Steps[bool]:
 
 def _find_shared(wanted: Wanted, page: list[Member]) -> Steps[Choice]:
     bodies = yield from list_all(Kind.MEMBER, members_shared(wanted.partition))
-    members = _allowed(wanted, bodies)
+    members = [member for member in _allowed(wanted, bodies) if misconfiguration(member, ()) is None]
     for member in members:
         for token in member.tokens:
             if token.record == wanted.record and member.state is None:
@@ -157,14 +157,9 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
                 cause=f"{wrong}; nobody can use this account, and no other is free",
                 mend="correct its labels and run again",
             )
-    census = Counter(_standing(member) for member in members if member.in_partition(wanted.partition))
-    counted = ", ".join(f"{census[name]} {name}" for name in ("owned", *State))
+    in_use = "full" if wanted.partition.shared else "owned"
+    census = Counter(m.state or in_use for m in members if m.in_partition(wanted.partition))
+    counted = ", ".join(f"{census[name]} {name}" for name in (in_use, *State))
     return Exhausted(
         pool=wanted.namespace, account_type=account_type, partition=str(wanted.partition), census=counted
     )
-
-
-def _standing(member: Member) -> str:
-    if member.state is not None:
-        return member.state
-    return "shared" if member.shared else "owned"

@@ -6,12 +6,18 @@ point is safe, the next run finishes it. All raise the errors of `components.acc
 
 from __future__ import annotations
 
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, TypeVar
 
-from components.account_pool import protocol
+from components.account_pool import cleaning, custody, protocol, recovery
+from components.account_pool.adoption import Adoption, adoptions
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
+from components.account_pool.cleaning import Wiped
 from components.account_pool.connection import ClusterTarget, NoReply, connect
 from components.account_pool.driver import Driver
 from components.account_pool.errors import (
@@ -36,16 +42,31 @@ from components.account_pool.model import (
 )
 from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings, has_pool_uid, with_pool_uid
 from components.account_pool.protocol import Amendment, Outcome, Released
+from components.account_pool.recovery import RecoveryReport
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
+from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import get_member, get_record, list_all, read, write
+from components.account_pool.sweeping import FREED_UNASKED, SweepReport, pending_records, sweep
 
 CLAIMS: Final = "credfleet-claims"
-"""Field manager of claims and releases; cleaners and operators write under names of their own."""
+CLEANER: Final = "credfleet-cleaner"
+OPERATOR: Final = "credfleet-operator"
+"""Field managers: under which name the API server books what claimers, cleaners and operators write."""
 
 SECONDS: Final = 60.0
+_LONG_SECONDS: Final = 600.0
 _OPENING_SECONDS: Final = 10.0
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What became of an account that was dirty. reason: why it was not cleaned."""
+
+    member: str
+    outcome: Wiped
+    reason: str | None = None
 
 
 class Pool:
@@ -147,6 +168,96 @@ class Pool:
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record."""
         return tuple(Record.parse(body) for body in self._run(list_all(Kind.RECORD, RECORDS)))
+
+    def status(self) -> PoolStatus:
+        """Tell how the pool stands: each account, and counts per type and partition."""
+        members = self.members()
+        return status_of(members, self.records(), self.settings)
+
+    def sweep(
+        self, *, dry_run: bool = False, most: int = FREED_UNASKED, settle_seconds: float = 2.0
+    ) -> SweepReport:
+        """Take dead claims off accounts and finish releases and claims that nobody pursues.
+
+        most: accounts freed at most; when more are found, none is. settle_seconds: how long a claim in
+        progress must stand still to count as given up.
+        """
+        pending = {} if dry_run else self._run(pending_records())
+        if pending:
+            time.sleep(settle_seconds)
+        keys = self.settings.partition_keys
+        steps = sweep(self.namespace, keys, most=most, write=not dry_run, pending=pending)
+        return self._run(steps, _LONG_SECONDS)
+
+    def clean(
+        self,
+        cleaner: str,
+        wipe: Callable[[Member], str | None],
+        *,
+        take_over: frozenset[str] = frozenset(),
+    ) -> tuple[Cleaned, ...]:
+        """Clean every dirty account, one after the other; one that fails is quarantined and stops no other.
+
+        cleaner: a stable id, used by one process at a time. wipe: empties the account and answers None, or
+        why it could not. take_over: accounts another cleaner left, whose credentials `wipe` must rotate.
+        """
+        return tuple(
+            self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
+            for member in self._run(cleaning.cleanable(cleaner, take_over))
+        )
+
+    def _clean(self, listed: Member, token: str, wipe: Callable[[Member], str | None]) -> Cleaned:
+        member = self._run(cleaning.begin(listed, token))
+        if member is None:
+            return Cleaned(listed.name, Wiped.OVERTAKEN)
+        reason = wipe(member)
+        settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
+        outcome = self._run(settle)
+        message = f"{outcome} by {token.partition('/')[0]}" + (f": {reason}" if reason else "")
+        self._note_member(member.name, member.uid, "Cleaned", message, warning=reason is not None)
+        return Cleaned(member.name, outcome, reason)
+
+    def quarantine(self, name: str, reason: str) -> Member:
+        """Keep an account from new holders, and after its present ones from everybody."""
+        member = self._run(custody.quarantine(name, reason))
+        self._note_member(name, member.uid, "Quarantined", reason, warning=True)
+        return member
+
+    def unquarantine(self, name: str) -> Member:
+        """Let a quarantined account back, to the cleaner if a tenant had it."""
+        member = self._run(custody.unquarantine(name))
+        self._note_member(name, member.uid, "Unquarantined", f"now {member.state or 'usable'}")
+        return member
+
+    def decommission(self, name: str) -> Member:
+        """Give an account up without cleaning it; whoever declares it may then remove it."""
+        member = self._run(custody.decommission(name))
+        self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
+        return member
+
+    def adoptable(self) -> tuple[Adoption, ...]:
+        """List the accounts that have an owner but no claim, with the slot each could be."""
+        members = self.members()
+        return tuple(adoptions(members, self.records(), self.settings))
+
+    def adopt(self, adoption: Adoption, holder: str) -> Claimed:
+        """Claim an account for the owner it has already."""
+        request = ClaimRequest(
+            tenant=adoption.tenant,
+            type=adoption.partition.type,
+            slot=adoption.slot,
+            partition={key: value for key, value in adoption.partition.values if value is not None},
+            holder=holder,
+        )
+        claimed = self._run(protocol.claim(replace(self._placed(request), only=adoption.member)))
+        self._note_claim(claimed)
+        return claimed
+
+    @staticmethod
+    def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
+        """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
+        driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
+        return driver.run(recovery.recover(namespace, dry_run=dry_run), _LONG_SECONDS)
 
     def flush(self, seconds: float = 2.0) -> bool:
         """Wait for the Events still being written; False when some may be missing."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
+from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import INTERNAL, POOL_RECORD, POOL_STATE
 from components.account_pool.model import (
     Member,
@@ -20,6 +21,7 @@ from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 RECORDS = f"{POOL_RECORD}=true"
 MEMBERS = HYPERSCALER_TYPE
+MEMBERS_WITH_STATE = f"{HYPERSCALER_TYPE},{POOL_STATE}"
 
 
 def members_of_type(account_type: str) -> str:
@@ -77,9 +79,21 @@ def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
         yield f"{SHARED} is {member.labels[SHARED]!r}; it is `true` or absent"
     if member.shared and member.tenant is not None:
         yield f"a shared account has no owner, but {TENANT_NAME} is {member.tenant!r}"
+    if unreadable := _unreadable(member):
+        yield unreadable
     for key in keys:
         if member.labels.get(key) in ("", "false"):
             yield f"{key} is {member.labels[key]!r}; leave the label out instead"
     for key in ("dirty", "shared", "cleaning", "quarantined"):
         if key in member.labels:
             yield f"label {key} means nothing here; the state of an account is {POOL_STATE}"
+
+
+def _unreadable(member: Member) -> str | None:
+    try:
+        _ = member.tokens
+        if member.shared:
+            _ = member.shared_capacity
+    except Misconfigured as error:
+        return error.cause
+    return None

@@ -1,0 +1,85 @@
+"""Cleaning: dirty → cleaning → usable, by cleaners that may crash, overlap and come late.
+
+A cleaner's id is stable and used by one process at a time; each run of it adds a text of its own, so that a
+run knows its work from that of any other. Whoever holds the current cleaning token frees the member, and
+nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from itertools import count
+
+from components.account_pool import changes
+from components.account_pool.calls import Kind, Patch, Pause, Steps
+from components.account_pool.keys import CLEANING_TOKEN
+from components.account_pool.model import Member, State
+from components.account_pool.selection import MEMBERS_WITH_STATE
+from components.account_pool.steps import change_member, get_member, list_all
+
+
+def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:
+    """K1: find dirty members that nobody claims, and what an earlier run of this cleaner left.
+
+    take_over: members another cleaner left, named by an operator; the new run must rotate their
+    credentials, since nothing stops the old one from wiping.
+    """
+    bodies = yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE)
+    return [member for body in bodies if _is_for(member := Member.parse(body), cleaner, take_over)]
+
+
+def _is_for(member: Member, cleaner: str, take_over: frozenset[str]) -> bool:
+    if member.state == State.CLEANING:
+        is_mine = member.annotations.get(CLEANING_TOKEN, "").startswith(f"{cleaner}/")
+        return is_mine or member.name in take_over
+    return member.state == State.DIRTY and not member.tokens
+
+
+def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
+    """K2: take a member, as of the resourceVersion it was listed. None: somebody else was first."""
+    taken = yield from change_member(changes.start_cleaning(member, cleaning_token))
+    if taken is not None:
+        return taken
+    now = yield from get_member(member.name)
+    return now if now is not None and _is_held(now, cleaning_token) else None
+
+
+class Wiped(StrEnum):
+    """What became of a member that was taken for cleaning.
+
+    OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
+    written.
+    """
+
+    CLEANED = "cleaned"
+    QUARANTINED = "quarantined"
+    OVERTAKEN = "overtaken"
+
+
+def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:
+    """K4: free it, as of the resourceVersion it was taken at; never of a later one that is not ours."""
+    freed = yield from _settle(member, cleaning_token, changes.finish_cleaning)
+    return Wiped.CLEANED if freed else Wiped.OVERTAKEN
+
+
+def fail(member: Member, cleaning_token: str, reason: str) -> Steps[Wiped]:
+    """K3: keep it out of the pool, and say why."""
+    kept = yield from _settle(member, cleaning_token, lambda now: changes.quarantine(now, reason))
+    return Wiped.QUARANTINED if kept else Wiped.OVERTAKEN
+
+
+def _settle(member: Member, cleaning_token: str, patch_of: Callable[[Member], Patch]) -> Steps[bool]:
+    for attempt in count():
+        if (yield from change_member(patch_of(member))) is not None:
+            return True
+        now = yield from get_member(member.name)
+        if now is None or not _is_held(now, cleaning_token):
+            return False
+        member = now
+        yield Pause(attempt)
+    raise AssertionError
+
+
+def _is_held(member: Member, cleaning_token: str) -> bool:
+    return member.state == State.CLEANING and member.annotations.get(CLEANING_TOKEN) == cleaning_token

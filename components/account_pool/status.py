@@ -1,0 +1,113 @@
+"""How a pool stands: one line per account, and counts per type and partition."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from components.account_pool.keys import STATE_REASON, TENANT_ID
+from components.account_pool.model import Member, Partition, Record
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.selection import misconfiguration
+
+
+class Standing(StrEnum):
+    """What an account is to the pool at this moment; exactly one of them."""
+
+    FREE = "free"
+    CLAIMED = "claimed"
+    OWNED = "owned"
+    SHARED = "shared"
+    INTERNAL = "internal"
+    DIRTY = "dirty"
+    CLEANING = "cleaning"
+    QUARANTINED = "quarantined"
+    MISCONFIGURED = "misconfigured"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account: what it is, whose it is, who uses it, since when (as the API server wrote it), and why.
+
+    used, capacity: claims on a shared account, both 0 on a dedicated one.
+    """
+
+    secret_name: str
+    type: str
+    partition: str
+    standing: Standing
+    tenant: str | None = None
+    slot: str | None = None
+    holders: tuple[str, ...] = ()
+    since: str = ""
+    reason: str = ""
+    account_id: str | None = None
+    used: int = 0
+    capacity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """All accounts by name, and per (type, partition) how many stand how, zeros included."""
+
+    accounts: tuple[Account, ...]
+    counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+
+
+def status_of(members: Iterable[Member], records: Iterable[Record], settings: PoolSettings) -> PoolStatus:
+    """Tell how a pool stands from what was listed, members before records."""
+    by_name = {record.name: record for record in records}
+    accounts = [_account(member, by_name, settings) for member in members]
+    counters: dict[tuple[str, str], Counter[Standing]] = defaultdict(Counter)
+    for account in accounts:
+        counters[account.type, account.partition][account.standing] += 1
+    counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
+    return PoolStatus(tuple(sorted(accounts, key=lambda a: a.secret_name)), counts)
+
+
+def _account(member: Member, records: Mapping[str, Record], settings: PoolSettings) -> Account:
+    values = tuple((key, member.labels.get(key)) for key in sorted(settings.partition_keys))
+    partition = str(Partition(member.type, values, member.shared))
+    wrong = misconfiguration(member, settings.partition_keys)
+    if wrong is not None:
+        return Account(member.name, member.type, partition, Standing.MISCONFIGURED, reason=wrong)
+    if member.shared:
+        return Account(
+            secret_name=member.name,
+            type=member.type,
+            partition=partition,
+            standing=_standing(member),
+            holders=tuple(sorted(member.shared_claims.values())),
+            reason=member.annotations.get(STATE_REASON, ""),
+            account_id=member.account_id,
+            used=len(member.shared_claims),
+            capacity=member.shared_capacity,
+        )
+    record = records.get(member.token.record) if member.token else None
+    record = record if record is not None and record.token == member.token else None
+    return Account(
+        secret_name=member.name,
+        type=member.type,
+        partition=partition,
+        standing=_standing(member),
+        tenant=record.tenant if record else member.annotations.get(TENANT_ID, member.tenant),
+        slot=record.slot if record else None,
+        holders=tuple(sorted(record.holders)) if record else (),
+        since=record.since if record else "",
+        reason=member.annotations.get(STATE_REASON, ""),
+        account_id=member.account_id,
+    )
+
+
+def _standing(member: Member) -> Standing:
+    if member.state is not None:
+        return Standing(member.state)
+    if member.shared:
+        return Standing.SHARED
+    if member.token is not None:
+        return Standing.CLAIMED
+    if member.tenant is not None:
+        return Standing.OWNED
+    return Standing.INTERNAL if member.internal else Standing.FREE
