@@ -1,0 +1,378 @@
+"""Deploying a stack: preview, up, refresh and destroy, from the outside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sandbox.engine.builtin import Builtin
+from sandbox.engine.callbacks import Callbacks, Hooks
+from sandbox.engine.deletion import delete_the_rest
+from sandbox.engine.events import (
+    Diagnostic,
+    Operation,
+    Outputs,
+    PolicyPackLoaded,
+    PolicyViolation,
+    StackStarted,
+    StdoutLine,
+    StepFinished,
+    StepPlanned,
+    Summary,
+)
+from sandbox.engine.executor import Executor, Identity
+from sandbox.engine.goal import package_of
+from sandbox.engine.ledger import Ledger
+from sandbox.engine.monitor import EngineLog, Monitor, serve
+from sandbox.engine.operations import Operations
+from sandbox.engine.plugins import Plugins, Sources, attached_providers
+from sandbox.engine.policies import PolicyPack, StackFacts, start_packs
+from sandbox.engine.processes import Child
+from sandbox.engine.program import ORGANIZATION, ProgramTask, start_program
+from sandbox.engine.refresh import refresh as refresh_resources
+from sandbox.engine.registry import Registry
+from sandbox.engine.run import Run, Sink, Stopped
+from sandbox.engine.urns import PROVIDER_TYPE_PREFIX
+from sandbox.engine.values import Properties
+from sandbox.engine.workspace import Workspace
+from sandbox.errors import SandboxError
+
+_UNCHANGED: Final = frozenset({"same", "read"})
+_FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
+_PROGRAM_GRACE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit code 7)."""
+
+    parallel: int = 16
+    policy_packs: tuple[Path, ...] = ()
+    expect_no_changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a deployment ended.
+
+    `outputs` are the stack's, secrets unmasked inside `Secret`; `exit_code` is 0, 1 failed, 7 changes where none
+    were expected, 8 cancelled.
+    """
+
+    summary: Summary
+    outputs: Properties
+    steps: tuple[StepPlanned | StepFinished, ...]
+    policy: tuple[PolicyViolation, ...]
+    exit_code: int
+
+
+def preview(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Run the program and show what an update would do; nothing is written.
+
+    Raises:
+        SandboxError: For what is wrong before anything could start.
+    """
+    return asyncio.run(_deploy(workspace, options, sink, "preview"))
+
+
+def up(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Run the program and bring the stack to what it declares. The state is saved before and after each call.
+
+    Ctrl-C or SIGTERM: calls under way finish and are saved, no other begins; a second one ends all at once.
+
+    Raises:
+        SandboxError: `stack-locked`, and for what is wrong before anything could start.
+    """
+    return _deploy_alone(workspace, options, sink, "update")
+
+
+def refresh(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Bring the state to what the providers report; the program is not run.
+
+    Raises:
+        SandboxError: As `up`.
+    """
+    return _deploy_alone(workspace, options, sink, "refresh")
+
+
+def destroy(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Delete all resources of the stack; the program is not run.
+
+    Raises:
+        SandboxError: As `up`.
+    """
+    return _deploy_alone(workspace, options, sink, "destroy")
+
+
+def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
+    """Deploy while holding the stack's lock."""
+    with workspace.store.locked() as gone:
+        for owner in gone:
+            message = f"took over the lock of a run that ended without releasing it (pid {owner.pid})"
+            sink.handle(Diagnostic("warning", message))
+        return asyncio.run(_deploy(workspace, options, sink, operation))
+
+
+async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
+    deployment = _Deployment(workspace, options, sink, operation)
+    with deployment.interruptible():
+        try:
+            if operation in ("preview", "update"):
+                await deployment.with_program()
+            else:
+                await deployment.without_program()
+        except Stopped:
+            pass
+        except asyncio.CancelledError:
+            if not deployment.run.cancelled:
+                raise
+        finally:
+            await deployment.end()
+    return deployment.result()
+
+
+class _Deployment:
+    """One deployment, from reading the state to stopping the last process."""
+
+    def __init__(self, workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> None:
+        self._workspace = workspace
+        self._options = options
+        self._sink = sink
+        self._config = workspace.config()
+        self.run: Final = Run(
+            operation,
+            preview=operation == "preview",
+            sink=sink,
+            secrets=self._config.secrets,
+            parallel=options.parallel,
+        )
+        self._outputs: Properties = {}
+        self._cleanups = contextlib.AsyncExitStack()
+        self._children: list[Child] = []
+
+    # Setting up
+
+    async def _prepare(self) -> None:
+        """Read the state and make the parts that every deployment has."""
+        run, workspace = self.run, self._workspace
+        run.emit(StackStarted(workspace.stack, workspace.project.name, run.operation, self._config.shown))
+        snapshot = workspace.store.load()
+        identity = Identity(workspace.project.name, workspace.stack, self._config)
+        self._ledger = Ledger(snapshot, None if run.preview else workspace.store)
+        self._callbacks = Callbacks()
+        self._cleanups.push_async_callback(self._callbacks.close)
+        hooks = Hooks(
+            self._callbacks,
+            preview=run.preview,
+            warn=lambda urn, message: run.say("warning", message, urn),
+        )
+        self._log = EngineLog(run)
+        self._monitor = Monitor(run, self._callbacks, hooks, identity, self._options.parallel)
+        server, self._address = serve(self._monitor, self._log)
+        await server.start()
+        self._cleanups.push_async_callback(server.stop, None)
+        self._plugins = Plugins(self._sources(), self._address, lambda line: run.say("info", line))
+        self._cleanups.push_async_callback(self._plugins.stop)
+        for package in sorted(
+            {package_of(each.type) for each in snapshot.resources if _is_provider(each.type)}
+        ):
+            self._plugins.warm_up(package)
+        self._operations = Operations(run, self._ledger, hooks)
+        self._packs = asyncio.create_task(self._start_packs())
+        self._executor = Executor(
+            run,
+            self._ledger,
+            Registry(self._plugins, Builtin(lambda urn: self._executor.find(urn))),
+            self._operations,
+            self._packs,
+            identity,
+        )
+        self._monitor.executor = self._executor
+
+    def _sources(self) -> Sources:
+        project = self._workspace.project
+        logs = self._workspace.store.path.parents[3] / "logs" / f"{project.name}-{self._workspace.stack}"
+        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in logs.glob("*.log"):
+            old.unlink()
+        self._logs = logs
+        return Sources(
+            project=project.name,
+            program=_folder(project.program),
+            python=self._python(),
+            logs=logs,
+            attached=attached_providers(os.environ.get("PULUMI_DEBUG_PROVIDERS", "")),
+            folders=project.providers,
+        )
+
+    def _python(self) -> Path:
+        virtualenv = self._workspace.project.virtualenv
+        return virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
+
+    async def _start_packs(self) -> tuple[PolicyPack, ...]:
+        if self.run.operation not in ("preview", "update"):
+            return ()
+        facts = StackFacts(
+            project=self._workspace.project.name,
+            stack=self._workspace.stack,
+            organization=ORGANIZATION,
+            preview=self.run.preview,
+            config=self._config.values,
+            secret_keys=self._config.secret_keys,
+        )
+        packs = await start_packs(self._options.policy_packs, facts, self._address, self._logs)
+        for pack in packs:
+            self._cleanups.push_async_callback(pack.stop)
+            self.run.emit(PolicyPackLoaded(pack.name, pack.version))
+        return packs
+
+    # Deploying
+
+    async def with_program(self) -> None:
+        """Run the program, then delete what it no longer registers."""
+        project = self._workspace.project
+        program = await start_program(
+            self._python(),
+            project.program,
+            lambda line: self._printed(line),
+            lambda line: self._complained(line),
+        )
+        self._children.append(program)
+        self._cleanups.push_async_callback(program.stop)
+        await self._prepare()
+        task = ProgramTask(
+            project=project.name,
+            stack=self._workspace.stack,
+            program=project.program,
+            root=project.directory,
+            address=self._address,
+            parallel=self._options.parallel,
+            preview=self.run.preview,
+            config=self._config,
+        )
+        await program.tell(task.to_json())
+        exited = asyncio.create_task(program.wait())
+        try:
+            await self._until_done(exited)
+            await self._finish()
+        finally:
+            await self._settle()
+            self._monitor.release()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(exited), _PROGRAM_GRACE_SECONDS)
+
+    async def _until_done(self, exited: asyncio.Task[int]) -> None:
+        """Wait until the program has registered everything.
+
+        Raises:
+            Stopped: When it ended before that, or the deployment stopped.
+        """
+        signalled = asyncio.create_task(self._monitor.signalled.wait())
+        stopped = asyncio.create_task(self.run.stopped())
+        await asyncio.wait({signalled, stopped, exited}, return_when=asyncio.FIRST_COMPLETED)
+        signalled.cancel()
+        stopped.cancel()
+        if not self._monitor.signalled.is_set() and not self.run.stopping:
+            code = exited.result()
+            if self._log.errors and code:
+                self.run.failed = True
+                raise self.run.stop()
+            raise self.run.fail(f"the program ended before it was through (exit code {code})")
+
+    async def _finish(self) -> None:
+        await self.run.drained()
+        self.run.check()
+        if self.run.failed and not self.run.preview:
+            return
+        await delete_the_rest(self.run, self._ledger, self._executor, self._operations)
+        await self._executor.judge_stack()
+        for urn in self._ledger.interruptions:
+            self.run.say(
+                "warning",
+                "an earlier run began to create this and was killed; the program no longer has it, "
+                "so it may exist unnoticed: look for it, then run refresh to forget it",
+                urn,
+            )
+
+    async def without_program(self) -> None:
+        """Refresh or destroy."""
+        await self._prepare()
+        try:
+            if self.run.operation == "refresh":
+                await refresh_resources(self.run, self._ledger, self._executor)
+            else:
+                await delete_the_rest(self.run, self._ledger, self._executor, self._operations)
+        finally:
+            await self._settle()
+
+    async def _settle(self) -> None:
+        """Wait for calls under way, record the stack's outputs, and put everything on disk."""
+        await self.run.drained()
+        self._outputs = self._executor.finish_stack()
+        try:
+            await self._ledger.settled()
+        except SandboxError as error:
+            self.run.flaw(str(error))
+
+    # Ending
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Take Ctrl-C and SIGTERM: the first stops gracefully, the second at once."""
+        loop, main = asyncio.get_running_loop(), asyncio.current_task()
+
+        def interrupt() -> None:
+            if self.run.cancelled:
+                for child in self._children:
+                    child.kill()
+                if main:
+                    main.cancel()
+                return
+            self.run.say("warning", "stopping: calls under way finish first; once more to stop at once")
+            self.run.cancel()
+
+        with contextlib.suppress(ValueError, RuntimeError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, interrupt)
+        yield
+
+    async def end(self) -> None:
+        """Stop all processes."""
+        await self._cleanups.aclose()
+
+    def result(self) -> Result:
+        """Tell the outcome, and return it."""
+        run = self.run
+        summary = run.summary()
+        run.emit(Outputs.of(self._outputs))
+        run.emit(summary)
+        changed = any(count for op, count in summary.changes.items() if op not in _UNCHANGED)
+        code = 0
+        if run.failed:
+            code = _FAILED
+        elif run.cancelled:
+            code = _CANCELLED
+        elif changed and self._options.expect_no_changes:
+            code = _EXPECTED_NO_CHANGES
+        return Result(summary, self._outputs, tuple(run.steps), tuple(run.violations), code)
+
+    def _printed(self, line: str) -> None:
+        self.run.emit(StdoutLine(self.run.redacted(line)))
+
+    def _complained(self, line: str) -> None:
+        self.run.say("info#err", line)
+
+
+def _folder(program: Path) -> Path:
+    return program if program.is_dir() else program.parent
+
+
+def _is_provider(type_: str) -> bool:
+    return type_.startswith(PROVIDER_TYPE_PREFIX) and package_of(type_) != "pulumi"

@@ -1,0 +1,90 @@
+"""Runs a Pulumi program; started as a script in the program's own environment (engine facts 2.1).
+
+It imports the SDK first and then reads from standard input where the engine is and what the configuration is: so
+the import overlaps with the engine's own preparations, and no secret stands in the process' arguments or initial
+environment. Nothing of this package may be imported here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import runpy
+import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import pulumi
+import pulumi.runtime
+
+_ERROR_WAS_SHOWN: Final = 32
+_THREADS_PER_OPERATION: Final = 4
+
+
+def main() -> int:
+    """Run the program that standard input describes; return the exit code."""
+    task: dict[str, Any] = json.load(sys.stdin)
+    os.environ["PULUMI_CONFIG"] = json.dumps(task["config"])
+    os.environ["PULUMI_CONFIG_SECRET_KEYS"] = json.dumps(task["secretKeys"])
+    pulumi.runtime.set_all_config(task["config"], task["secretKeys"])
+    pulumi.runtime.configure(
+        pulumi.runtime.Settings(
+            project=task["project"],
+            stack=task["stack"],
+            monitor=task["monitor"],
+            engine=task["monitor"],
+            parallel=task["parallel"],
+            dry_run=task["preview"],
+            organization=task["organization"],
+            root_directory=task["root"],
+        )
+    )
+    sys.argv = [task["program"]]
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    executor = ThreadPoolExecutor(max(task["parallel"], 1) * _THREADS_PER_OPERATION)
+    loop.set_default_executor(executor)
+    try:
+        loop.run_until_complete(pulumi.runtime.run_in_stack(lambda: _run(task["program"])))
+    except pulumi.RunError as error:
+        pulumi.log.error(str(error))
+        return _ERROR_WAS_SHOWN
+    except Exception as error:
+        pulumi.log.error(f"Program failed with an unhandled exception:\n{_user_traceback(error)}")
+        return _ERROR_WAS_SHOWN
+    finally:
+        executor.shutdown(wait=True)
+        loop.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def _run(program: str) -> None:
+    """Run the program's folder as Python does; it then stands first on the import path."""
+    if Path(program).is_dir() and not Path(program, "__main__.py").exists():
+        raise pulumi.RunError(f"there is no __main__.py in {program}")
+    runpy.run_path(program, run_name="__main__")
+
+
+def _user_traceback(error: BaseException) -> str:
+    """Format an exception with the user's own frames only; without any, with all."""
+    shown = traceback.TracebackException.from_exception(error)
+    foreign = (str(Path(sys.prefix)), str(Path(os.__file__).parent), "<frozen", __file__)
+    pending: list[traceback.TracebackException | None] = [shown]
+    while pending:
+        part = pending.pop()
+        if part is not None:
+            own = [frame for frame in part.stack if not frame.filename.startswith(foreign)]
+            part.stack = traceback.StackSummary.from_list(own or part.stack)
+            pending += [part.__cause__, part.__context__]
+    return "".join(shown.format())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

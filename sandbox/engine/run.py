@@ -1,0 +1,252 @@
+"""What all parts of one running deployment share: its mode, its voice, and whether it still goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeVar
+
+from sandbox.engine import urns
+from sandbox.engine.events import (
+    Diagnostic,
+    Event,
+    Op,
+    Operation,
+    Outcome,
+    PolicyViolation,
+    PropertyDiff,
+    Severity,
+    Step,
+    StepFinished,
+    StepPlanned,
+    StepStarted,
+    Summary,
+)
+from sandbox.engine.redaction import Redactor
+from sandbox.engine.state import Resource
+from sandbox.engine.values import Secret, Value, reveal
+
+_T = TypeVar("_T")
+
+_LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "read", "import"})
+"""The steps a summary counts: the halves of a replacement count as one `replace`."""
+
+
+class Sink(Protocol):
+    """Whoever is told what happens."""
+
+    def handle(self, event: Event) -> None:
+        """Take one event; events arrive one at a time."""
+        ...
+
+
+class Stopped(Exception):
+    """The deployment goes no further; why was told already."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail:
+    """What a step's event says beside the records: the keys forcing a replacement, and the provider's diff."""
+
+    keys: tuple[str, ...] = ()
+    detailed_diff: dict[str, PropertyDiff] | None = None
+
+
+class Run:
+    """One deployment on its way. It stops at the first error: no new step begins, those under way end."""
+
+    def __init__(
+        self, operation: Operation, *, preview: bool, sink: Sink, secrets: Iterable[str], parallel: int
+    ) -> None:
+        """Begin to go on."""
+        self.operation: Final = operation
+        self.preview: Final = preview
+        self.failed = False
+        self.cancelled = False
+        self.steps: list[StepPlanned | StepFinished] = []
+        self.violations: list[PolicyViolation] = []
+        self._sink = sink
+        self._secrets = set(secrets)
+        self._redactor: Redactor | None = None
+        self._stopping = asyncio.Event()
+        self._slots = asyncio.Semaphore(parallel)
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._counts: Counter[str] = Counter()
+        self._began = time.monotonic()
+
+    @property
+    def stopping(self) -> bool:
+        """Tell whether no new step may begin."""
+        return self._stopping.is_set()
+
+    def emit(self, event: Event) -> None:
+        """Tell the sink."""
+        self._sink.handle(event)
+
+    def learn(self, value: Value) -> None:
+        """Keep the secrets in a value out of all texts to come."""
+        new = frozenset(_secret_texts(value)) - self._secrets
+        if new:
+            self._secrets |= new
+            self._redactor = None
+
+    def redacted(self, text: str) -> str:
+        """Return a text without the secrets known so far."""
+        if self._redactor is None:
+            self._redactor = Redactor(self._secrets)
+        return self._redactor(text)
+
+    def say(self, severity: Severity, message: str, urn: str = "") -> None:
+        """Tell a person something."""
+        self.emit(Diagnostic(severity, self.redacted(message), urn))
+
+    def flaw(self, message: str, urn: str = "") -> None:
+        """Tell an error that spoils the deployment's result, but does not stop it."""
+        self.failed = True
+        self.say("error", message, urn)
+
+    def stop(self) -> Stopped:
+        """Let no new step begin; returns what to raise. The reason was told already."""
+        self._stopping.set()
+        return Stopped()
+
+    def fail(self, message: str, urn: str = "") -> Stopped:
+        """Tell an error and stop; returns what to raise."""
+        self.flaw(message, urn)
+        return self.stop()
+
+    def fail_unless_stopping(self, message: str, urn: str = "") -> Stopped:
+        """Stop for an error that is a mere consequence when the deployment is stopping already; then it is unsaid."""
+        return self.stop() if self.stopping else self.fail(message, urn)
+
+    def cancel(self) -> None:
+        """Stop because the user wants it."""
+        self.cancelled = True
+        self._stopping.set()
+
+    def objected(self, violation: PolicyViolation) -> None:
+        """Tell what a policy has to say; a mandatory objection spoils the result."""
+        violation = replace(violation, message=self.redacted(violation.message))
+        self.failed |= violation.level == "mandatory"
+        self.violations.append(violation)
+        self.emit(violation)
+
+    def check(self) -> None:
+        """Raise when the deployment has stopped.
+
+        Raises:
+            Stopped: Then.
+        """
+        if self.stopping:
+            raise Stopped
+
+    async def serve(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Do a piece of work for the program; when the deployment stops, leave without waiting for it.
+
+        Raises:
+            Stopped: When it stops; the work goes on to its own end, `drained` waits for that.
+        """
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._done)
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not task.done():
+            raise Stopped
+        return task.result()
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def drained(self) -> None:
+        """Wait until no work is under way."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def stopped(self) -> None:
+        """Wait until the deployment stops."""
+        await self._stopping.wait()
+
+    async def step(
+        self,
+        op: Op,
+        old: Resource | None,
+        new: Resource | None,
+        action: Callable[[], Awaitable[Resource | None]],
+        detail: StepDetail = StepDetail(),
+        *,
+        announce: bool = True,
+    ) -> Resource | None:
+        """Take a step, as one of at most `parallel`, and tell of it; its end only if `announce`.
+
+        Raises:
+            Stopped: When the deployment has stopped before the step's turn came.
+        """
+        async with self._slots:
+            self.check()
+            if not self.preview:
+                self.emit(StepStarted(_step(op, old, new, detail)))
+            began = time.monotonic()
+            try:
+                result = await action()
+            except Exception as error:
+                if not self.preview and not isinstance(error, Stopped):
+                    self._tell(
+                        StepFinished(_step(op, old, new, detail), time.monotonic() - began, self._why(error))
+                    )
+                raise
+        if announce:
+            self.tell(op, old, result, detail, seconds=time.monotonic() - began)
+        return result
+
+    def tell(
+        self,
+        op: Op,
+        old: Resource | None,
+        new: Resource | None,
+        detail: StepDetail = StepDetail(),
+        *,
+        seconds: float = 0.0,
+        counts_as: Op | None = None,
+    ) -> None:
+        """Tell of a step that took no call, or is done; `counts_as` is what the summary counts instead."""
+        step = _step(op, old, new, detail)
+        self._tell(StepPlanned(step) if self.preview else StepFinished(step, seconds))
+        counted = counts_as or op
+        if counted in _LOGICAL and not urns.is_default_provider(step.urn):
+            self._counts[counted] += 1
+
+    def summary(self) -> Summary:
+        """Say how it went."""
+        outcome: Outcome = "failed" if self.failed else "cancelled" if self.cancelled else "succeeded"
+        return Summary(self.operation, dict(self._counts), time.monotonic() - self._began, outcome)
+
+    def _tell(self, event: StepPlanned | StepFinished) -> None:
+        self.steps.append(event)
+        self.emit(event)
+
+    def _why(self, error: Exception) -> str:
+        return self.redacted(str(error) or type(error).__name__)
+
+
+def _step(op: Op, old: Resource | None, new: Resource | None, detail: StepDetail) -> Step:
+    return Step.of(op, old, new, keys=detail.keys, detailed_diff=detail.detailed_diff)
+
+
+def _secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
+    if isinstance(value, Secret):
+        yield from _secret_texts(reveal(value), secret=True)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _secret_texts(item, secret=secret)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _secret_texts(item, secret=secret)
+    elif secret and isinstance(value, str):
+        yield value
