@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ def main() -> None:
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
+    importlib.import_module("kubernetes.config")  # costs half a second: pay it while the program is imported
     signal.sigwait(endings)
     server.stop(grace=None)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from sandbox.engine import urns
 from sandbox.engine.values import MASK, Properties, Secret, Value, reveal
 from sandbox.errors import SandboxError
 from sandbox.providers.kubernetes import objects
@@ -56,13 +58,14 @@ def unknown_kind(inputs: Properties) -> SandboxError:
 
 def already_exists(inputs: Properties, urn: str) -> SandboxError:
     """Tell that an object is there that the stack does not know (decisions 8 and 10)."""
-    type_token, name = urn.split("::")[-2].rsplit("$", maxsplit=1)[-1], urn.split("::", 3)[-1]
+    parsed = urns.parse(urn)
+    command = shlex.join(["pulumi", "import", parsed.type, parsed.name, objects.object_id(inputs)])
     return SandboxError(
         code="already-exists",
         place=described(inputs),
         cause="the object already exists, and this resource did not create it",
         mend="a renamed resource: give it an alias of the old name; an object of others: take another name; "
-        f"to adopt it: pulumi import {type_token} {name} {objects.object_id(inputs)}",
+        f"to adopt it: {command}",
     )
 
 

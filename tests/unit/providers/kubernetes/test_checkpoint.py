@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from sandbox.engine.values import Properties, Secret, contains_secret, reveal
+from sandbox.providers.kubernetes import checkpoint
+
+LIVE: Properties = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "n", "annotations": {"token": "t"}},
+    "data": {"k": "dg=="},
+}
+
+
+def recorded(model: Properties) -> Properties:
+    inputs = {key: value for key, value in LIVE.items() if key != "metadata"}
+    return checkpoint.outputs(LIVE, inputs, model=model, field_manager="m", initial_api_version="v1")
+
+
+def test_outputs_are_the_object_and_what_the_genuine_provider_keeps_beside_it() -> None:
+    outputs = recorded({})
+    assert outputs.keys() - LIVE.keys() == {"__inputs", "__fieldManager", "__initialApiVersion"}
+    assert checkpoint.live_object(outputs) == LIVE
+
+
+def test_data_of_a_secret_is_secret_whatever_the_program_said() -> None:
+    outputs = recorded({})
+    assert outputs["data"] == Secret({"k": "dg=="})
+    assert contains_secret(outputs["__inputs"])
+
+
+def test_other_secrets_of_a_secret_object_stay_secret_too() -> None:
+    outputs = recorded({"metadata": {"annotations": {"token": Secret("t")}}})
+    assert outputs["metadata"] == {"name": "n", "annotations": {"token": Secret("t")}}
+
+
+def test_secrets_of_other_kinds_stay_where_they_were() -> None:
+    live: Properties = {"kind": "Bucket", "spec": {"password": "p", "size": 1}}
+    assert checkpoint.concealed(live, {"spec": {"password": Secret("p")}}) == {
+        "kind": "Bucket",
+        "spec": {"password": Secret("p"), "size": 1},
+    }
+
+
+def test_dashes_of_schema_extensions_are_underscores_for_programs_and_the_state() -> None:
+    schema: Properties = {"spec": {"versions": [{"schema": {"x-kubernetes-preserve-unknown-fields": True}}]}}
+    shown = checkpoint.concealed(schema, {})
+    assert shown == {"spec": {"versions": [{"schema": {"x_kubernetes_preserve_unknown_fields": True}}]}}
+    assert checkpoint.plain(shown) == schema
+
+
+def test_the_inputs_recorded_in_the_outputs_go_before_those_the_engine_kept() -> None:
+    outputs = recorded({})
+    assert checkpoint.declared(outputs, {"kind": "Old"}) == reveal(outputs["__inputs"])
+    assert checkpoint.declared({}, {"kind": "Old"}) == {"kind": "Old"}
+
+
+def test_the_first_api_version_is_kept_for_good() -> None:
+    assert checkpoint.initial_api_version(recorded({}), {"apiVersion": "v2"}) == "v1"
+    assert checkpoint.initial_api_version({}, {"apiVersion": "v2"}) == "v2"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+
+from sandbox.engine import paths
+from sandbox.engine.paths import Path
+from sandbox.engine.values import UNKNOWN, Properties, Value
+from sandbox.providers.kubernetes import immutable, objects
+from sandbox.providers.kubernetes.diff import Verdict, judge
+
+
+def judged(
+    old: Properties,
+    new: Properties,
+    *,
+    live: Properties | None = None,
+    ignored: tuple[Path, ...] = (),
+    mutable: bool = True,
+) -> Verdict:
+    unchangeable = immutable.fields(new, secrets_mutable=mutable, config_maps_mutable=mutable)
+    return judge(live or old, old, new, unchangeable=unchangeable, ignored=ignored)
+
+
+def obj(
+    kind: str, api_version: str = "v1", *, name: str = "n", auto: bool = False, **fields: Value
+) -> Properties:
+    annotations: Properties = {objects.AUTONAMED: "true"} if auto else {}
+    metadata: Properties = {"name": name, "namespace": "ns", "annotations": annotations}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def shown(verdict: Verdict) -> list[tuple[str, str, bool]]:
+    return [(paths.render(change.path), change.kind, change.replaces) for change in verdict.changes]
+
+
+def test_equal_inputs_change_nothing() -> None:
+    secret = obj("Secret", data={"a": "b"})
+    assert judged(secret, secret).changes == ()
+
+
+def test_additions_updates_and_removals_are_told_apart() -> None:
+    verdict = judged(obj("Secret", data={"a": "1", "b": "1"}), obj("Secret", data={"b": "2", "c": "1"}))
+    assert shown(verdict) == [
+        ("data.a", "delete", False),
+        ("data.b", "update", False),
+        ("data.c", "add", False),
+    ]
+
+
+def test_drift_is_set_back_although_the_inputs_are_the_same() -> None:
+    secret = obj("Secret", data={"a": "mine"})
+    verdict = judged(secret, secret, live=obj("Secret", data={"a": "theirs"}))
+    assert shown(verdict) == [("data.a", "update", False)]
+
+
+def test_an_unknown_input_is_a_change() -> None:
+    assert shown(judged(obj("ConfigMap", data={"a": "b"}), obj("ConfigMap", data={"a": UNKNOWN}))) == [
+        ("data.a", "update", False)
+    ]
+
+
+def test_ignored_changes_are_left_out_with_all_below_them() -> None:
+    old, new = obj("Secret", data={"a": "1"}, type="x"), obj("Secret", data={"a": "2"}, type="y")
+    assert shown(judged(old, new, ignored=(paths.parse("data"),))) == [("type", "update", True)]
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+@pytest.mark.parametrize(
+    ("mutable", "sealed", "replaces"), [(True, False, False), (False, False, True), (True, True, True)]
+)
+def test_changed_data_replaces_unless_the_provider_calls_it_mutable(
+    kind: str, *, mutable: bool, sealed: bool, replaces: bool
+) -> None:
+    old, new = obj(kind, data={"a": "1"}, immutable=sealed), obj(kind, data={"a": "2"}, immutable=sealed)
+    assert shown(judged(old, new, mutable=mutable)) == [("data.a", "update", replaces)]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "old", "new"),
+    [
+        ("v1", "Secret", {"type": "Opaque"}, {"type": "kubernetes.io/tls"}),
+        (
+            "rbac.authorization.k8s.io/v1",
+            "RoleBinding",
+            {"roleRef": {"name": "a"}},
+            {"roleRef": {"name": "b"}},
+        ),
+        ("apps/v1", "Deployment", {"spec": {}}, {"spec": {"selector": {"matchLabels": {"a": "b"}}}}),
+        ("apps/v1", "Deployment", {}, {"spec": {"selector": {}}}),
+        ("v1", "Service", {"spec": {"clusterIP": "10.0.0.1"}}, {"spec": {"clusterIP": "10.0.0.2"}}),
+        ("v1", "Pod", {"spec": {"containers": [{"image": "a"}]}}, {"spec": {"containers": [{"image": "b"}]}}),
+    ],
+)
+def test_a_field_that_cannot_change_replaces_the_object(
+    api_version: str, kind: str, old: Properties, new: Properties
+) -> None:
+    verdict = judged({**obj(kind, api_version), **old}, {**obj(kind, api_version), **new})
+    assert [change.replaces for change in verdict.changes] == [True]
+
+
+def test_a_field_that_can_change_updates_a_kind_with_fields_that_cannot() -> None:
+    verdict = judged(obj("Service", spec={"type": "NodePort"}), obj("Service", spec={"type": "ClusterIP"}))
+    assert shown(verdict) == [("spec.type", "update", False)]
+
+
+def test_an_object_with_a_fixed_name_goes_before_its_successor_comes() -> None:
+    assert judged(obj("Secret", type="a"), obj("Secret", type="b")).delete_first
+
+
+def test_an_object_with_a_made_up_name_goes_after_its_successor_came() -> None:
+    verdict = judged(obj("Secret", auto=True, type="a"), obj("Secret", auto=True, type="b"))
+    assert verdict.replacing
+    assert not verdict.delete_first
+
+
+def test_a_renamed_object_goes_after_its_successor_came() -> None:
+    verdict = judged(obj("Secret", name="old"), obj("Secret", name="new"))
+    assert shown(verdict) == [("metadata.name", "update", True)]
+    assert not verdict.delete_first

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.engine.values import Properties, Value
+from sandbox.providers.kubernetes.drift import declared_part
+
+BUILT_IN: Properties = {"apiVersion": "apps/v1"}
+CUSTOM: Properties = {"apiVersion": "example.com/v1"}
+
+leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+keys = st.text("abc", min_size=1, max_size=3)
+values = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def test_fields_of_others_and_defaults_are_no_drift() -> None:
+    inputs: Properties = {"metadata": {"labels": {"a": "b"}}, "spec": {"ports": [{"port": 80}]}}
+    live: Properties = {
+        "metadata": {"labels": {"a": "b", "credfleet.io/owner": "x"}, "uid": "u"},
+        "spec": {"ports": [{"port": 80, "protocol": "TCP"}], "type": "ClusterIP"},
+        "status": {},
+    }
+    assert declared_part(live, inputs) == inputs
+
+
+def test_a_declared_field_shows_the_value_another_gave_it() -> None:
+    assert declared_part({"data": {"k": "theirs"}}, {"data": {"k": "mine"}}) == {"data": {"k": "theirs"}}
+
+
+def test_a_declared_field_that_another_removed_is_missing() -> None:
+    inputs: Properties = {**BUILT_IN, "metadata": {"labels": {"a": "b", "c": ""}}}
+    assert declared_part({**BUILT_IN, "metadata": {"labels": {}}}, inputs) == {
+        **BUILT_IN,
+        "metadata": {"labels": {}},
+    }
+
+
+@pytest.mark.parametrize("empty", [None, False, 0, "", [], {}])
+def test_an_empty_field_that_a_built_in_kind_drops_counts_as_live(empty: Value) -> None:
+    inputs: Properties = {**BUILT_IN, "spec": {"template": {"hostNetwork": empty}}}
+    assert declared_part({**BUILT_IN, "spec": {"template": {}}}, inputs) == inputs
+
+
+def test_a_custom_kind_drops_nothing() -> None:
+    inputs: Properties = {**CUSTOM, "spec": {"paused": False}}
+    assert declared_part({**CUSTOM, "spec": {}}, inputs) == {**CUSTOM, "spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "live"), [("1000m", "1"), (1, "1"), ("0.5", "500m"), ("1024Ki", "1Mi"), (1.5, "1500m")]
+)
+def test_a_quantity_the_server_wrote_in_another_form_is_no_drift(declared: Value, live: str) -> None:
+    inputs: Properties = {**BUILT_IN, "spec": {"limits": {"cpu": declared}}}
+    assert declared_part({**BUILT_IN, "spec": {"limits": {"cpu": live}}}, inputs) == inputs
+
+
+@pytest.mark.parametrize(
+    ("declared", "live"), [("1", "2"), ("1G", "1Gi"), ("a", "b"), ("1", "one"), (True, "1")]
+)
+def test_another_quantity_is_drift(declared: Value, live: str) -> None:
+    shown: Properties = {**BUILT_IN, "spec": {"limits": {"cpu": live}}}
+    assert declared_part(shown, {**BUILT_IN, "spec": {"limits": {"cpu": declared}}}) == shown
+
+
+@pytest.mark.parametrize("place", ["labels", "annotations"])
+def test_texts_that_look_like_quantities_are_compared_as_texts(place: str) -> None:
+    shown: Properties = {**BUILT_IN, "metadata": {place: {"version": "1"}}}
+    assert declared_part(shown, {**BUILT_IN, "metadata": {place: {"version": "1000m"}}}) == shown
+
+
+@given(st.dictionaries(keys, values), st.dictionaries(st.text("xyz", min_size=1), values))
+def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
+    inputs: Properties, others: Properties
+) -> None:
+    assert declared_part({**inputs, **others}, inputs) == inputs

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from sandbox.engine.values import Properties
+from sandbox.providers.kubernetes import objects, ownership
+
+MANAGER = "pulumi-kubernetes-0123abcd"
+
+
+def entry(manager: str, operation: str, fields: Properties, **more: str) -> Properties:
+    return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields, **more}
+
+
+def live(*entries: Properties) -> Properties:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"managedFields": [*entries]}}
+
+
+def test_an_object_to_create_bears_the_mark_of_its_resource_alone() -> None:
+    marked = ownership.marked({"apiVersion": "v1", "metadata": {"name": "n"}}, MANAGER)
+    assert ownership.is_marked(marked, MANAGER)
+    assert not ownership.is_marked(marked, "pulumi-kubernetes-ffffffff")
+    assert objects.name(marked) == "n"
+
+
+@pytest.mark.parametrize(
+    ("manager", "operation", "expected"),
+    [
+        ("pulumi-kubernetes", "Update", True),
+        ("kubectl", "Apply", True),
+        ("pulumi-kubernetes", "Apply", False),
+        ("credfleet-claims", "Update", False),
+    ],
+)
+def test_only_the_creators_fields_are_there_to_take_over(
+    manager: str, operation: str, *, expected: bool
+) -> None:
+    assert ownership.is_client_side(live(entry(manager, operation, {"f:data": {}}))) is expected
+
+
+def test_taking_over_joins_the_creators_fields_and_leaves_those_of_others() -> None:
+    others = entry("credfleet-claims", "Update", {"f:metadata": {"f:labels": {"f:tenant": {}}}})
+    status = entry("pulumi-kubernetes", "Update", {"f:status": {}}, subresource="status")
+    taken = ownership.taken_over(
+        live(
+            entry("pulumi-kubernetes", "Update", {"f:data": {".": {}, "f:a": {}}}),
+            others,
+            entry(MANAGER, "Apply", {"f:data": {"f:b": {}}, "f:type": {}}),
+            status,
+        ),
+        MANAGER,
+    )
+    own = cast(Properties, taken[0])
+    assert (own["manager"], own["operation"]) == (MANAGER, "Apply")
+    assert own["fieldsV1"] == {"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:type": {}}
+    assert taken[1:] == [others, status]
+
+
+def test_a_field_is_others_alone_only_if_they_have_it_and_the_manager_does_not() -> None:
+    shared = live(
+        entry(MANAGER, "Apply", {"f:metadata": {"f:labels": {"f:mine": {}, "f:both": {}}}}),
+        entry("other", "Update", {"f:metadata": {"f:labels": {"f:theirs": {}, "f:both": {}}}}),
+    )
+    alone = [
+        label
+        for label in ("mine", "theirs", "both", "nobodys")
+        if ownership.is_others_alone(shared, MANAGER, ("metadata", "labels", label))
+    ]
+    assert alone == ["theirs"]
