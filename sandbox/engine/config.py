@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final
 
 from sandbox.engine.project import Declaration, Project
@@ -105,7 +106,7 @@ def _is_secure(value: dict[str, Any]) -> bool:
 
 
 def _decrypted(value: Any, crypter: PassphraseCrypter, place: str) -> Json:
-    """Return a value as plain JSON: whole numbers as integers, a date YAML saw as text."""
+    """Return a value as plain JSON: whole numbers as integers, an unquoted date as the genuine CLI has it."""
     if isinstance(value, dict):
         if _is_secure(value):
             return crypter.decrypt(value["secure"], place=place)
@@ -114,10 +115,14 @@ def _decrypted(value: Any, crypter: PassphraseCrypter, place: str) -> Json:
         return [_decrypted(item, crypter, place) for item in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
+    if isinstance(value, date):
+        return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC"
     return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
 def _text(value: Json) -> str:
+    if value is None:
+        return ""
     return value if isinstance(value, str) else compact(value)
 
 

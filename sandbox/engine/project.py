@@ -96,16 +96,11 @@ def _runtime_options(path: Path, runtime: Any) -> dict[str, Any]:
 def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
     """Read one entry of `config`; a bare value is a default (engine facts 2.1)."""
     own = ":" not in key or key.startswith(f"{project}:")
-    if not isinstance(value, dict):
+    if isinstance(value, str | int | list):
         value = {"default" if own else "value": value}
-    if "default" in value and "value" in value:
-        raise _invalid(path, f"config {key} has both a default and a value", "keep one of them")
-    if not own and ("type" in value or "default" in value):
-        raise _invalid(
-            path, f"config {key} is of another namespace and can only have a value", "write `value: …`"
-        )
-    if value.get("type") == "array" and not value.get("items"):
-        raise _invalid(path, f"config {key} is an array of nothing", "add `items: {type: …}`")
+    wrong = _wrong(value, own=own)
+    if wrong:
+        raise _invalid(path, f"config {key} {wrong}", "correct it as the Pulumi CLI would have it")
     default = value.get("default", value.get("value"))
     return Declaration(
         key=key if ":" in key else f"{project}:{key}",
@@ -115,6 +110,22 @@ def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
         has_default=default is not None,
         secret=value.get("secret", False),
     )
+
+
+def _wrong(value: Any, *, own: bool) -> str:
+    """Say what the genuine CLI would not accept in a declaration; an empty text if all is well."""
+    if not isinstance(value, dict):
+        return "is no text, whole number, truth value, list or declaration"
+    unknown = value.keys() - {"type", "items", "description", "secret", "default", "value"}
+    if unknown:
+        return f"has unknown keys: {', '.join(sorted(map(str, unknown)))}"
+    if "default" in value and "value" in value:
+        return "has both a default and a value"
+    if not own and ("type" in value or "default" in value):
+        return "is of another namespace, so it can have nothing but a value"
+    if value.get("type") == "array" and not value.get("items"):
+        return "is an array without `items: {type: …}`"
+    return ""
 
 
 def _providers(path: Path, directory: Path, plugins: dict[str, Any]) -> dict[str, Path]:

@@ -83,10 +83,9 @@ class Store:
         if not meta.exists():
             files.replace(meta, "version: 1\n")
         if not self._backed_up and self.path.exists():
-            files.replace(self.path.with_name(f"{self.path.name}.bak"), self.path.read_text())
+            _replace(self.path.with_name(f"{self.path.name}.bak"), self.path.read_text())
         self._backed_up = True
-        files.replace(self.path, self._text(snapshot))
-        self.path.with_name(f"{self.path.name}.attrs").unlink(missing_ok=True)
+        _replace(self.path, self._text(snapshot))
         verify(snapshot)
 
     def export(self, snapshot: Snapshot) -> str:
@@ -127,6 +126,12 @@ class Store:
                 cause=f"it needs what this engine has not: {', '.join(unknown)}",
                 mend="use the Pulumi CLI for this stack",
             )
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file and drop what the CLI noted about its former content."""
+    files.replace(path, text)
+    path.with_name(f"{path.name}.attrs").unlink(missing_ok=True)
 
 
 def _version(snapshot: Snapshot) -> str:
