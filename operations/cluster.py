@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from components.errors import CredfleetError
 
@@ -23,11 +23,12 @@ class Cluster:
     uid: str | None
 
 
-def contact(kubeconfig: Path) -> Cluster:
-    """Ask the cluster of a kubeconfig's current context who it is.
+def contact(kubeconfig: Path, context: str | None) -> Cluster:
+    """Ask the cluster of a context (None: the kubeconfig's current one) who it is.
 
     Raises:
-        CredfleetError: `kubeconfig-missing`, `kubeconfig-broken`, `cluster-unreachable` or `not-allowed`.
+        CredfleetError: `kubeconfig-missing`, `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or
+            `not-allowed`.
     """
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
@@ -43,8 +44,12 @@ def contact(kubeconfig: Path) -> Cluster:
             mend="name the file of your cluster, or leave --kubeconfig out to use the sandbox's own",
         )
     try:
-        _, active = config.list_kube_config_contexts(config_file=str(path))
-        api = config.new_client_from_config(config_file=str(path), persist_config=False)
+        contexts, active = cast("tuple[Any, Any]", config.list_kube_config_contexts(config_file=str(path)))
+        name = str(active["name"] if context is None else context)
+        known = [str(each["name"]) for each in contexts]
+        if name not in known:
+            raise _wrong_context(path, name, known)
+        api = config.new_client_from_config(config_file=str(path), context=name, persist_config=False)
     except (ConfigException, YAMLError, TypeError, KeyError) as error:
         raise CredfleetError(
             code="kubeconfig-broken",
@@ -56,25 +61,37 @@ def contact(kubeconfig: Path) -> Cluster:
     try:
         status, _ = _get(api, "/version")
         if status in (401, 403):
-            raise _refused(server, active["name"], status)
+            raise _refused(server, name, status)
         status, body = _get(api, "/api/v1/namespaces/kube-system")
     except (HTTPError, client.ApiException, OSError) as error:
         raise CredfleetError(
             code="cluster-unreachable",
             place=server,
-            cause=f"the API server of context {active['name']} does not answer ({_innermost(error)})",
+            cause=f"the API server of context {name} does not answer ({_innermost(error)})",
             mend="start it or choose another context, then run the same command again; nothing was written",
         ) from None
     if status == 401:
-        raise _refused(server, active["name"], status)
+        raise _refused(server, name, status)
     uid = json.loads(body)["metadata"]["uid"] if status == 200 else None
-    return Cluster(kubeconfig=path, context=active["name"], server=server, uid=uid)
+    return Cluster(kubeconfig=path, context=name, server=server, uid=uid)
 
 
 def _get(api: Any, path: str) -> tuple[int, bytes]:
     request = api.param_serialize("GET", path, auth_settings=["BearerToken"])
     answer = api.call_api(*request, _request_timeout=_SECONDS)
     return answer.status, answer.read() or b""
+
+
+def _wrong_context(path: Path, context: str, known: list[str]) -> CredfleetError:
+    return CredfleetError(
+        code="wrong-context",
+        place="credfleet:cluster.context",
+        cause=f"the stack means context {context}, {path} has {', '.join(known)}; nothing was written",
+        mend=(
+            "give --kubeconfig with the file that has it, or change the stack:"
+            " credfleet sandbox config set --path credfleet:cluster.context NAME"
+        ),
+    )
 
 
 def _refused(server: str, context: str, status: int) -> CredfleetError:

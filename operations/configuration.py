@@ -28,42 +28,43 @@ def print_schema() -> None:
 
 
 def check(stack: str, *, as_json: bool) -> None:
-    """Say that a stack's configuration is sound.
-
-    Raises:
-        ConfigurationError: With everything that is wrong.
-        SandboxError: `config-invalid` when it breaks what Pulumi.yaml declares; or as `Workspace.open`.
-    """
-    workspace = open_workspace(Site.find(Path.cwd()), stack)
-    problems = [*plain_credentials(workspace.stack_file.config)]
-    try:
-        _settings(workspace)
-    except ConfigurationError as error:
-        problems += error.problems
-    if problems:
-        raise ConfigurationError(problems)
+    """Say that a stack's configuration is sound; raises as `sound_settings` and `open_workspace`."""
+    sound_settings(open_workspace(Site.find(Path.cwd()), stack))
     if as_json:
         print_json({"stack": stack, "problems": []})
     else:
         typer.echo(f"✓ the configuration of stack {stack} is sound")
 
 
+def sound_settings(workspace: Workspace) -> Settings:
+    """Read the configuration of a stack that has nothing wrong with it, in its file either.
+
+    Raises:
+        ConfigurationError: With everything that is wrong.
+        SandboxError: `config-invalid` when it breaks what Pulumi.yaml declares.
+    """
+    problems = [*plain_credentials(workspace.stack_file.config)]
+    config = workspace.config()
+    try:
+        settings = Settings.parse(config.values, config.secret_keys, workspace.project.directory)
+    except ConfigurationError as error:
+        raise ConfigurationError([*problems, *error.problems]) from None
+    if problems:
+        raise ConfigurationError(problems)
+    return settings
+
+
 def pool_of_plan(stack: str, request: Request) -> tuple[str, Mapping[str, str]]:
     """Let the rules of a stack choose the pool of a plan: its type, and the partition the rules add.
 
     Raises:
-        Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `check`.
+        Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `sound_settings`.
     """
-    pool = _settings(open_workspace(Site.find(Path.cwd()), stack)).account_pool
+    pool = sound_settings(open_workspace(Site.find(Path.cwd()), stack)).account_pool
     choice = (pool.ruleset if pool else Ruleset(())).choose(request)
     if isinstance(choice, Fault):
         raise Misconfigured(place=f"plan {request.plan}", cause=choice.cause, mend=choice.mend)
     return choice.type, {EU_ACCESS: "true"} if choice.eu_access else {}
-
-
-def _settings(workspace: Workspace) -> Settings:
-    config = workspace.config()
-    return Settings.parse(config.values, config.secret_keys, workspace.project.directory)
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[ConfigurationProblem]:

@@ -23,12 +23,20 @@ CONFIGURATION = 2
 EXHAUSTED = 3
 MISCONFIGURED = 4
 NOT_ALLOWED = 5
-CHANGES_FOUND = 7
 CANCELLED = 8
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
         "bad-configuration": CONFIGURATION,
+        "config-invalid": CONFIGURATION,
+        "config-path": CONFIGURATION,
+        "config-too-long": CONFIGURATION,
+        "project-invalid": CONFIGURATION,
+        "project-unsupported": CONFIGURATION,
+        "stack-unknown": CONFIGURATION,
+        "stack-unsupported": CONFIGURATION,
+        "wrong-context": CONFIGURATION,
+        "yaml-invalid": CONFIGURATION,
         "exhausted": EXHAUSTED,
         "misconfigured": MISCONFIGURED,
         "not-allowed": NOT_ALLOWED,

@@ -22,10 +22,10 @@ class Form(StrEnum):
 
 
 def _note_form(context: typer.Context, form: Form) -> Form:
-    return Form.JSON if _note_json(context, form is Form.JSON) else Form.TABLE
+    return Form.JSON if note_json(context, form is Form.JSON) else Form.TABLE
 
 
-def _note_json(context: typer.Context, wanted: bool) -> bool:
+def note_json(context: typer.Context, wanted: bool) -> bool:
     """Keep the wish where the failure of any command finds it."""
     if wanted:
         context.meta[_JSON_WANTED] = True
@@ -41,7 +41,7 @@ OutputOption = Annotated[
     Form, typer.Option("--output", "-o", callback=_note_form, is_eager=True, help="Form of the answer.")
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", callback=_note_json, is_eager=True, help="Short for --output json.")
+    bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
 ]
 
 

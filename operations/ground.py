@@ -45,9 +45,9 @@ class Ground:
 
 
 def choose(
-    site: Site, stack: str, kubeconfig: Path | None, *, yes: bool, progress: Progress
+    site: Site, stack: str, context: str | None, kubeconfig: Path | None, *, yes: bool, progress: Progress
 ) -> tuple[Ground, bool]:
-    """Find the cluster of a stack; tell also whether its state has to be refreshed before it can be trusted.
+    """Find the cluster a stack means; tell also whether its state must be refreshed before it is trusted.
 
     The user's cluster is taken when it is named, or when the stack is there already; it is asked about
     once. Else the sandbox's own API server is started, and built first where needed. Its data are throw-away:
@@ -61,9 +61,9 @@ def choose(
     former = Ground.recall(site.clusters(stack))
     named = kubeconfig or (former.kubeconfig if former and not former.own else None)
     if named is None:
-        ground = _own(site, progress)
+        ground = _own(site, context, progress)
         return ground, former is not None and not ground.is_same_cluster(former)
-    cluster = contact(named)
+    cluster = contact(named, context)
     ground = Ground(cluster.kubeconfig, cluster.server, cluster.uid, own=False)
     if former is None:
         ask(f"Stack {stack} will be written to {cluster.server} (context {cluster.context}). Go on?", yes=yes)
@@ -77,10 +77,10 @@ def choose(
     return ground, False
 
 
-def _own(site: Site, progress: Progress) -> Ground:
+def _own(site: Site, context: str | None, progress: Progress) -> Ground:
     from sandbox.services.build import binaries
     from sandbox.services.control_plane import ControlPlane
 
     plane = ControlPlane.start(site.control_plane, binaries=binaries(progress), progress=progress)
-    cluster = contact(plane.kubeconfig("admin"))
+    cluster = contact(plane.kubeconfig("admin"), context)
     return Ground(cluster.kubeconfig, plane.server, cluster.uid, own=True)

@@ -8,11 +8,11 @@ from typing import Final
 
 from operations.report import Claimed, Declared
 from sandbox.engine import urns
-from sandbox.engine.events import StepFinished, StepPlanned
+from sandbox.engine.events import Op, StepFinished, StepPlanned
 from sandbox.engine.state import Resource
 from sandbox.engine.values import masked
 
-_DONE: Final[Mapping[str, str]] = {
+_DONE: Final[Mapping[Op, str]] = {
     "create": "created",
     "update": "updated",
     "replace": "replaced",
@@ -64,26 +64,21 @@ def counts(resources: Iterable[Declared]) -> list[tuple[str, Counter[str]]]:
     return sorted(by_kind.items())
 
 
-def headline(
-    changes: Mapping[str, int], resources: Sequence[Declared], claims: int, skipped: int, *, ok: bool
-) -> str:
+def headline(changes: Mapping[str, int], resources: int, claims: int, skipped: int, *, ok: bool) -> str:
     """Say in one sentence how it went. `changes` counts steps by operation."""
-    done = {word: sum(changes.get(op, 0) for op in ops) for word, ops in _WORDS.items()}
-    told = ", ".join(f"{count} {word}" for word, count in done.items() if count)
-    of = f"{len(resources)} resources declared, {claims} accounts claimed"
-    if skipped:
-        of += f", {skipped} skipped"
+    done = ", ".join(f"{changes[op]} {word}" for op, word in _WORDS.items() if changes.get(op))
     if not ok:
-        return f"Failed: {told or 'nothing changed'} before it stopped"
-    return f"{told[0].upper()}{told[1:]}: {of}" if told else f"Nothing changed: {of}"
+        return f"Failed; {done or 'nothing'} before it stopped"
+    left = f"{resources} resources declared, {claims} accounts claimed, {skipped} skipped"
+    return f"{done.capitalize()}: {left}" if done else f"Nothing changed: {left}"
 
 
-_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "created": ("create",),
-    "updated": ("update",),
-    "replaced": ("replace",),
-    "deleted": ("delete",),
-    "imported": ("import",),
+_WORDS: Final[Mapping[Op, str]] = {
+    "create": "created",
+    "import": "imported",
+    "update": "updated",
+    "replace": "replaced",
+    "delete": "deleted",
 }
 
 

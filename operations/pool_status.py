@@ -1,72 +1,105 @@
-"""`credfleet pool status`: the census of a live pool, as tables or JSON."""
+"""`credfleet pool status`: how a live pool stands, as tables or JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
-from operations.census import STANDINGS, Account, Group, accounts, groups
+from components.account_pool.status import Account, PoolStatus, Standing
+from components.labels import HYPERSCALER_TYPE
 from operations.forms import print_json, print_table
 from operations.pool_access import open_pool
 
-_ALWAYS_TOLD = ("free", "claimed", "dirty", "cleaning", "quarantined")
+_ALWAYS_TOLD: Final = frozenset(
+    {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
+)
 
 
 def show(namespace: str, kubeconfig: Path | None, *, as_json: bool) -> None:
     """Print how the accounts of a pool stand; raises as `Pool.open`."""
-    pool = open_pool(namespace, kubeconfig)
-    told = accounts(pool.members(), pool.records(), pool.settings.partition_keys)
-    counted = groups(told)
+    status = open_pool(namespace, kubeconfig).status()
     if as_json:
-        print_json(status_as_json(namespace, told, counted))
-    elif not told:
+        print_json(status_as_json(namespace, status))
+    elif not status.accounts:
         typer.echo(f"Pool {namespace} has no accounts.")
     else:
-        show_groups(counted)
-        show_accounts(told)
+        show_counts(status)
+        _show_accounts(status)
 
 
-def status_as_json(namespace: str, told: Sequence[Account], counted: Sequence[Group]) -> dict[str, Any]:
-    """Give the census for machines: counts by type and partition, then every account."""
+def status_as_json(namespace: str, status: PoolStatus) -> dict[str, Any]:
+    """Give a pool for machines: counts by type and partition (zeros included), then every account."""
     return {
         "namespace": namespace,
-        "partitions": [group.to_json() for group in counted],
-        "accounts": [account.to_json() for account in told],
+        "partitions": [
+            {
+                "type": type_,
+                "partition": values(partition),
+                "total": sum(counts.values()),
+                **{str(standing): counts[standing] for standing in Standing},
+            }
+            for (type_, partition), counts in status.counts.items()
+        ],
+        "accounts": [_account_as_json(account) for account in status.accounts],
     }
 
 
-def show_groups(counted: Sequence[Group]) -> None:
-    """Print the counts; a standing nobody is in has a column only if it is an ordinary one."""
-    columns = [each for each in STANDINGS if each in _ALWAYS_TOLD or any(g.counts[each] for g in counted)]
+def show_counts(status: PoolStatus) -> None:
+    """Print the counts; a standing out of the ordinary has a column only when some account is in it."""
+    told = [each for each in Standing if each in _ALWAYS_TOLD or any(c[each] for c in status.counts.values())]
     rows = [
-        (
-            group.type,
-            group.place,
-            *(str(group.counts[each]) if group.counts[each] else "·" for each in columns),
-        )
-        for group in counted
+        (type_, place(partition), *(str(counts[each] or "·") for each in told))
+        for (type_, partition), counts in status.counts.items()
     ]
-    print_table("Pool", ("Type", "Partition", *(each.capitalize() for each in columns)), rows)
+    print_table("Pool", ("Type", "Partition", *(each.capitalize() for each in told)), rows)
 
 
-def show_accounts(told: Sequence[Account]) -> None:
+def values(partition: str) -> Mapping[str, str]:
+    """Give the keys an account of a partition has; `partition` is the protocol's own text for it."""
+    terms = (term.partition("=") for term in partition.split(",") if not term.startswith("!"))
+    return {key: value for key, _, value in terms if key != HYPERSCALER_TYPE}
+
+
+def place(partition: str) -> str:
+    """Give a partition as people write it: `eu-access=true`, empty for the one without any key."""
+    return ",".join(f"{key}={value}" for key, value in values(partition).items())
+
+
+def _show_accounts(status: PoolStatus) -> None:
     """Print every account that is not simply free."""
     rows = [
         (
-            account.name,
+            account.secret_name,
             account.type,
-            account.standing,
+            f"{account.standing} {account.used}/{account.capacity}" if account.capacity else account.standing,
             account.tenant or "",
             account.slot or "",
-            account.since or "",
+            account.since,
             account.reason or ", ".join(account.holders),
         )
-        for account in told
-        if account.standing != "free"
+        for account in status.accounts
+        if account.standing is not Standing.FREE
     ]
     if rows:
         columns = ("Account", "Type", "State", "Tenant", "Slot", "Since", "Holders or reason")
         print_table("Accounts in use", columns, rows)
+
+
+def _account_as_json(account: Account) -> dict[str, Any]:
+    return {
+        "secretName": account.secret_name,
+        "type": account.type,
+        "partition": values(account.partition),
+        "state": str(account.standing),
+        "tenant": account.tenant,
+        "slot": account.slot,
+        "holders": [*account.holders],
+        "since": account.since or None,
+        "reason": account.reason or None,
+        "accountId": account.account_id,
+        "used": account.used,
+        "capacity": account.capacity,
+    }

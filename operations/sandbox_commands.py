@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.forms import Form, JsonOption, OutputOption, examples
+from operations.forms import Form, JsonOption, OutputOption, examples, note_json
 from operations.options import (
     ExpectNoChangesOption,
     KubeconfigOption,
@@ -35,6 +35,15 @@ config_app = typer.Typer(
 app.add_typer(stack_app, name="stack")
 app.add_typer(config_app, name="config")
 
+EventsOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        callback=note_json,
+        is_eager=True,
+        help="Events as JSON, one a line, as `pulumi up --json`.",
+    ),
+]
 FileOption = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="The file; standard input or output without it.")
 ]
@@ -59,7 +68,7 @@ def up(
     expect_no_changes: ExpectNoChangesOption = False,
     policy_pack: PolicyPackOption = None,
     output: OutputOption = Form.TABLE,
-    as_json: JsonOption = False,
+    events: EventsOption = False,
 ) -> None:
     """Bring a stack up: start what it needs, preview, update, report.
 
@@ -68,8 +77,9 @@ def up(
     """
     from operations import updates
 
+    packs = None if policy_pack is None else tuple(pack.resolve() for pack in policy_pack)
     wanted = updates.Wanted(
-        stack, kubeconfig, yes, parallel, expect_no_changes, policy_pack, as_json or output is Form.JSON
+        stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_packs=packs
     )
     raise typer.Exit(updates.up(wanted))
 
@@ -84,13 +94,14 @@ def preview(
     expect_no_changes: ExpectNoChangesOption = False,
     policy_pack: PolicyPackOption = None,
     output: OutputOption = Form.TABLE,
-    as_json: JsonOption = False,
+    events: JsonOption = False,
 ) -> None:
     """Show what an update would change; nothing is written."""
     from operations import updates
 
+    packs = None if policy_pack is None else tuple(pack.resolve() for pack in policy_pack)
     wanted = updates.Wanted(
-        stack, kubeconfig, yes, parallel, expect_no_changes, policy_pack, as_json or output is Form.JSON
+        stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_packs=packs
     )
     raise typer.Exit(updates.preview(wanted))
 
@@ -104,7 +115,7 @@ def refresh(
     parallel: ParallelOption = 16,
     expect_no_changes: ExpectNoChangesOption = False,
     output: OutputOption = Form.TABLE,
-    as_json: JsonOption = False,
+    events: EventsOption = False,
 ) -> None:
     """Bring the state up to what is really there.
 
@@ -112,9 +123,7 @@ def refresh(
     """
     from operations import updates
 
-    wanted = updates.Wanted(
-        stack, kubeconfig, yes, parallel, expect_no_changes, None, as_json or output is Form.JSON
-    )
+    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events, expect_no_changes)
     raise typer.Exit(updates.refresh(wanted))
 
 
@@ -126,12 +135,12 @@ def destroy(
     yes: YesOption = False,
     parallel: ParallelOption = 16,
     output: OutputOption = Form.TABLE,
-    as_json: JsonOption = False,
+    events: EventsOption = False,
 ) -> None:
     """Delete everything a stack has declared, after asking."""
     from operations import updates
 
-    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, False, None, as_json or output is Form.JSON)
+    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events)
     raise typer.Exit(updates.destroy(wanted))
 
 

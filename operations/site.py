@@ -68,9 +68,10 @@ class Site:
         return self.sandbox / "report.html"
 
     @property
-    def policies(self) -> Path:
-        """The project's own policy pack."""
-        return self.project / "policies"
+    def policy_packs(self) -> tuple[Path, ...]:
+        """The project's own policy pack, if it has one."""
+        pack = self.project / "policies"
+        return (pack,) if (pack / "PulumiPolicy.yaml").is_file() else ()
 
     @property
     def dev_passphrase(self) -> Path:

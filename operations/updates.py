@@ -3,107 +3,174 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import typer
-from sandbox.engine.deployment import Options
-from sandbox.engine.display import Display, choose_display
 
-from operations import ground, telling
+from operations.configuration import sound_settings
+from operations.forms import Form, print_json
+from operations.ground import Ground, choose
 from operations.progress_line import ProgressLine
 from operations.questions import ask
+from operations.report import write
 from operations.site import Site
 from operations.stack_state import open_workspace
+from operations.telling import as_json, report_of, show
 from sandbox.engine import deployment
+from sandbox.engine.deployment import Options, Result
+from sandbox.engine.display import Display, PreviewDigest, Serialised, display_for
+from sandbox.engine.events import Diagnostic, Event, StepFinished
+from sandbox.engine.run import Sink
 from sandbox.engine.workspace import Workspace
+
+Deploy: TypeAlias = Callable[[Workspace, Options, Sink], Result]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for on the command line. No policy packs means the project's own."""
+    """What was asked for on the command line.
+
+    events: show what happens as JSON, one event a line. policy_packs: None means the project's own.
+    """
 
     stack: str
     kubeconfig: Path | None
     yes: bool
     parallel: int
-    expect_no_changes: bool
-    policy_packs: list[Path] | None
-    as_json: bool
+    form: Form
+    events: bool
+    expect_no_changes: bool = False
+    policy_packs: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Prepared:
     """A stack on its ground, ready for the engine."""
 
     site: Site
-    ground: ground.Ground
+    ground: Ground
     workspace: Workspace
     options: Options
-    display: Display
+
+
+@dataclass(slots=True)
+class _Silent:
+    """A display that shows nothing and keeps what failed, for the document at the end."""
+
+    errors: list[str] = field(default_factory=list[str])
+
+    def handle(self, event: Event) -> None:
+        """Keep an error."""
+        match event:
+            case Diagnostic("error", message):
+                self.errors.append(message)
+            case StepFinished(step, _, str(error)):
+                self.errors.append(f"{step.name}: {error}")
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 def up(wanted: Wanted) -> int:
-    """Preview, update, tell, report; give the exit code."""
-    run = _prepare(wanted)
-    foreseen = deployment.preview(run.workspace, run.options, run.display)
+    """Preview, update, tell and report; give the exit code."""
+    ready = _prepare(wanted)
+    silent = _Silent()
+    foreseen = _deploy(deployment.preview, ready, wanted, silent)
     if foreseen.exit_code:
-        return foreseen.exit_code
-    run.ground.remember(run.site.clusters(wanted.stack))
-    result = deployment.up(run.workspace, run.options, run.display)
-    telling.tell(run.site, run.ground, run.workspace, result, as_json=wanted.as_json)
-    return result.exit_code
+        return _told(ready, wanted, foreseen, silent)
+    ready.ground.remember(ready.site.clusters(wanted.stack))
+    return _told(ready, wanted, _deploy(deployment.up, ready, wanted, silent), silent)
 
 
 def preview(wanted: Wanted) -> int:
     """Show what an update would change; give the exit code."""
-    run = _prepare(wanted)
-    return deployment.preview(run.workspace, run.options, run.display).exit_code
+    ready = _prepare(wanted)
+    digest = wanted.events or wanted.form is Form.JSON
+    display = Serialised(PreviewDigest(sys.stdout)) if digest else display_for(sys.stdout)
+    with display:
+        return deployment.preview(ready.workspace, ready.options, display).exit_code
 
 
 def refresh(wanted: Wanted) -> int:
     """Bring the state up to what is there; give the exit code."""
-    run = _prepare(wanted)
-    return deployment.refresh(run.workspace, run.options, run.display).exit_code
+    ready = _prepare(wanted)
+    silent = _Silent()
+    return _summed_up(wanted, _deploy(deployment.refresh, ready, wanted, silent), silent)
 
 
 def destroy(wanted: Wanted) -> int:
     """Delete what the stack declared, after asking; give the exit code."""
-    run = _prepare(wanted)
-    count = len(run.workspace.store.load().resources)
+    ready = _prepare(wanted)
+    count = len(ready.workspace.store.load().resources)
     if count:
-        ask(
-            f"All {count} resources of stack {wanted.stack} on {run.ground.server} will be deleted. Go on?",
-            yes=wanted.yes,
-        )
-    result = deployment.destroy(run.workspace, run.options, run.display)
+        question = f"All {count} resources of stack {wanted.stack} on {ready.ground.server} will be deleted."
+        ask(f"{question} Go on?", yes=wanted.yes)
+    silent = _Silent()
+    result = _deploy(deployment.destroy, ready, wanted, silent)
     if result.exit_code == 0:
-        run.site.clusters(wanted.stack).unlink(missing_ok=True)
+        ready.site.clusters(wanted.stack).unlink(missing_ok=True)
+    return _summed_up(wanted, result, silent)
+
+
+def _prepare(wanted: Wanted) -> _Prepared:
+    """Find the project and its cluster; let a state that speaks of a cluster that is gone catch up."""
+    site = Site.find(Path.cwd())
+    workspace = open_workspace(site, wanted.stack)
+    context = sound_settings(workspace).cluster.context
+    with ProgressLine() as progress:
+        ground, is_stale = choose(
+            site, wanted.stack, context, wanted.kubeconfig, yes=wanted.yes, progress=progress
+        )
+    os.environ["KUBECONFIG"] = str(ground.kubeconfig)
+    packs = site.policy_packs if wanted.policy_packs is None else wanted.policy_packs
+    options = Options(wanted.parallel, packs, wanted.expect_no_changes)
+    ready = _Prepared(site, ground, workspace, options)
+    if is_stale:
+        typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
+        with display_for(sys.stderr) as display:
+            deployment.refresh(workspace, Options(wanted.parallel), display)
+        ground.remember(site.clusters(wanted.stack))
+    return ready
+
+
+def _deploy(deploy: Deploy, ready: _Prepared, wanted: Wanted, silent: Display) -> Result:
+    """Let the engine work, on the display that was asked for."""
+    display = Serialised(silent)
+    if wanted.events:
+        display = display_for(sys.stdout, json_lines=True)
+    elif wanted.form is Form.TABLE:
+        display = display_for(sys.stdout)
+    with display:
+        return deploy(ready.workspace, ready.options, display)
+
+
+def _told(ready: _Prepared, wanted: Wanted, result: Result, silent: _Silent) -> int:
+    """Write the page and tell the rest; give the exit code."""
+    report = report_of(ready.site, ready.ground, ready.workspace, result)
+    page = write(report, ready.site.report)
+    if wanted.form is Form.JSON:
+        print_json(as_json(report, result, page, silent.errors))
+    elif not wanted.events:
+        show(report, page)
     return result.exit_code
 
 
-def _prepare(wanted: Wanted) -> _Run:
-    """Find the project and its cluster, and let state that speaks of another cluster catch up."""
-    site = Site.find(Path.cwd())
-    workspace = open_workspace(site, wanted.stack)
-    with ProgressLine() as progress:
-        chosen, stale = ground.choose(
-            site, wanted.stack, wanted.kubeconfig, yes=wanted.yes, progress=progress
+def _summed_up(wanted: Wanted, result: Result, silent: _Silent) -> int:
+    """Tell machines how it ended; people saw it. Give the exit code."""
+    if wanted.form is Form.JSON:
+        print_json(
+            {
+                "stack": wanted.stack,
+                "outcome": result.summary.outcome,
+                "changes": dict(result.summary.changes),
+                "seconds": round(result.summary.seconds, 3),
+                "errors": silent.errors,
+            }
         )
-    os.environ["KUBECONFIG"] = str(chosen.kubeconfig)
-    options = Options(
-        parallel=wanted.parallel,
-        policy_packs=_packs(site, wanted.policy_packs),
-        expect_no_changes=wanted.expect_no_changes,
-    )
-    run = _Run(site, chosen, workspace, options, choose_display(as_json=wanted.as_json))
-    if stale:
-        typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
-        deployment.refresh(workspace, Options(parallel=wanted.parallel), run.display)
-    return run
-
-
-def _packs(site: Site, named: list[Path] | None) -> tuple[Path, ...]:
-    if named is not None:
-        return tuple(pack.resolve() for pack in named)
-    return (site.policies,) if (site.policies / "PulumiPolicy.yaml").is_file() else ()
+    return result.exit_code

@@ -1,0 +1,188 @@
+"""What is told after an update: the tables, the page, what to do next; or one JSON document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from components.errors import CredfleetError
+from operations import ledger
+from operations.configuration import sound_settings
+from operations.forms import print_table
+from operations.ground import Ground
+from operations.pool_access import open_pool
+from operations.pool_status import place
+from operations.report import Report, Share, Skipped, Violation
+from operations.services import status as services_status
+from operations.site import Site
+from operations.stack_state import as_text, outputs_of
+from sandbox.engine import urns
+from sandbox.engine.deployment import Result
+from sandbox.engine.phrases import short_type
+from sandbox.engine.values import masked
+from sandbox.engine.workspace import Workspace
+
+NEXT: Final = (
+    ("credfleet pool status", "who has which account, and what is free"),
+    ("credfleet pool claim -n account-pool -t aws --tenant umbrella", "claim one more by hand"),
+    ("credfleet sandbox preview", "what the next update would change"),
+    (
+        'eval "$(credfleet sandbox env)"',
+        "let kubectl and the genuine pulumi work on the same state",
+    ),
+    ("credfleet sandbox destroy", "delete what was declared"),
+    ("make down", "stop what runs; data and state are kept"),
+)
+"""What one may want to do after an update, and what for."""
+
+
+def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) -> Report:
+    """Gather what an update did and what it left."""
+    snapshot = workspace.store.load()
+    declared = ledger.declared(snapshot.resources, result.steps)
+    claimed = ledger.claimed(snapshot.resources)
+    shares, present = _pool(workspace, ground)
+    skipped = _skipped(workspace, present)
+    ok = result.exit_code == 0
+    return Report(
+        project=workspace.project.name,
+        stack=workspace.stack,
+        ok=ok,
+        headline=ledger.headline(result.summary.changes, len(declared), len(claimed), len(skipped), ok=ok),
+        finished=datetime.now(UTC),
+        seconds=result.summary.seconds,
+        server=ground.server,
+        declared=declared,
+        claimed=claimed,
+        skipped=skipped,
+        shares=shares,
+        violations=tuple(
+            Violation(each.policy, each.level, each.message, urns.parse(each.urn).name if each.urn else "")
+            for each in result.policy
+        ),
+        outputs=tuple((key, as_text(value)) for key, value in outputs_of(snapshot).items()),
+        services=_services(site, ground),
+        next=NEXT,
+    )
+
+
+def show(report: Report, page: Path) -> None:
+    """Print what was declared, claimed and skipped, where the page is, and what to do next."""
+    print_table("Declared", ("Kind", "Count", "Done"), _declared_rows(report))
+    if report.claimed:
+        columns = ("Tenant", "Slot", "Type", "Account", "Phase", "")
+        print_table("Claimed", columns, _claimed_rows(report))
+    print_table(
+        "Skipped",
+        ("What", "Why"),
+        [(each.what, each.reason) for each in report.skipped] or [("nothing", "")],
+    )
+    mark = typer.style("✓", fg="green") if report.ok else typer.style("✗", fg="red")
+    typer.echo(f"\n{mark} {typer.style(report.headline, bold=True)}\n  report  {page}")
+    if report.ok:
+        print_table("Next", ("Command", "For"), report.next)
+
+
+def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:
+    """Give an update for machines; `changes` counts steps by operation."""
+    return {
+        "stack": report.stack,
+        "outcome": result.summary.outcome,
+        "headline": report.headline,
+        "changes": dict(result.summary.changes),
+        "seconds": round(report.seconds, 3),
+        "server": report.server,
+        "declared": [
+            {"urn": each.urn, "type": each.kind, "name": each.name, "id": each.id, "action": each.action}
+            for each in report.declared
+        ],
+        "claimed": [
+            {
+                "tenant": each.tenant,
+                "slot": each.slot,
+                "type": each.type,
+                "secretName": each.secret_name,
+                "namespace": each.namespace,
+                "phase": each.phase,
+                "reused": each.reused,
+            }
+            for each in report.claimed
+        ],
+        "skipped": [asdict(each) for each in report.skipped],
+        "policies": [asdict(each) for each in report.violations],
+        "outputs": {key: masked(value) for key, value in sorted(result.outputs.items())},
+        "errors": errors,
+        "report": str(page),
+    }
+
+
+def _declared_rows(report: Report) -> list[tuple[str, str, str]]:
+    return [
+        (
+            short_type(kind),
+            str(actions.total()),
+            ", ".join(f"{count} {action}" for action, count in sorted(actions.items())),
+        )
+        for kind, actions in ledger.counts(report.declared)
+    ]
+
+
+def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
+    return [
+        (
+            tenant if index == 0 else "",
+            claim.slot,
+            claim.type,
+            f"{claim.namespace}/{claim.secret_name}",
+            claim.phase,
+            "had it before" if claim.reused else "",
+        )
+        for tenant, claims in report.tenants()
+        for index, claim in enumerate(claims)
+    ]
+
+
+def _pool(workspace: Workspace, ground: Ground) -> tuple[tuple[Share, ...], frozenset[str]]:
+    """Look at the pool itself: how its accounts stand, and their names; nothing when it cannot be read."""
+    section = sound_settings(workspace).account_pool
+    if section is None:
+        return (), frozenset()
+    try:
+        status = open_pool(section.namespace, ground.kubeconfig).status()
+    except CredfleetError:
+        return (), frozenset()
+    shares = tuple(
+        Share(type_, place(partition), tuple((str(standing), count) for standing, count in counts.items()))
+        for (type_, partition), counts in status.counts.items()
+    )
+    return shares, frozenset(account.secret_name for account in status.accounts)
+
+
+def _skipped(workspace: Workspace, present: frozenset[str]) -> tuple[Skipped, ...]:
+    """Name the accounts of the members file: their Secrets are somebody else's, never declared here."""
+    from components.settings.members_file import read_members_file
+
+    section = sound_settings(workspace).account_pool
+    if section is None or section.members_from is None:
+        return ()
+    rows, _ = read_members_file(workspace.project.directory / section.members_from, section.partition_keys)
+    there = f"listed in {section.members_from}: it is in the pool already and never declared"
+    missing = f"listed in {section.members_from}, but there is no such Secret in {section.namespace} yet"
+    return tuple(Skipped(f"account {row.name}", there if row.name in present else missing) for row in rows)
+
+
+def _services(site: Site, ground: Ground) -> tuple[tuple[str, str], ...]:
+    if not ground.own:
+        return (("cluster of yours", ground.server), ("kubeconfig", str(ground.kubeconfig)))
+    told = services_status(site)
+    parts = ", ".join(f"{name} (pid {each['pid']})" for name, each in told["services"].items())
+    return (
+        ("API server", ground.server),
+        ("processes", parts),
+        ("kubeconfig", str(ground.kubeconfig)),
+        ("state", str(told["state"])),
+    )
