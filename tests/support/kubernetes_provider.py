@@ -116,6 +116,9 @@ class Engine:
     def get(self, urn: str, id_: str) -> Recorded:
         return self.refresh(Recorded(urn, id_, {}, {}))
 
+    def invoke(self, token: str) -> provider_pb2.InvokeResponse:
+        return self.stub.Invoke(provider_pb2.InvokeRequest(tok=token))
+
     def delete(self, old: Recorded, *, timeout: float = 0) -> None:
         self.stub.Delete(
             provider_pb2.DeleteRequest(

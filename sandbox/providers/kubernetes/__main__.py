@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from typing import Final
 import grpc
 
 from sandbox.engine.protocol import CHANNEL_OPTIONS
-from sandbox.providers.kubernetes.connection import Connection
+from sandbox.providers.kubernetes.connection import Connection, import_client
 from sandbox.providers.kubernetes.server import handler
 from sandbox.providers.kubernetes.service import KubernetesService
 
@@ -29,7 +28,7 @@ def main() -> None:
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    importlib.import_module("kubernetes.config")  # costs half a second: pay it while the program is imported
+    import_client()
     signal.sigwait(endings)
     server.stop(grace=None)
 

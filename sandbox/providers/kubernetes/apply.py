@@ -17,7 +17,7 @@ Pause: TypeAlias = Callable[[float], None]
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
 _CREATED_BY: Final[Query] = {"fieldManager": naming.CREATOR}
-_RETRY_SECONDS: Final = (0.1, 0.2, 0.4, 0.8, 1.5, 3, 4)
+_RETRY_SECONDS: Final = (0.1, 0.2, 0.2, 0.2, 0.3, 0.5, 0.5, 1, 1, 2, 2, 2)
 """How long a create waits, again and again, for its kind or namespace to be served; ten seconds in all."""
 
 

@@ -7,6 +7,7 @@ discovery is one request for each group and version in use, repeated when a kind
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 from contextlib import suppress
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
 _CONNECTIONS: Final = 64
 _CONNECT_SECONDS: Final = 5
 _ANSWER_SECONDS: Final = 60
+
+_importing = threading.Lock()
+
+
+def import_client() -> None:
+    """Import the official client, which takes half a second: early, so that it is there when it is needed.
+
+    Its modules import each other in circles, so two threads that import it at once would wait for each other.
+    """
+    with _importing:
+        importlib.import_module("kubernetes.config")
 
 
 class Connection:
@@ -123,6 +135,7 @@ class Connection:
 
 
 def _connect(options: Options) -> tuple[ApiClient, str]:
+    import_client()
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import ConfigException, load_kube_config_from_dict
 
