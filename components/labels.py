@@ -16,6 +16,8 @@ EU_ACCESS: Final = "eu-access"
 SHARED: Final = f"{PREFIX}shared"
 TENANT: Final = f"{PREFIX}tenant"
 ACCOUNT_ID: Final = f"{PREFIX}account-id"
+BRING_YOUR_OWN: Final = f"{PREFIX}bring-your-own"
+"""Says `true` on an account that came with its tenant: the only ones declared with an owner."""
 
 HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
 """The clouds a pool may hold accounts of; a type is one of them, or one with `_<region>` suffixes."""

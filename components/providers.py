@@ -21,11 +21,19 @@ def kubernetes_provider(cluster: Cluster, opts: pulumi.ResourceOptions) -> Provi
     A changed Secret or ConfigMap is updated where it is: replacing it would take the claim, or the pool's own
     settings, with it. Conflicts are never forced and existing objects never taken over (decision 8).
     """
+    if cluster.uid is None:
+        return _provider("kubernetes", cluster, cluster.context, opts)
+    return _provider("kubernetes", cluster, _verified_context(cluster, cluster.uid, opts), opts)
+
+
+def _provider(
+    name: str, cluster: Cluster, context: pulumi.Input[str | None], opts: pulumi.ResourceOptions
+) -> Provider:
     from pulumi_kubernetes import Provider
 
     return Provider(
-        "kubernetes",
-        context=cluster.context if cluster.uid is None else _verified_context(cluster, cluster.uid, opts),
+        name,
+        context=context,
         kubeconfig=cluster.kubeconfig,
         enable_config_map_mutable=True,
         enable_patch_force=False,
@@ -38,12 +46,9 @@ def kubernetes_provider(cluster: Cluster, opts: pulumi.ResourceOptions) -> Provi
 
 def _verified_context(cluster: Cluster, uid: str, opts: pulumi.ResourceOptions) -> pulumi.Output[str | None]:
     """Hand out the context once the cluster behind it has shown its uid, before anything can be written."""
-    from pulumi_kubernetes import Provider
     from pulumi_kubernetes.core.v1 import Namespace
 
-    lookout = Provider(
-        "kubernetes-lookout", context=cluster.context, kubeconfig=cluster.kubeconfig, opts=opts
-    )
+    lookout = _provider("kubernetes-lookout", cluster, cluster.context, opts)
     looking = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(provider=lookout))
     found = Namespace.get("kube-system", "kube-system", opts=looking).metadata.uid
 

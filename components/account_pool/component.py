@@ -20,7 +20,7 @@ from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRef
 from components.account_pool.model import Policy
 from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
-from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
 from components.naming import tenant_label
 
 _RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -96,14 +96,15 @@ class AccountPool(pulumi.ComponentResource):
         )
 
     def _declare_member(self, member: str, args: MemberArgs) -> Secret:
-        owner = {} if args.tenant is None else {TENANT_NAME: tenant_label(args.tenant)}
+        labels = {HYPERSCALER_TYPE: args.type, **args.partition}
+        annotations = {ACCOUNT_ID: args.account_id}
+        if args.tenant is not None:
+            labels[TENANT_NAME] = tenant_label(args.tenant)
+            annotations[BRING_YOUR_OWN] = "true"
         return Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
-                name=member,
-                namespace=self.namespace,
-                labels={HYPERSCALER_TYPE: args.type, **args.partition, **owner},
-                annotations={ACCOUNT_ID: args.account_id},
+                name=member, namespace=self.namespace, labels=labels, annotations=annotations
             ),
             type="Opaque",
             data=args.data,

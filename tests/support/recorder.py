@@ -1,4 +1,4 @@
-"""Runs a Pulumi program against a monitor that writes down what the program registers and does nothing else."""
+"""Runs a Pulumi program against a monitor that writes down what it registers and does nothing else."""
 
 from __future__ import annotations
 
@@ -81,8 +81,12 @@ class Recorder(mocks.MockMonitor):
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Write down the look-up of an object somebody else made."""
         urn = self.make_urn(request.parent, request.type, request.name)
-        self.registrations.append(_registration(request, urn, request.properties, custom=True, read_id=request.id))
-        return resource_pb2.ReadResourceResponse(urn=urn, properties=self._answer(request, request.properties))
+        self.registrations.append(
+            _registration(request, urn, request.properties, custom=True, read_id=request.id)
+        )
+        return resource_pb2.ReadResourceResponse(
+            urn=urn, properties=self._answer(request, request.properties)
+        )
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Keep what the stack exports."""
@@ -106,7 +110,7 @@ class _NoInvokes(mocks.Mocks):
 
 
 def record(
-    program: Callable[[], object],
+    program: Callable[[], None],
     *,
     preview: bool = False,
     config: Mapping[str, str] | None = None,
@@ -129,7 +133,7 @@ def record(
             preview=preview,
             monitor=recorder,
         )
-        await run_pulumi_func(lambda: program() and None)
+        await run_pulumi_func(program)
 
     with asyncio.Runner() as runner:
         runner.run(main())
@@ -169,9 +173,7 @@ _SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 _SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
 
 
-def _registration(
-    request: Any, urn: str, inputs: Struct, *, custom: bool, read_id: str = ""
-) -> Registration:
+def _registration(request: Any, urn: str, inputs: Struct, *, custom: bool, read_id: str = "") -> Registration:
     return Registration(
         type=request.type,
         name=request.name,

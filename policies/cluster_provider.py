@@ -1,0 +1,35 @@
+"""The Kubernetes provider: its flags decide whether a claim survives an update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pulumi_policy import EnforcementLevel
+from rule import UNKNOWN, Resource, resource_rule
+
+_REQUIRED: Final[Mapping[str, bool]] = {
+    "enableSecretMutable": True,
+    "enableConfigMapMutable": True,
+    "enableServerSideApply": True,
+    "enablePatchForce": False,
+    "upsertExistingObjects": False,
+}
+
+
+@resource_rule(
+    "kubernetes-provider-keeps-claims",
+    types=["pulumi:providers:kubernetes"],
+    level=EnforcementLevel.MANDATORY,
+    description="The Kubernetes provider updates Secrets where they are, never forces and never takes over.",
+    mend="make providers with components/providers.py, and give every resource one",
+)
+def keeps_claims(provider: Resource) -> Iterator[str]:
+    """Refuse flags under which a Secret loses its claim, or somebody loses theirs (decision 8)."""
+    for flag, required in _REQUIRED.items():
+        # The SDK sends the flags of a provider as JSON text.
+        given = provider.inputs.get(flag)
+        if given is not UNKNOWN and given not in (required, str(required).lower()):
+            yield f"{flag} is not {str(required).lower()}"
+    if "context" not in provider.inputs:
+        yield "context is missing, so the cluster is chosen by accident"

@@ -1,0 +1,107 @@
+"""Members of an account pool: Secrets that carry an account's id, a hyperscaler type or an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pulumi_policy import EnforcementLevel
+from rule import Resource, resource_rule
+
+from components.account_pool import keys
+from components.labels import (
+    ACCOUNT_ID,
+    BRING_YOUR_OWN,
+    HYPERSCALER_TYPE,
+    HYPERSCALERS,
+    TENANT_NAME,
+    hyperscaler_of,
+)
+from components.naming import is_label_value
+
+SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
+_PATCH_FORCE: Final = "pulumi.com/patchForce"
+_PROTOCOL: Final = (
+    keys.POOL_STATE,
+    keys.CLAIM_TOKEN,
+    keys.CLAIM_ORIGIN,
+    keys.CLAIM_POLICY,
+    keys.CLEANING_TOKEN,
+    keys.STATE_REASON,
+    keys.SHARED_CLAIMS,
+)
+
+
+def _is_member(secret: Resource) -> bool:
+    labels, annotations = secret.mapping("metadata", "labels"), secret.mapping("metadata", "annotations")
+    return HYPERSCALER_TYPE in labels or TENANT_NAME in labels or ACCOUNT_ID in annotations
+
+
+@resource_rule(
+    "kubernetes-pool-member-known-type",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="A member of an account pool says which cloud its account belongs to.",
+    mend=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
+)
+def has_a_known_type(secret: Resource) -> Iterator[str]:
+    """Refuse an account without a type somebody asks for: it is never claimed and never missed."""
+    labels = secret.mapping("metadata", "labels")
+    path = f"metadata.labels.{HYPERSCALER_TYPE}"
+    if not _is_member(secret):
+        return
+    if HYPERSCALER_TYPE not in labels:
+        yield f"{path} is missing"
+        return
+    type_ = labels[HYPERSCALER_TYPE]
+    if isinstance(type_, str) and (
+        hyperscaler_of(type_) is None or type_ != type_.lower() or not is_label_value(type_)
+    ):
+        yield f"{path} is of no cloud that is known"
+
+
+@resource_rule(
+    "kubernetes-pool-member-protocol-keys",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="State and token of a claim are written by the claim protocol alone.",
+    mend="leave the key out of the program; `credfleet pool` changes it safely",
+)
+def leaves_the_protocol_its_keys(secret: Resource) -> Iterator[str]:
+    """Refuse a declared state or token: every update would put it back over a live claim."""
+    for field in ("labels", "annotations"):
+        for key in secret.mapping("metadata", field):
+            if key in _PROTOCOL:
+                yield f"metadata.{field}.{key} is declared"
+
+
+@resource_rule(
+    "kubernetes-pool-member-declared-owner",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="Only a bring-your-own account is declared with an owner; any other is claimed.",
+    mend=f"leave {TENANT_NAME} out and claim the account, or set `tenant` in accountPool.members",
+)
+def declares_an_owner_only_for_a_licence(secret: Resource) -> Iterator[str]:
+    """Refuse a declared owner: it is no claim, so nothing says who uses the account or frees it."""
+    labels, annotations = secret.mapping("metadata", "labels"), secret.mapping("metadata", "annotations")
+    path = f"metadata.labels.{TENANT_NAME}"
+    if TENANT_NAME not in labels:
+        return
+    if BRING_YOUR_OWN not in annotations:
+        yield f"{path} is declared on an account that nobody brought"
+    if isinstance(labels[TENANT_NAME], str) and not is_label_value(labels[TENANT_NAME]):
+        yield f"{path} is no label value, so no tenant would ever match it"
+
+
+@resource_rule(
+    "kubernetes-pool-member-never-forced",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="An update of a member never overrides the owner that a claim wrote.",
+    mend=f"remove the annotation {_PATCH_FORCE}; a conflict on a member is a claim that wants to stay",
+)
+def never_forces(secret: Resource) -> Iterator[str]:
+    """Refuse forced server-side apply: it turns first-writer-wins into last-writer-wins."""
+    if _is_member(secret) and _PATCH_FORCE in secret.mapping("metadata", "annotations"):
+        yield f"metadata.annotations.{_PATCH_FORCE} is set"
