@@ -42,8 +42,8 @@ def former_urns(
 ) -> tuple[str, ...]:
     """List the URNs a resource may have had, the declared ones first, then those its renamed parent implies.
 
-    `renamed` maps the URNs of resources seen so far to the old URN each was found under. A child whose name begins
-    with its parent's follows the parent's renaming.
+    `renamed` maps the URNs of resources seen so far to the old URN each was found under. A child whose
+    name begins with its parent's follows the parent's renaming.
     """
     own = tuple(aliases)
     found = [_resolve(alias, urn, parent, renamed) for alias in own]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, cast
 
 import grpc
@@ -144,18 +144,15 @@ class Hooks:
 def _request(
     resource: Resource, old: Resource | None, new: Resource | None, *, after: bool
 ) -> resource_pb2.ResourceHookRequest:
-    sides: Mapping[str, Properties | None] = {
-        "new_inputs": new.inputs if new else None,
-        "old_inputs": old.inputs if old else None,
-        "new_outputs": new.outputs if new and after else None,
-        "old_outputs": old.outputs if old else None,
-    }
     return resource_pb2.ResourceHookRequest(
         urn=resource.urn,
         id=resource.id,
         name=urns.parse(resource.urn).name,
         type=resource.type,
-        **{key: _encode(value) for key, value in sides.items() if value is not None},
+        new_inputs=_encode(new.inputs) if new else None,
+        old_inputs=_encode(old.inputs) if old else None,
+        new_outputs=_encode(new.outputs) if new and after else None,
+        old_outputs=_encode(old.outputs) if old else None,
     )
 
 

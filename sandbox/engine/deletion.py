@@ -1,4 +1,7 @@
-"""The end of a deployment: whatever the program no longer registers goes, dependents first (engine facts 4)."""
+"""The end of a deployment.
+
+Whatever the program no longer registers goes, dependents first (engine facts 4).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from sandbox.engine.callbacks import CallbackError
 from sandbox.engine.events import Op
 from sandbox.engine.executor import Executor
 from sandbox.engine.ledger import Ledger
-from sandbox.engine.operations import Operations, ProtectedError
+from sandbox.engine.operations import Operations
 from sandbox.engine.provider import ProviderError
 from sandbox.engine.run import Run
 from sandbox.engine.state import Resource
@@ -53,12 +56,15 @@ async def _delete(
         provider = None if run.preview else await executor.provider_of(old)
         await operations.delete(old, provider, lambda: ledger.drop(old))
 
+    if old.protect and not old.delete:
+        run.flaw(
+            "it is protected and cannot be deleted\n"
+            "→ remove `protect` from it in the program, run up, then delete it",
+            old.urn,
+        )
+        return
     try:
-        if old.protect and not old.delete:
-            raise ProtectedError(old.urn)
         await run.step(_op(old), old, None, delete)
-    except ProtectedError as error:
-        run.flaw(str(error), old.urn)
     except CallbackError as error:
         raise run.fail_unless_stopping(str(error), old.urn) from error
     except (ProviderError, SandboxError) as error:

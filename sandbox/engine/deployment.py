@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,18 +27,22 @@ from sandbox.engine.events import (
     StepPlanned,
     Summary,
 )
-from sandbox.engine.executor import Executor, Identity
+from sandbox.engine.executor import Executor
 from sandbox.engine.goal import package_of
 from sandbox.engine.ledger import Ledger
-from sandbox.engine.monitor import EngineLog, Monitor, serve
+from sandbox.engine.monitor import EngineLog, Monitor, listen, serve
 from sandbox.engine.operations import Operations
+from sandbox.engine.planning import Planning
 from sandbox.engine.plugins import Plugins, Sources, attached_providers
 from sandbox.engine.policies import PolicyPack, StackFacts, start_packs
 from sandbox.engine.processes import Child
 from sandbox.engine.program import ORGANIZATION, ProgramTask, start_program
+from sandbox.engine.progress import Identity, Progress
 from sandbox.engine.refresh import refresh as refresh_resources
 from sandbox.engine.registry import Registry
+from sandbox.engine.root_stack import RootStack
 from sandbox.engine.run import Run, Sink, Stopped
+from sandbox.engine.state import Resource
 from sandbox.engine.urns import PROVIDER_TYPE_PREFIX
 from sandbox.engine.values import Properties
 from sandbox.engine.workspace import Workspace
@@ -51,7 +55,7 @@ _PROGRAM_GRACE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit code 7)."""
+    """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit 7)."""
 
     parallel: int = 16
     policy_packs: tuple[Path, ...] = ()
@@ -62,8 +66,8 @@ class Options:
 class Result:
     """How a deployment ended.
 
-    `outputs` are the stack's, secrets unmasked inside `Secret`; `exit_code` is 0, 1 failed, 7 changes where none
-    were expected, 8 cancelled.
+    `outputs` are the stack's, secrets unmasked inside `Secret`; `exit_code` is 0, 1 failed, 7 changes
+    where none were expected, 8 cancelled.
     """
 
     summary: Summary
@@ -155,7 +159,9 @@ class _Deployment:
         )
         self._outputs: Properties = {}
         self._cleanups = contextlib.AsyncExitStack()
-        self._children: list[Child] = []
+        self._program: Child | None = None
+        self._plugins: Plugins | None = None
+        self._packs: asyncio.Task[tuple[PolicyPack, ...]] | None = None
 
     # Setting up
 
@@ -164,37 +170,43 @@ class _Deployment:
         run, workspace = self.run, self._workspace
         run.emit(StackStarted(workspace.stack, workspace.project.name, run.operation, self._config.shown))
         snapshot = workspace.store.load()
+        server, self._address = listen()
+        self._cleanups.push_async_callback(server.stop, None)
+        self._plugins = Plugins(self._sources(), self._address, self._informed)
+        self._cleanups.push_async_callback(self._plugins.stop)
+        for package in sorted({package_of(each.type) for each in snapshot.resources if _is_plugin(each)}):
+            self._plugins.warm_up(package)
+        self._packs = asyncio.create_task(self._start_packs())
+        callbacks = Callbacks()
+        self._cleanups.push_async_callback(callbacks.close)
+        hooks = Hooks(callbacks, preview=run.preview, warn=self._warned)
         identity = Identity(workspace.project.name, workspace.stack, self._config)
         self._ledger = Ledger(snapshot, None if run.preview else workspace.store)
-        self._callbacks = Callbacks()
-        self._cleanups.push_async_callback(self._callbacks.close)
-        hooks = Hooks(
-            self._callbacks,
-            preview=run.preview,
-            warn=lambda urn, message: run.say("warning", message, urn),
+        progress = Progress(run, self._ledger, identity)
+        registry = Registry(self._plugins, Builtin(progress.done.get))
+        self._root = RootStack(identity.root, run, self._ledger, progress)
+        self._operations = Operations(run, self._ledger, hooks)
+        self._executor = Executor(
+            run=run,
+            ledger=self._ledger,
+            registry=registry,
+            operations=self._operations,
+            progress=progress,
+            planning=Planning(run, self._ledger, registry, progress, self._packs),
+            identity=identity,
         )
         self._log = EngineLog(run)
-        self._monitor = Monitor(run, self._callbacks, hooks, identity, self._options.parallel)
-        server, self._address = serve(self._monitor, self._log)
-        await server.start()
-        self._cleanups.push_async_callback(server.stop, None)
-        self._plugins = Plugins(self._sources(), self._address, lambda line: run.say("info", line))
-        self._cleanups.push_async_callback(self._plugins.stop)
-        for package in sorted(
-            {package_of(each.type) for each in snapshot.resources if _is_provider(each.type)}
-        ):
-            self._plugins.warm_up(package)
-        self._operations = Operations(run, self._ledger, hooks)
-        self._packs = asyncio.create_task(self._start_packs())
-        self._executor = Executor(
-            run,
-            self._ledger,
-            Registry(self._plugins, Builtin(lambda urn: self._executor.find(urn))),
-            self._operations,
-            self._packs,
-            identity,
+        self._monitor = Monitor(
+            run=run,
+            executor=self._executor,
+            progress=progress,
+            root=self._root,
+            callbacks=callbacks,
+            hooks=hooks,
+            identity=identity,
+            parallel=self._options.parallel,
         )
-        self._monitor.executor = self._executor
+        await serve(server, self._monitor, self._log)
 
     def _sources(self) -> Sources:
         project = self._workspace.project
@@ -227,7 +239,10 @@ class _Deployment:
             config=self._config.values,
             secret_keys=self._config.secret_keys,
         )
-        packs = await start_packs(self._options.policy_packs, facts, self._address, self._logs)
+        try:
+            packs = await start_packs(self._options.policy_packs, facts, self._address, self._logs)
+        except SandboxError as error:
+            raise self.run.fail(str(error)) from error
         for pack in packs:
             self._cleanups.push_async_callback(pack.stop)
             self.run.emit(PolicyPackLoaded(pack.name, pack.version))
@@ -238,13 +253,8 @@ class _Deployment:
     async def with_program(self) -> None:
         """Run the program, then delete what it no longer registers."""
         project = self._workspace.project
-        program = await start_program(
-            self._python(),
-            project.program,
-            lambda line: self._printed(line),
-            lambda line: self._complained(line),
-        )
-        self._children.append(program)
+        program = await start_program(self._python(), project.program, self._printed, self._complained)
+        self._program = program
         self._cleanups.push_async_callback(program.stop)
         await self._prepare()
         task = ProgramTask(
@@ -265,8 +275,9 @@ class _Deployment:
         finally:
             await self._settle()
             self._monitor.release()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(exited), _PROGRAM_GRACE_SECONDS)
+            await asyncio.wait({exited}, timeout=_PROGRAM_GRACE_SECONDS)
+        if exited.done() and exited.result():
+            self.run.flaw(f"the program ended badly after it was through (exit code {exited.result()})")
 
     async def _until_done(self, exited: asyncio.Task[int]) -> None:
         """Wait until the program has registered everything.
@@ -292,12 +303,14 @@ class _Deployment:
         if self.run.failed and not self.run.preview:
             return
         await delete_the_rest(self.run, self._ledger, self._executor, self._operations)
-        await self._executor.judge_stack()
+        self._root.finish()
+        if self._packs:
+            await self._root.judge(self._packs)
         for urn in self._ledger.interruptions:
             self.run.say(
                 "warning",
-                "an earlier run began to create this and was killed; the program no longer has it, "
-                "so it may exist unnoticed: look for it, then run refresh to forget it",
+                "an earlier run began to create this and was killed, and the program no longer asks for it: "
+                "it may exist unnoticed. Look for it; `pulumi refresh --clear-pending-creates` forgets it",
                 urn,
             )
 
@@ -315,7 +328,7 @@ class _Deployment:
     async def _settle(self) -> None:
         """Wait for calls under way, record the stack's outputs, and put everything on disk."""
         await self.run.drained()
-        self._outputs = self._executor.finish_stack()
+        self._outputs = self._root.finish()
         try:
             await self._ledger.settled()
         except SandboxError as error:
@@ -324,27 +337,37 @@ class _Deployment:
     # Ending
 
     @contextlib.contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def interruptible(self) -> Generator[None]:
         """Take Ctrl-C and SIGTERM: the first stops gracefully, the second at once."""
         loop, main = asyncio.get_running_loop(), asyncio.current_task()
 
         def interrupt() -> None:
             if self.run.cancelled:
-                for child in self._children:
-                    child.kill()
+                self._kill()
                 if main:
                     main.cancel()
                 return
             self.run.say("warning", "stopping: calls under way finish first; once more to stop at once")
             self.run.cancel()
+            if self._plugins:
+                cancelling.append(asyncio.ensure_future(self._plugins.cancel()))
 
+        cancelling: list[asyncio.Future[None]] = []
         with contextlib.suppress(ValueError, RuntimeError):
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, interrupt)
         yield
 
+    def _kill(self) -> None:
+        if self._program:
+            self._program.kill()
+        if self._plugins:
+            self._plugins.kill()
+
     async def end(self) -> None:
         """Stop all processes."""
+        if self._packs:
+            await asyncio.gather(self._packs, return_exceptions=True)
         await self._cleanups.aclose()
 
     def result(self) -> Result:
@@ -355,13 +378,19 @@ class _Deployment:
         run.emit(summary)
         changed = any(count for op, count in summary.changes.items() if op not in _UNCHANGED)
         code = 0
-        if run.failed:
-            code = _FAILED
-        elif run.cancelled:
+        if run.cancelled:
             code = _CANCELLED
+        elif run.failed:
+            code = _FAILED
         elif changed and self._options.expect_no_changes:
             code = _EXPECTED_NO_CHANGES
         return Result(summary, self._outputs, tuple(run.steps), tuple(run.violations), code)
+
+    def _informed(self, line: str) -> None:
+        self.run.say("info", line)
+
+    def _warned(self, urn: str, message: str) -> None:
+        self.run.say("warning", message, urn)
 
     def _printed(self, line: str) -> None:
         self.run.emit(StdoutLine(self.run.redacted(line)))
@@ -374,5 +403,6 @@ def _folder(program: Path) -> Path:
     return program if program.is_dir() else program.parent
 
 
-def _is_provider(type_: str) -> bool:
-    return type_.startswith(PROVIDER_TYPE_PREFIX) and package_of(type_) != "pulumi"
+def _is_plugin(resource: Resource) -> bool:
+    """Tell whether a process stands behind a resource of the state."""
+    return resource.type.startswith(PROVIDER_TYPE_PREFIX) and package_of(resource.type) != "pulumi"

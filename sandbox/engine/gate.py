@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 
@@ -17,7 +17,7 @@ class Gate:
         self._empty = asyncio.Condition()
 
     @asynccontextmanager
-    async def shared(self) -> AsyncIterator[None]:
+    async def shared(self) -> AsyncGenerator[None]:
         """Be inside together with others."""
         async with self._alone:
             self._inside += 1
@@ -29,7 +29,7 @@ class Gate:
                 self._empty.notify_all()
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def alone(self) -> AsyncGenerator[None]:
         """Be inside with nobody else."""
         async with self._alone:
             async with self._empty:

@@ -8,7 +8,7 @@ from typing import Final
 
 from sandbox.engine import urns
 from sandbox.engine.aliases import Alias
-from sandbox.engine.protocol import resource_pb2
+from sandbox.engine.protocol import alias_pb2, resource_pb2
 from sandbox.engine.state import CustomTimeouts, Resource
 from sandbox.engine.values import Properties
 from sandbox.errors import SandboxError
@@ -18,9 +18,9 @@ from sandbox.errors import SandboxError
 class Goal:
     """The state a program wants a resource to be in.
 
-    `provider` is a reference `urn::id`, empty for components, provider resources and where the default provider is
-    to serve; `providers` maps packages to references, for the children of a component. `protect` and
-    `retain_on_delete` are None when not said.
+    `provider` is a reference `urn::id`, empty for components, provider resources and where the default
+    provider is to serve; `providers` maps packages to references, for the children of a component.
+    `protect` and `retain_on_delete` are None when not said.
     """
 
     type: str
@@ -108,6 +108,7 @@ def refuse_unsupported(request: resource_pb2.RegisterResourceRequest) -> None:
         "the option plugin_download_url": bool(request.pluginDownloadURL),
         "error hooks": bool(request.hooks.on_error),
         "snippets": bool(request.snippetId),
+        "the option hide_diffs": bool(request.hideDiffs),
     }
     for feature, asked in wanted.items():
         if asked:
@@ -133,7 +134,7 @@ def options_of(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tr
         ignore_changes=request.ignoreChanges,
         replace_on_changes=request.replaceOnChanges,
         version=request.version,
-        aliases=request.aliases,
+        aliases=[*(alias_pb2.Alias(urn=urn) for urn in request.aliasURNs), *request.aliases],
         provider=request.provider,
         custom_timeouts=request.customTimeouts if request.HasField("customTimeouts") else None,
         retain_on_delete=request.retainOnDelete if request.HasField("retainOnDelete") else None,
@@ -142,7 +143,6 @@ def options_of(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tr
         additional_secret_outputs=request.additionalSecretOutputs,
         providers=request.providers,
         hooks=request.hooks if request.HasField("hooks") else None,
-        hide_diff=request.hideDiffs,
         replace_with=request.replace_with,
     )
 
@@ -154,8 +154,8 @@ def goal_of(
 ) -> Goal:
     """Read a registration whose inputs and options may have been transformed.
 
-    A property that a transform added depends on nothing it did not say; one that it removed takes its dependencies
-    along.
+    A property that a transform added depends on nothing it did not say; one that it removed takes its
+    dependencies along.
     """
     return Goal(
         type=request.type,
@@ -204,10 +204,10 @@ def inherit(goal: Goal, parent: Goal) -> Goal:
 
 
 def provider_for(goal: Goal, parent: Goal | None) -> str:
-    """Return the reference of the provider that a custom resource names, or its parent's; empty: the default one.
+    """Return the reference of the provider that a custom resource is to have; empty: the default one.
 
-    The own `provider` option comes first, then the own `providers`, the parent's provider of the same package, and
-    what the parent component was given for its children.
+    The own `provider` option comes first, then the own `providers`, the parent's provider of the same
+    package, and what the parent component was given for its children.
     """
     if goal.provider:
         return goal.provider

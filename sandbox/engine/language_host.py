@@ -1,8 +1,8 @@
 """Runs a Pulumi program; started as a script in the program's own environment (engine facts 2.1).
 
-It imports the SDK first and then reads from standard input where the engine is and what the configuration is: so
-the import overlaps with the engine's own preparations, and no secret stands in the process' arguments or initial
-environment. Nothing of this package may be imported here.
+It imports the SDK first and then reads from standard input where the engine is and what the configuration
+is: so the import overlaps with the engine's own preparations, and no secret stands in the process'
+arguments or initial environment. Nothing of this package may be imported here.
 """
 
 from __future__ import annotations

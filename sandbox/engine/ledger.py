@@ -29,8 +29,8 @@ class Ledger:
     def __init__(self, base: Snapshot, store: Store | None) -> None:
         """Begin with the state as it is; without a store (previews) nothing is ever written.
 
-        Of the operations that an earlier run left pending only creates are kept: each stays until its resource
-        is registered again or a refresh clears it.
+        Of the operations that an earlier run left pending only creates are kept: each stays until its
+        resource is registered again or a refresh clears it.
         """
         self._store = store
         self._old: dict[int, Resource] = dict(enumerate(base.resources))
@@ -87,13 +87,13 @@ class Ledger:
             self._changed()
 
     def put(self, new: Resource, *, replaces: str = "") -> Resource:
-        """Add a record, in place of the live old one named; an equal one stays the same object and costs no write.
+        """Add a record, in place of the live old one named; an equal one costs no write.
 
         Returns:
             The record that stands now.
         """
         gone = self._old.pop(self._live.pop(replaces, -1), None)
-        if gone == new:
+        if gone is not None and gone == new:
             new = gone
         else:
             self._changed()
@@ -135,7 +135,10 @@ class Ledger:
         self._old = {index: _renamed(old, former, urn) for index, old in self._old.items()}
 
     def rebase(self, resources: Iterable[Resource]) -> None:
-        """Replace all records by what a refresh found; the calls of before that were no creates are settled by that."""
+        """Replace all records by what a refresh found.
+
+        The calls of before that were no creates are settled by that.
+        """
         resources = tuple(resources)
         if resources != tuple(self._old.values()):
             self._changed()

@@ -1,4 +1,7 @@
-"""The gRPC services a program talks to: the resource monitor and the engine's log (engine facts 2.2 and 2.3)."""
+"""The gRPC services a program talks to.
+
+The resource monitor and the engine's log (engine facts 2.2 and 2.3).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from google.protobuf import empty_pb2
 from sandbox.engine import wire
 from sandbox.engine.callbacks import CallbackError, Callbacks, Hooks
 from sandbox.engine.events import Severity
-from sandbox.engine.executor import Executor, Identity
+from sandbox.engine.executor import Executor, Lookup
 from sandbox.engine.goal import (
     Goal,
     goal_of,
@@ -26,6 +29,7 @@ from sandbox.engine.goal import (
     unsupported,
 )
 from sandbox.engine.program import ORGANIZATION
+from sandbox.engine.progress import Identity, Progress
 from sandbox.engine.protocol import (
     CHANNEL_OPTIONS,
     callback_pb2,
@@ -36,6 +40,7 @@ from sandbox.engine.protocol import (
     resource_pb2_grpc,
 )
 from sandbox.engine.provider import ProviderError
+from sandbox.engine.root_stack import RootStack
 from sandbox.engine.run import Run, Stopped
 from sandbox.errors import SandboxError
 
@@ -64,17 +69,23 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
     def __init__(
         self,
+        *,
         run: Run,
+        executor: Executor,
+        progress: Progress,
+        root: RootStack,
         callbacks: Callbacks,
         hooks: Hooks,
         identity: Identity,
         parallel: int,
     ) -> None:
         """Serve one deployment; `signalled` is set when the program has registered all it wants."""
-        self.executor: Executor
         self.signalled: Final = asyncio.Event()
         self._finished = asyncio.Event()
         self._run = run
+        self._executor = executor
+        self._progress = progress
+        self._root = root
         self._callbacks = callbacks
         self._hooks = hooks
         self._identity = identity
@@ -91,6 +102,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: empty_pb2.Empty, context: _Context
     ) -> resource_pb2.DeploymentInfo:
         """Say what is deployed where, and what this engine can do."""
+        del request, context
         config = self._identity.config
         return resource_pb2.DeploymentInfo(
             project=self._identity.project,
@@ -107,6 +119,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.SupportsFeatureRequest, context: _Context
     ) -> resource_pb2.SupportsFeatureResponse:
         """Say whether this engine can do something."""
+        del context
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
     async def RegisterResource(  # noqa: N802
@@ -120,7 +133,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> resource_pb2.RegisterResourceResponse:
         refuse_unsupported(request)
         goal = await self._goal(request)
-        resource = await self.executor.register(goal)
+        resource = await self._executor.register(goal)
         self._transforms[resource.urn] = list(request.transforms)
         return resource_pb2.RegisterResourceResponse(
             urn=resource.urn,
@@ -134,18 +147,18 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         )
 
     async def _goal(self, request: resource_pb2.RegisterResourceRequest) -> Goal:
-        """Read a registration: its own transforms, its ancestors' and the stack's change it, in this order."""
+        """Read a registration after its own transforms, its ancestors' and the stack's, in this order."""
         inputs, options = wire.decode(request.object), options_of(request)
         transforms = list(request.transforms)
         above = request.parent
         while above:
             transforms += self._transforms.get(above, [])
-            ancestor = self.executor.goal(above)
+            ancestor = self._progress.goals.get(above)
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self._callbacks.transform(transform, request, inputs, options)
         goal = goal_of(request, inputs, options)
-        parent = self.executor.goal(request.parent)
+        parent = self._progress.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
             goal = goal.served_by(provider_for(goal, parent))
         return inherit(goal, parent) if parent else goal
@@ -157,19 +170,20 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return await self._serve(context, self._read(request))
 
     async def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
-        parent = self.executor.goal(request.parent)
+        parent = self._progress.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
-        resource = await self.executor.read(
-            type_=request.type,
+        lookup = Lookup(
+            type=request.type,
             name=request.name,
             parent=request.parent,
-            id_=request.id,
+            id=request.id,
             inputs=wire.decode(request.properties),
             dependencies=tuple(sorted(request.dependencies)),
-            provider=await self.executor.provider_reference(package, request.version, given),
-            secret_outputs=tuple(request.additionalSecretOutputs),
+            provider=await self._executor.provider_reference(package, request.version, given),
+            additional_secret_outputs=tuple(request.additionalSecretOutputs),
         )
+        resource = await self._executor.read(lookup)
         return resource_pb2.ReadResourceResponse(
             urn=resource.urn,
             id=resource.id,
@@ -184,8 +198,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     async def RegisterResourceOutputs(  # noqa: N802
         self, request: resource_pb2.RegisterResourceOutputsRequest, context: _Context
     ) -> empty_pb2.Empty:
-        """Take the outputs of a component or of the stack."""
-        await self._serve(context, self.executor.outputs(request.urn, wire.decode(request.outputs)))
+        """Take the outputs of a component; the stack's own are kept aside until the end."""
+        outputs = wire.decode(request.outputs)
+        if request.urn == self._root.urn:
+            self._root.keep(outputs)
+        else:
+            await self._serve(context, self._executor.outputs(request.urn, outputs))
         return empty_pb2.Empty()
 
     async def Invoke(  # noqa: N802
@@ -202,8 +220,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         for transform in self._invoke_transforms:
             args, options = await self._callbacks.transform_invoke(transform, request.tok, args, options)
         package = package_of(request.tok)
-        reference = await self.executor.provider_reference(package, options.version, options.provider)
-        provider = await self.executor.provider(reference)
+        reference = await self._executor.provider_reference(package, options.version, options.provider)
+        provider = await self._executor.provider(reference)
         answer = await provider.invoke(request.tok, args, preview=self._run.preview)
         response = resource_pb2.ResourceInvokeResponse(
             failures=[
@@ -219,6 +237,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: callback_pb2.Callback, context: _Context
     ) -> empty_pb2.Empty:
         """Learn a transform of all resources to come."""
+        del context
         self._stack_transforms.append(request)
         return empty_pb2.Empty()
 
@@ -226,6 +245,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: callback_pb2.Callback, context: _Context
     ) -> empty_pb2.Empty:
         """Learn a transform of all function calls to come."""
+        del context
         self._invoke_transforms.append(request)
         return empty_pb2.Empty()
 
@@ -233,6 +253,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.RegisterResourceHookRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Learn a hook."""
+        del context
         self._hooks.register(request)
         return empty_pb2.Empty()
 
@@ -240,6 +261,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: empty_pb2.Empty, context: _Context
     ) -> empty_pb2.Empty:
         """Take notice that the program is through; answer when nothing needs it any more."""
+        del request, context
         self.signalled.set()
         await self._finished.wait()
         return empty_pb2.Empty()
@@ -269,7 +291,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return await self._serve(context, _refuse(f"looking whether resources exist ({request.type})"))
 
     async def _serve(self, context: _Context, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do what a call asks for. When the deployment stops, the call ends as the SDK expects: UNAVAILABLE."""
+        """Do what a call asks for.
+
+        When the deployment stops, the call ends as the SDK expects: UNAVAILABLE.
+        """
         try:
             return await self._run.serve(self._reported(work))
         except Stopped:
@@ -307,6 +332,7 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         self, request: engine_pb2.LogRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Say it; debug messages are dropped, they are many."""
+        del context
         severity = self._SEVERITIES.get(request.severity)
         hung_up = self._run.stopping and _SHUTTING_DOWN in request.message
         if severity is not None and not request.ephemeral and not hung_up:
@@ -318,16 +344,22 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         self, request: engine_pb2.RequirePulumiVersionRequest, context: _Context
     ) -> engine_pb2.RequirePulumiVersionResponse:
         """Accept whatever version the program wants: it is the one of its own SDK that counts here."""
+        del request, context
         return engine_pb2.RequirePulumiVersionResponse()
 
 
-def serve(monitor: Monitor, log: EngineLog) -> tuple[grpc.aio.Server, str]:
+def listen() -> tuple[grpc.aio.Server, str]:
     """Make the server of a deployment, not yet started; return it with its address on the loopback."""
     server = grpc.aio.server(options=CHANNEL_OPTIONS)
-    resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
-    engine_pb2_grpc.add_EngineServicer_to_server(log, server)
     port = server.add_insecure_port("127.0.0.1:0")
     return server, f"127.0.0.1:{port}"
+
+
+async def serve(server: grpc.aio.Server, monitor: Monitor, log: EngineLog) -> None:
+    """Begin to answer."""
+    resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
+    engine_pb2_grpc.add_EngineServicer_to_server(log, server)
+    await server.start()
 
 
 async def _refuse(feature: str) -> NoReturn:

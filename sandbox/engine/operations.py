@@ -8,19 +8,9 @@ from dataclasses import replace
 from sandbox.engine.callbacks import CallbackError, Hooks
 from sandbox.engine.ledger import Ledger
 from sandbox.engine.planner import with_secret_outputs
-from sandbox.engine.provider import InitializationFailed, Live, Provider, ProviderError
+from sandbox.engine.provider import InitializationError, Live, Provider, ProviderError
 from sandbox.engine.run import Run
 from sandbox.engine.state import Resource, now
-
-
-class ProtectedError(ProviderError):
-    """A protected resource was to be deleted."""
-
-    def __init__(self, urn: str) -> None:
-        super().__init__(
-            f"{urn} is protected and cannot be deleted\n→ remove `protect` from it in the program and run up, "
-            "then delete it"
-        )
 
 
 class Operations:
@@ -32,6 +22,7 @@ class Operations:
         self._ledger = ledger
         self._hooks = hooks
         self.deleted: set[str] = set()
+        self._incomplete: dict[str, tuple[str, Resource | None]] = {}
 
     async def create(
         self, new: Resource, provider: Provider | None, *, old: Resource | None = None
@@ -42,13 +33,14 @@ class Operations:
         """
         await self._hooks.run("BeforeCreate", None, new)
         if provider is None:
+            self._incomplete[new.urn] = ("AfterCreate", None)
             return await self._created(new, Live("", {}), old)
         await self._ledger.begin("creating", new)
         try:
             live = await provider.create(
                 new.urn, new.inputs, timeout=new.custom_timeouts.create, preview=self._run.preview
             )
-        except InitializationFailed as failed:
+        except InitializationError as failed:
             await self._created(replace(new, init_errors=failed.reasons), failed.live, old)
             raise
         except ProviderError:
@@ -77,6 +69,7 @@ class Operations:
         new = replace(new, id=old.id)
         await self._hooks.run("BeforeUpdate", old, new)
         if provider is None:
+            self._incomplete[new.urn] = ("AfterUpdate", old)
             return await self._updated(old, replace(new, outputs=old.outputs), None)
         await self._ledger.begin("updating", new)
         try:
@@ -90,7 +83,7 @@ class Operations:
                 ignored=new.ignore_changes,
                 preview=self._run.preview,
             )
-        except InitializationFailed as failed:
+        except InitializationError as failed:
             await self._updated(old, replace(new, init_errors=failed.reasons), failed.live)
             raise
         except ProviderError:
@@ -106,6 +99,12 @@ class Operations:
         self._ledger.put(record, replaces=old.urn)
         await self._ledger.settled()
         return record
+
+    async def complete(self, component: Resource) -> None:
+        """Run the after-hooks of a component: it is complete when its outputs are known."""
+        if component.urn in self._incomplete:
+            moment, old = self._incomplete.pop(component.urn)
+            await self._after(moment, old, component)
 
     async def delete(self, old: Resource, provider: Provider | None, done: Callable[[], None]) -> None:
         """Unmake a resource and record that with `done`.
@@ -138,10 +137,8 @@ class Operations:
 
     async def _after(self, moment: str, old: Resource | None, new: Resource | None) -> None:
         """Run hooks on what is done and recorded: their error fails the deployment, not the step."""
+        urn = new.urn if new else old.urn if old else ""
         try:
             await self._hooks.run(moment, old, new)
         except CallbackError as error:
-            self._run.fail(str(error), (new or old or _NOBODY).urn)
-
-
-_NOBODY = Resource("", "", custom=False)
+            self._run.fail_unless_stopping(str(error), urn)

@@ -93,7 +93,7 @@ def force_replacements(diff: Diff, patterns: Iterable[str]) -> Diff:
 
 
 def forced_by(new: Resource, replaced: Iterable[str]) -> Diff | None:
-    """Return the replacement demanded by replaceWith or deletedWith targets that are being replaced, if any."""
+    """Return the replacement that replaceWith or deletedWith targets demand by being replaced, if any."""
     gone = frozenset(replaced)
     if gone.intersection(new.replace_with):
         return Diff("some", replaces=("replaceWith",))
@@ -105,9 +105,11 @@ def forced_by(new: Resource, replaced: Iterable[str]) -> Diff | None:
 def plan(old: Resource, diff: Diff, *, replace_on_changes: Iterable[str], delete_first: bool | None) -> Plan:
     """Decide between keeping, updating and replacing; `delete_first` is the option, None when not said.
 
-    A resource whose initialization failed is updated even if nothing changed, so that it is awaited again; one whose
-    deletion already happened is replaced.
+    A resource whose initialization failed is updated even if nothing changed, so that it is awaited
+    again; one whose deletion already happened is replaced.
     """
+    if old.taint:
+        diff = Diff("some", replaces=("id",), delete_before_replace=diff.delete_before_replace)
     diff = force_replacements(diff, replace_on_changes)
     if old.pending_replacement or (diff.changes == "some" and diff.demands_replacement):
         return Plan("replace", diff, diff.delete_before_replace if delete_first is None else delete_first)
@@ -132,7 +134,10 @@ def provider_urn(resource: Resource) -> str:
 
 
 def depends_on(resource: Resource) -> frozenset[str]:
-    """Return the URNs that must outlive a resource: its provider, parent, dependencies, deletedWith, replaceWith."""
+    """Return the URNs that must outlive a resource.
+
+    Its provider, parent, dependencies, deletedWith, replaceWith.
+    """
     return frozenset(urn for urn in (*resource.references, provider_urn(resource)) if urn)
 
 
@@ -150,8 +155,8 @@ def dependents(root: str, resources: Sequence[Resource]) -> list[Resource]:
 def deletion_rings(condemned: Sequence[Resource]) -> list[list[Resource]]:
     """Group deletions: all of a ring may go at once, when the ring before is done.
 
-    A ring holds whatever no remaining resource depends on (engine facts 4, delete order). Two condemned records may
-    share a URN: the old halves of replacements.
+    A ring holds whatever no remaining resource depends on (engine facts 4, delete order). Two condemned
+    records may share a URN: the old halves of replacements.
     """
     depth: dict[str, int] = {}
     for resource in condemned:

@@ -27,9 +27,9 @@ _CANCEL_SECONDS: Final = 5.0
 class Sources:
     """All that decides where a package's provider is found.
 
-    `attached` maps packages to loopback ports of providers that run already (PULUMI_DEBUG_PROVIDERS), `folders` maps
-    packages to folders with an executable (`plugins.providers` of Pulumi.yaml); `python` is the interpreter of the
-    project's environment.
+    `attached` maps packages to loopback ports of providers that run already (PULUMI_DEBUG_PROVIDERS),
+    `folders` maps packages to folders with an executable (`plugins.providers` of Pulumi.yaml); `python`
+    is the interpreter of the project's environment.
     """
 
     project: str
@@ -64,7 +64,7 @@ class Plugins:
     """The provider processes of one deployment."""
 
     def __init__(self, sources: Sources, engine_address: str, said: Callable[[str], None]) -> None:
-        """Start nothing yet; `said` takes what dynamic providers print, which is the user's own code speaking."""
+        """Start nothing yet; `said` takes what dynamic providers print: the user's own code speaking."""
         self._sources = sources
         self._engine_address = engine_address
         self._said = said
@@ -92,6 +92,11 @@ class Plugins:
         calls = (provider.cancel() for provider in self._providers)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), _CANCEL_SECONDS)
+
+    def kill(self) -> None:
+        """End all processes by force, without waiting."""
+        for child in self._children:
+            child.kill()
 
     async def stop(self) -> None:
         """End all processes."""
@@ -142,8 +147,8 @@ class Plugins:
             code="provider-unknown",
             place=f"package {package}",
             cause="the embedded engine has no provider for it",
-            mend="run one and name it in PULUMI_DEBUG_PROVIDERS, or declare its folder under plugins.providers "
-            "of Pulumi.yaml, or use the Pulumi CLI",
+            mend="run one and name it in PULUMI_DEBUG_PROVIDERS, or declare its folder under "
+            "plugins.providers of Pulumi.yaml, or use the Pulumi CLI",
         )
 
 

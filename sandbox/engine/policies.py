@@ -1,4 +1,4 @@
-"""Policy packs: the genuine `python -m pulumi.policy` host, asked before and after a deployment (engine facts 2.6)."""
+"""Policy packs, in the genuine `python -m pulumi.policy` host (engine facts 2.6)."""
 
 from __future__ import annotations
 
@@ -230,7 +230,10 @@ async def _if_implemented(call: Awaitable[object]) -> None:
 
 
 def _levels(info: analyzer_pb2.AnalyzerInfo) -> dict[str, analyzer_pb2.PolicyConfig]:
-    """Return each policy's level and properties: the pack's initial configuration over its policies' defaults."""
+    """Return each policy's level and properties.
+
+    The pack's initial configuration over its policies' defaults.
+    """
     levels: dict[str, analyzer_pb2.PolicyConfig] = {}
     for policy in info.policies:
         config = analyzer_pb2.PolicyConfig(enforcementLevel=policy.enforcementLevel)

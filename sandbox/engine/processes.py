@@ -20,8 +20,9 @@ _LAUNCHER: Final = (
 )
 """Ties the child's life to the engine's, then becomes the child.
 
-It stands in front of the child because gRPC breaks children forked with a `preexec_fn` (engine facts 5). The kernel
-ties to the forking *thread*, so an engine must run in a thread that lives as long as its deployment.
+It stands in front of the child because gRPC breaks children forked with a `preexec_fn` (engine facts 5).
+The kernel ties to the forking *thread*, so an engine must run in a thread that lives as long as its
+deployment.
 """
 
 _START_SECONDS: Final = 60.0

@@ -1,8 +1,8 @@
 """Pulumi's gRPC stubs, taken from the installed SDK without importing the SDK.
 
-`import pulumi` costs the engine 0.4 s of CPU that nothing here needs. The stubs import each other relatively, so
-they load just as well from a package of another name. They share one descriptor pool with the SDK's own copies,
-hence one set of message classes: a process may use both.
+`import pulumi` costs the engine 0.4 s of CPU that nothing here needs. The stubs import each other
+relatively, so they load just as well from a package of another name. They share one descriptor pool with
+the SDK's own copies, hence one set of message classes: a process may use both.
 """
 
 from __future__ import annotations

@@ -49,7 +49,10 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A resource as its provider reports it; `id` is empty when there is none, `inputs` None when not told."""
+    """A resource as its provider reports it.
+
+    `id` is empty when there is none, `inputs` None when not told.
+    """
 
     id: str
     outputs: Properties
@@ -60,7 +63,7 @@ class ProviderError(Exception):
     """A provider refused a call; the text is the provider's."""
 
 
-class InitializationFailed(ProviderError):
+class InitializationError(ProviderError):
     """The resource exists, but did not become what was asked for; `live` is what there is."""
 
     def __init__(self, reasons: tuple[str, ...], live: Live) -> None:
@@ -69,12 +72,15 @@ class InitializationFailed(ProviderError):
         self.live = live
 
 
-class DiffUnavailable(Exception):
+class DiffUnavailableError(Exception):
     """The provider's own configuration is unknown as yet, so it cannot compare anything."""
 
 
 class Provider(Protocol):
-    """Whoever manages custom resources: a plugin, the engine itself, or the registry for provider resources."""
+    """Whoever manages custom resources.
+
+    A plugin, the engine itself, or the registry for provider resources.
+    """
 
     async def check(self, urn: str, olds: Properties | None, news: Properties, *, preview: bool) -> Checked:
         """Validate and complete inputs; `olds` are the old inputs, None for a new resource."""
@@ -266,7 +272,7 @@ class PluginProvider:
     ) -> Diff:
         """See `Provider`."""
         if not self._config_known:
-            raise DiffUnavailable
+            raise DiffUnavailableError
         parts = urns.parse(urn)
         request = provider_pb2.DiffRequest(
             id=id,
@@ -405,7 +411,7 @@ class PluginProvider:
                 self._mark(wire.decode(partial.properties), sent or {}),
                 wire.decode(partial.inputs) if partial.HasField("inputs") else None,
             )
-            raise InitializationFailed(tuple(partial.reasons), live) from error
+            raise InitializationError(tuple(partial.reasons), live) from error
 
 
 def _plain(properties: Properties) -> struct_pb2.Struct:

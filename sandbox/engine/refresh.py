@@ -11,7 +11,7 @@ from sandbox.engine.events import Op, PropertyDiff
 from sandbox.engine.executor import Executor
 from sandbox.engine.ledger import Ledger
 from sandbox.engine.planner import Diff
-from sandbox.engine.provider import InitializationFailed, Live, Provider, ProviderError
+from sandbox.engine.provider import InitializationError, Live, Provider, ProviderError
 from sandbox.engine.run import Run, StepDetail
 from sandbox.engine.state import Resource, now
 from sandbox.engine.urns import PROVIDER_TYPE_PREFIX
@@ -99,7 +99,7 @@ async def _refreshed(old: Resource, run: Run, executor: Executor) -> Resource | 
 async def _read(old: Resource, provider: Provider) -> tuple[Live, tuple[str, ...]]:
     try:
         return await provider.read(old.urn, old.id, old.inputs, old.outputs), ()
-    except InitializationFailed as failed:
+    except InitializationError as failed:
         return failed.live, failed.reasons
 
 

@@ -57,15 +57,11 @@ class Registry:
         """Tell whether the provider behind a reference is ready."""
         return reference in self._configured
 
-    def known_as(self, urn: str, former: str) -> None:
-        """Answer for a renamed provider under its former URN too."""
-        for reference, provider in list(self._configured.items()):
-            provider_urn, _, id_ = reference.rpartition("::")
-            if provider_urn == urn:
-                self._configured[f"{former}::{id_}"] = provider
-
     async def keep(self, record: Resource) -> None:
-        """Configure an unchanged provider as the state has it; one that nobody checked in this run is started."""
+        """Configure an unchanged provider as the state has it.
+
+        One that nobody checked in this run is started.
+        """
         reference = f"{record.urn}::{record.id}"
         if reference in self._configured or package_of(record.type) == "pulumi":
             return

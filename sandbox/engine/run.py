@@ -30,6 +30,7 @@ from sandbox.engine.state import Resource
 from sandbox.engine.values import Secret, Value, reveal
 
 _T = TypeVar("_T")
+_R = TypeVar("_R", bound="Resource | None")
 
 _LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "read", "import"})
 """The steps a summary counts: the halves of a replacement count as one `replace`."""
@@ -43,13 +44,16 @@ class Sink(Protocol):
         ...
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818 - no error: the way a stop travels up
     """The deployment goes no further; why was told already."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepDetail:
-    """What a step's event says beside the records: the keys forcing a replacement, and the provider's diff."""
+    """What a step's event says beside the records.
+
+    The keys forcing a replacement, and the provider's diff.
+    """
 
     keys: tuple[str, ...] = ()
     detailed_diff: dict[str, PropertyDiff] | None = None
@@ -119,7 +123,10 @@ class Run:
         return self.stop()
 
     def fail_unless_stopping(self, message: str, urn: str = "") -> Stopped:
-        """Stop for an error that is a mere consequence when the deployment is stopping already; then it is unsaid."""
+        """Stop for an error that is a mere consequence when the deployment is stopping already.
+
+        Then it is unsaid.
+        """
         return self.stop() if self.stopping else self.fail(message, urn)
 
     def cancel(self) -> None:
@@ -178,11 +185,11 @@ class Run:
         op: Op,
         old: Resource | None,
         new: Resource | None,
-        action: Callable[[], Awaitable[Resource | None]],
+        action: Callable[[], Awaitable[_R]],
         detail: StepDetail = StepDetail(),
         *,
         announce: bool = True,
-    ) -> Resource | None:
+    ) -> _R:
         """Take a step, as one of at most `parallel`, and tell of it; its end only if `announce`.
 
         Raises:
@@ -224,7 +231,7 @@ class Run:
 
     def summary(self) -> Summary:
         """Say how it went."""
-        outcome: Outcome = "failed" if self.failed else "cancelled" if self.cancelled else "succeeded"
+        outcome: Outcome = "cancelled" if self.cancelled else "failed" if self.failed else "succeeded"
         return Summary(self.operation, dict(self._counts), time.monotonic() - self._began, outcome)
 
     def _tell(self, event: StepPlanned | StepFinished) -> None:
