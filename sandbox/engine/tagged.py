@@ -59,7 +59,7 @@ def untag(json: Json, read_secret: SecretReader, place: str = "") -> Value:
 def _tag_object(value: Asset | Archive | ResourceReference) -> Json:
     fields: dict[str, Json]
     if isinstance(value, ResourceReference):
-        identity = signatures.UNKNOWN if isinstance(value.id, Unknown) else value.id
+        identity = "" if isinstance(value.id, Unknown) else value.id
         fields = {"urn": value.urn, "id": identity, "packageVersion": value.package_version or None}
         kind = signatures.RESOURCE
     elif isinstance(value, Asset):
@@ -81,10 +81,10 @@ def _untag_object(json: Mapping[str, Json], read_secret: SecretReader, place: st
             value = untag(json["value"], read_secret, place) if "value" in json else UNKNOWN
             return Secret(value) if json.get("secret") else value
         case signatures.RESOURCE:
-            identity = untag(json.get("id"), read_secret)
+            identity = _text(json, "id")
             return ResourceReference(
                 urn=_text(json, "urn") or "",
-                id=identity if isinstance(identity, str | Unknown) else None,
+                id=UNKNOWN if identity == "" or identity in signatures.UNKNOWNS else identity,
                 package_version=_text(json, "packageVersion") or "",
             )
         case signatures.ASSET | signatures.ARCHIVE:

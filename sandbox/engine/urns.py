@@ -35,7 +35,7 @@ def parse(urn: str) -> Urn:
     prefix, _, rest = urn.partition("urn:pulumi:")
     parts = rest.split("::", 3)
     if prefix or len(parts) != 4:
-        raise ValueError(urn)
+        raise ValueError(f"{urn!r} names no resource")
     return Urn(*parts)
 
 

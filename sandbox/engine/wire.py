@@ -12,8 +12,11 @@ from sandbox.engine.values import Json, Properties, ResourceReference, Secret, V
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
-    """Read properties from a message; output values become secrets and unknowns, without dependencies."""
-    return {key: untag(_json(value), _read_secret, key) for key, value in struct.fields.items()}
+    """Read properties from a message, sorted by key, since messages have no order.
+
+    Output values become secrets and unknowns, without their dependencies.
+    """
+    return {key: untag(value, _read_secret, key) for key, value in _object(struct).items()}
 
 
 def encode(properties: Properties, *, secrets: bool, resources: bool, unknowns: bool) -> struct_pb2.Struct:
@@ -25,16 +28,11 @@ def encode(properties: Properties, *, secrets: bool, resources: bool, unknowns: 
         resources: Whether it takes resource references; else it gets their id, or the URN of a component.
         unknowns: Whether it takes unknowns; else whatever is unknown is left out.
     """
+    sent = {key: _bare(value, secrets=secrets, resources=resources) for key, value in properties.items()}
     if not unknowns:
-        properties = without_unknowns(properties)
+        sent = without_unknowns(sent)
     struct = struct_pb2.Struct()
-    _fill(
-        struct,
-        {
-            key: tag(_bare(value, secrets=secrets, resources=resources), _write_secret)
-            for key, value in properties.items()
-        },
-    )
+    _fill(struct, {key: tag(value, _write_secret) for key, value in sent.items()})
     return struct
 
 
@@ -86,6 +84,10 @@ def _set(target: struct_pb2.Value, value: Json) -> None:
             target.number_value = value
 
 
+def _object(struct: struct_pb2.Struct) -> dict[str, Json]:
+    return {key: _json(struct.fields[key]) for key in sorted(struct.fields)}
+
+
 def _json(value: struct_pb2.Value) -> Json:
     match value.WhichOneof("kind"):
         case "bool_value":
@@ -97,6 +99,6 @@ def _json(value: struct_pb2.Value) -> Json:
         case "list_value":
             return [_json(item) for item in value.list_value.values]
         case "struct_value":
-            return {key: _json(item) for key, item in value.struct_value.fields.items()}
+            return _object(value.struct_value)
         case _:
             return None

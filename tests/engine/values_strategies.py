@@ -1,0 +1,33 @@
+"""Property values of every kind, for hypothesis."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sandbox.engine.values import UNKNOWN, Archive, Asset, Properties, ResourceReference, Secret, Value
+
+_names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+_hashes = st.sampled_from(["", "ab" * 32])
+_assets = st.builds(Asset, text=st.text(max_size=5), hash=_hashes)
+_leaves: st.SearchStrategy[Value] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer()),
+    st.text(max_size=8),
+    st.just(UNKNOWN),
+    _assets,
+    st.builds(Archive, assets=st.dictionaries(_names, _assets, max_size=2), hash=_hashes),
+    st.builds(ResourceReference, urn=_names, id=st.one_of(st.none(), _names, st.just(UNKNOWN))),
+)
+
+
+def _deeper(inner: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
+    lists: st.SearchStrategy[Value] = st.lists(inner, max_size=3)
+    objects: st.SearchStrategy[Value] = st.dictionaries(_names, inner, max_size=3)
+    secrets: st.SearchStrategy[Value] = st.builds(Secret, inner)
+    return st.one_of(lists, objects, secrets)
+
+
+values: st.SearchStrategy[Value] = st.recursive(_leaves, _deeper, max_leaves=12)
+properties: st.SearchStrategy[Properties] = st.dictionaries(_names, values, max_size=4)
