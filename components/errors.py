@@ -25,6 +25,10 @@ class CredfleetError(Exception):
         return f"{self.place}: {self.cause}\n→ {self.mend}"
 
 
+class ClusterError(CredfleetError):
+    """The cluster that is meant cannot be found, or another one answers; nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigurationProblem:
     """One thing wrong with the configuration: where, what and why, and how to mend it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from components.account_pool.connection import ClusterTarget
 from components.account_pool.pool import Pool
+from components.connection import ClusterTarget
 from components.errors import CredfleetError
 from operations.site import Site
 

@@ -1,4 +1,4 @@
-"""The errors of the account pool: five that a claim can meet, three that keep anybody from writing."""
+"""The errors of the account pool: five that a claim can meet, two that keep anybody from writing."""
 
 from __future__ import annotations
 
@@ -67,13 +67,6 @@ class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
 
     def __init__(self, *, place: str, cause: str, mend: str) -> None:
         super().__init__(code="not-allowed", place=place, cause=cause, mend=mend)
-
-
-class WrongCluster(PoolError):  # noqa: N818 - the word of the protocol
-    """The cluster that answers, or the context in use, is not the configured one."""
-
-    def __init__(self, *, place: str, cause: str, mend: str) -> None:
-        super().__init__(code="wrong-cluster", place=place, cause=cause, mend=mend)
 
 
 class Restored(PoolError):  # noqa: N818 - the word of the protocol

@@ -10,8 +10,8 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from components.account_pool.calls import Found, Kind, Page, Refusal, Refused, Result, Unknown
-from components.account_pool.connection import Connection, NoReply, Reply
 from components.account_pool.model import JsonObject
+from components.connection import Connection, NoReply, Reply
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

@@ -18,7 +18,6 @@ from components.account_pool.adoption import Adoption, adoptions
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
 from components.account_pool.cleaning import Wiped
-from components.account_pool.connection import ClusterTarget, NoReply, connect
 from components.account_pool.driver import Driver
 from components.account_pool.errors import (
     LimitReached,
@@ -47,6 +46,7 @@ from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import get_member, get_record, list_all, read, write
 from components.account_pool.sweeping import FREED_UNASKED, SweepReport, pending_records, sweep
+from components.connection import ClusterTarget, NoReply, connect
 
 CLAIMS: Final = "credfleet-claims"
 CLEANER: Final = "credfleet-cleaner"
@@ -82,7 +82,7 @@ class Pool:
     def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
         """Open the pool of a namespace, once per process: the cluster is checked, the settings are read.
 
-        Raises WrongCluster, Restored, Misconfigured, NotAllowed, Unreachable.
+        Raises ClusterError, Restored, Misconfigured, NotAllowed, Unreachable.
         """
         key = (target, namespace, manager)
         with _opening:

@@ -26,10 +26,11 @@ from pulumi.dynamic import (
 )
 from pulumi.output import Unknown
 
-from components.account_pool.connection import ClusterTarget
-from components.account_pool.errors import LostMember, PoolError
+from components.account_pool.errors import LostMember
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
+from components.connection import ClusterTarget
+from components.errors import CredfleetError
 
 Properties: TypeAlias = dict[str, Any]
 
@@ -86,7 +87,7 @@ class AccountClaimProvider(ResourceProvider):
             pool = self._pool(props)
             claimed = pool.claim(_request(props))
             pool.flush()
-        except PoolError as error:
+        except CredfleetError as error:
             raise _short(error) from None
         return CreateResult(claimed.record, {**_inputs(props), **_outputs(claimed)})
 
@@ -97,7 +98,7 @@ class AccountClaimProvider(ResourceProvider):
             claimed = pool.read(id_, props["holder"], member=props.get("secretName"))
         except LostMember:
             return ReadResult(id_, {**_kept(props), "phase": LOST}, _inputs(props))
-        except PoolError as error:
+        except CredfleetError as error:
             raise _short(error) from None
         if claimed is None:
             return ReadResult("", {})
@@ -119,7 +120,7 @@ class AccountClaimProvider(ResourceProvider):
             if claimed is None:
                 claimed = pool.claim(_request(_news))
             pool.flush()
-        except PoolError as error:
+        except CredfleetError as error:
             raise _short(error) from None
         outputs = {**_outputs(claimed), "reused": _olds.get("reused", True)}
         return UpdateResult({**_inputs(_news), **outputs})
@@ -130,7 +131,7 @@ class AccountClaimProvider(ResourceProvider):
             pool = self._pool(_props)
             pool.release(_id, _props["holder"], fence=Fence(_props["recordUid"], int(_props["sequence"])))
             pool.flush()
-        except PoolError as error:
+        except CredfleetError as error:
             raise _short(error) from None
 
     def _pool(self, props: Properties) -> Pool:
@@ -230,13 +231,13 @@ def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
     if isinstance(tenant, str) and tenant:
         try:
             tenant_label(tenant)
-        except PoolError as error:
+        except CredfleetError as error:
             yield CheckFailure("tenant", str(error))
     if isinstance(account_type, str) and account_type and isinstance(partition, dict):
         known = {key: value for key, value in partition.items() if isinstance(value, str)}
         try:
             Partition.of(account_type, known, known)
-        except PoolError as error:
+        except CredfleetError as error:
             yield CheckFailure("partition" if error.place.startswith("partition") else "type", str(error))
 
 
@@ -297,5 +298,5 @@ class ClaimFailed(Exception):  # noqa: N818 - shown to the user as the first wor
     """What the host shows of a failure: it prints a traceback, so the text is short and the chain is cut."""
 
 
-def _short(error: PoolError) -> ClaimFailed:
+def _short(error: CredfleetError) -> ClaimFailed:
     return ClaimFailed(f"{error.code}: {error}")

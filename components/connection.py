@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from components.account_pool.errors import Misconfigured, NotAllowed, WrongCluster
+from components.errors import ClusterError
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -42,7 +42,8 @@ class ClusterTarget:
             value: Any = json.loads(text or "{}")
             return cls(value.get("context"), value.get("kubeconfig"), value.get("uid"))
         except (ValueError, AttributeError):
-            raise Misconfigured(
+            raise ClusterError(
+                code="misconfigured",
                 place="credfleet:cluster",
                 cause="it is not an object, so no cluster is meant",
                 mend="give it as {context: …, kubeconfig: …, uid: …}; every key may be left out",
@@ -125,7 +126,7 @@ _connecting = Lock()
 def connect(target: ClusterTarget) -> Connection:
     """Open the one connection of this process to a cluster, verified to be the one that is meant.
 
-    Raises WrongCluster, Misconfigured (no usable kubeconfig), NotAllowed (may not read the uid), NoReply.
+    Raises ClusterError (another cluster, no usable kubeconfig, its uid not to be read), NoReply.
     """
     with _connecting:
         if target not in _connections:
@@ -146,7 +147,8 @@ def _client(target: ClusterTarget) -> ApiClient:
         listed: Any = list_kube_config_contexts(config_file=target.kubeconfig)
         names = [str(context["name"]) for context in listed[0]]
         if target.context is not None and target.context not in names:
-            raise WrongCluster(
+            raise ClusterError(
+                code="wrong-cluster",
                 place=place,
                 cause=f"it has no context {target.context} (it has {', '.join(names)}); nothing was written",
                 mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
@@ -155,7 +157,8 @@ def _client(target: ClusterTarget) -> ApiClient:
             config_file=target.kubeconfig, context=target.context, client_configuration=configuration
         )
     except (ConfigException, OSError, TypeError) as error:
-        raise Misconfigured(
+        raise ClusterError(
+            code="misconfigured",
             place=place,
             cause=f"no cluster can be reached with it: {error}",
             mend="set KUBECONFIG, or kubeconfig in credfleet:cluster, to a readable file",
@@ -167,14 +170,16 @@ def _client(target: ClusterTarget) -> ApiClient:
 def _verify(connection: Connection, uid: str) -> None:
     reply = connection.call("GET", "/api/v1/namespaces/kube-system")
     if reply.status != 200:
-        raise NotAllowed(
+        raise ClusterError(
+            code="not-allowed",
             place=connection.server,
             cause=f"the stack means the cluster with uid {uid}, this one does not tell its own: {reply.text}",
             mend="let this user get namespace kube-system, or leave uid out of credfleet:cluster",
         )
     found = str(reply.body["metadata"]["uid"])
     if found != uid:
-        raise WrongCluster(
+        raise ClusterError(
+            code="wrong-cluster",
             place=connection.server,
             cause=f"this is the cluster with uid {found}, the stack means {uid}; nothing was written",
             mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
