@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
+from collections import defaultdict
 from typing import Final
 
 from sandbox.engine import signatures
@@ -38,6 +40,7 @@ class Registry:
         self._builtin = builtin
         self._checked: dict[str, PluginProvider] = {}
         self._configured: dict[str, PluginProvider] = {}
+        self._keeping: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def get(self, reference: str) -> Provider:
         """Return the provider behind a reference.
@@ -63,11 +66,14 @@ class Registry:
         One that nobody checked in this run is started.
         """
         reference = f"{record.urn}::{record.id}"
-        if reference in self._configured or package_of(record.type) == "pulumi":
-            return
-        provider = self._checked.pop(record.urn, None) or await self._plugins.start(package_of(record.type))
-        await provider.configure(record.urn, record.id, visible(record.inputs))
-        self._configured[reference] = provider
+        async with self._keeping[reference]:
+            if reference in self._configured or package_of(record.type) == "pulumi":
+                return
+            provider = self._checked.pop(record.urn, None) or await self._plugins.start(
+                package_of(record.type)
+            )
+            await provider.configure(record.urn, record.id, visible(record.inputs))
+            self._configured[reference] = provider
 
     async def diff_config(self, reference: str, old: Resource, news: Properties) -> Diff:
         """Ask a configured provider what moving to it from another, or another configuration, means."""
