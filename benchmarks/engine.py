@@ -1,0 +1,100 @@
+"""The embedded engine against the raw calls it cannot do without, and the dev stack as a person meets it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.stopwatch import Figure, command_time, timed
+from sandbox.services.control_plane import ControlPlane
+from sandbox.services.users import ADMIN
+
+SECRETS = 200
+PROJECT = Path(__file__).resolve().parent.parent
+CREDFLEET = Path(sys.executable).with_name("credfleet")
+PROGRAM = Path(__file__).with_name("programs") / "secrets"
+STACK = "bench"
+
+RAW = f"{SECRETS} Secrets created by hand, one after the other on one connection"
+PYTHON = "an interpreter that starts and ends"
+
+
+def measure(plane: ControlPlane, folder: Path) -> list[Figure]:
+    """Measure everything once, in one run on one API server."""
+    kubeconfig = plane.kubeconfig(ADMIN.name)
+    environment = _environment(kubeconfig)
+    return [
+        Figure(RAW, _raw_creates(kubeconfig)),
+        *_secrets_program(folder / "secrets", environment),
+        Figure(PYTHON, command_time([sys.executable, "-c", ""], PROJECT, environment)),
+        Figure("import of the program", _import_of_program(environment), PYTHON),
+        *_dev_stack(folder / "dev", environment),
+    ]
+
+
+def _environment(kubeconfig: Path) -> dict[str, str]:
+    return {**os.environ, "KUBECONFIG": str(kubeconfig), "PULUMI_CONFIG_PASSPHRASE": "benchmark"}
+
+
+def _raw_creates(kubeconfig: Path) -> float:
+    from kubernetes import config
+    from kubernetes.client import CoreV1Api, V1Namespace, V1ObjectMeta, V1Secret
+
+    with config.new_client_from_config(str(kubeconfig)) as client:
+        api = CoreV1Api(client)
+        api.create_namespace(V1Namespace(metadata=V1ObjectMeta(name="by-hand")))
+
+        def create() -> None:
+            for number in range(SECRETS):
+                secret = V1Secret(metadata=V1ObjectMeta(name=f"secret-{number}"), data={"key": "dmFsdWU="})
+                api.create_namespaced_secret("by-hand", secret)
+
+        return timed(create)
+
+
+def _secrets_program(folder: Path, environment: dict[str, str]) -> list[Figure]:
+    shutil.copytree(PROGRAM, folder)
+    (folder / f"Pulumi.{STACK}.yaml").write_text(f"config:\n  secrets:count: {SECRETS}\n", encoding="utf-8")
+    up = [CREDFLEET, "sandbox", "up", "--stack", STACK, "--kubeconfig", environment["KUBECONFIG"], "--yes"]
+    return [
+        Figure(f"up of {SECRETS} Secrets, whole process", command_time(up, folder, environment), RAW),
+        Figure(
+            f"up of {SECRETS} Secrets, no change, whole process", command_time(up, folder, environment), RAW
+        ),
+    ]
+
+
+def _import_of_program(environment: dict[str, str]) -> float:
+    return command_time([sys.executable, "-c", "import components.fleet"], PROJECT, environment)
+
+
+def _dev_stack(folder: Path, environment: dict[str, str]) -> list[Figure]:
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    for name in filter(None, files):
+        if (PROJECT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(PROJECT / name, folder / name)
+    (folder / ".venv").symlink_to(Path(sys.prefix))
+    environment = {name: value for name, value in environment.items() if name != "PULUMI_CONFIG_PASSPHRASE"}
+    context = [CREDFLEET, "sandbox"]
+    own = ["--kubeconfig", environment["KUBECONFIG"], "--yes"]
+    return [
+        Figure(
+            "preview of the dev stack, new",
+            command_time([*context, "preview", *own], folder, environment),
+            PYTHON,
+        ),
+        Figure(
+            "first up of the dev stack", command_time([*context, "up", *own], folder, environment), PYTHON
+        ),
+        Figure(
+            "second up of the dev stack, no change",
+            command_time([*context, "up", *own], folder, environment),
+            PYTHON,
+        ),
+    ]
