@@ -1,0 +1,149 @@
+"""The configuration a program is given, from Pulumi.yaml and Pulumi.STACK.yaml."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.engine.config import ProgramConfig, program_config
+from sandbox.engine.project import Project
+from sandbox.engine.secrets import PassphraseCrypter
+from sandbox.engine.stack_file import StackFile
+from sandbox.errors import SandboxError
+
+Given = Callable[[str, str], ProgramConfig]
+
+
+@pytest.fixture
+def given(tmp_path: Path, crypter: PassphraseCrypter) -> Given:
+    """Return what a program gets, from the `config:` of the project and that of the stack (both YAML)."""
+
+    def make(project: str, stack: str) -> ProgramConfig:
+        (tmp_path / "Pulumi.yaml").write_text(f"name: shop\nruntime: python\nconfig:\n{project or '  {}'}\n")
+        (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n{stack or '  {}'}\n")
+        stack_file = StackFile.load(tmp_path / "Pulumi.dev.yaml", "shop")
+        return program_config(Project.load(tmp_path), stack_file, crypter)
+
+    return make
+
+
+# What the genuine CLI, v3.272.0, put into PULUMI_CONFIG for each of these.
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        pytest.param("blue", "blue", id="text"),
+        pytest.param("'0123'", "0123", id="quoted digits"),
+        pytest.param("2.0", "2", id="whole number"),
+        pytest.param("1.25", "1.25", id="fraction"),
+        pytest.param("12345678901234567890", "12345678901234567890", id="long number"),
+        pytest.param("true", "true", id="truth value"),
+        pytest.param("", "", id="null"),
+        pytest.param("2026-01-02", "2026-01-02 00:00:00 +0000 UTC", id="date without quotes"),
+        pytest.param(
+            '{b: [1.0, yes], a: "é<&>"}', '{"a":"é\\u003c\\u0026\\u003e","b":[1,"yes"]}', id="object"
+        ),
+        pytest.param("{}", "{}", id="empty object"),
+        pytest.param("[1, {c: true}]", '[1,{"c":true}]', id="list"),
+        pytest.param("{n: null}", '{"n":null}', id="null inside"),
+    ],
+)
+def test_all_values_are_texts_as_the_genuine_cli_writes_them_facts_2_1(given: Given, written: str, text: str):
+    assert given("", f"  shop:key: {written}").values == {"shop:key": text}
+
+
+def test_keys_without_namespace_get_the_projects_facts_2_1(given: Given):
+    config = given("  own: 1\n  gcp:project: p", "  mine: 2\n  gcp:zone: z")
+    assert config.values == {"gcp:project": "p", "gcp:zone": "z", "shop:mine": "2", "shop:own": "1"}
+
+
+def test_a_stacks_value_wins_over_the_projects_default_facts_2_1(given: Given):
+    declared = "  colour: {type: string, default: red}\n  size: {default: {w: 1}}\n  aws:region: {value: r}"
+    config = given(declared, "  shop:colour: blue\n  aws:region: s")
+    assert config.values == {"aws:region": "s", "shop:colour": "blue", "shop:size": '{"w":1}'}
+
+
+def test_secrets_arrive_decrypted_and_their_keys_are_listed_at_any_depth_facts_2_1(
+    given: Given, crypter: PassphraseCrypter
+):
+    stack = (
+        f"  shop:token: {{secure: '{crypter.encrypt('t0ken')}'}}\n"
+        f"  shop:deep: {{list: [{{secure: '{crypter.encrypt('1')}'}}], open: o}}\n"
+        "  shop:plain: p"
+    )
+    config = given("", stack)
+    assert config.secret_keys == ("shop:deep", "shop:token")
+    assert config.values["shop:token"] == "t0ken"
+    assert config.values["shop:deep"] == '{"list":["1"],"open":"o"}'
+    assert sorted(config.secrets) == ["1", "t0ken"]
+
+
+def test_what_is_shown_of_a_configuration_holds_no_secret(given: Given, crypter: PassphraseCrypter):
+    config = given("", f"  shop:deep: {{a: {{secure: '{crypter.encrypt('hunter2')}'}}}}\n  shop:b: open")
+    assert config.shown == {"shop:b": "open", "shop:deep": "[secret]"}
+    assert "hunter2" not in repr(config)
+
+
+def test_the_environment_holds_one_json_object_and_the_list_of_secret_keys_facts_2_1(
+    given: Given, crypter: PassphraseCrypter
+):
+    environment = given("", f"  b: {{secure: '{crypter.encrypt('s')}'}}\n  a: 1").environment
+    assert environment["PULUMI_CONFIG"] == '{"shop:a":"1","shop:b":"s"}'
+    assert json.loads(environment["PULUMI_CONFIG_SECRET_KEYS"]) == ["shop:b"]
+
+
+def test_all_problems_are_told_at_once(given: Given):
+    with pytest.raises(SandboxError) as caught:
+        given("  a: {type: integer}\n  b: {type: object}\n  c: {secret: true}\n  d: {}", "  b: text\n  c: x")
+    assert caught.value.code == "config-invalid"
+    assert caught.value.cause.split("; ") == [
+        "shop:a is missing",
+        "shop:b must be of type object",
+        "shop:c must be encrypted, as Pulumi.yaml declares it secret",
+        "shop:d is missing",
+    ]
+
+
+_ARRAY = "{type: array, items: {type: integer}}"
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "fits"),
+    [
+        ("{type: string}", "text", True),
+        ("{type: string}", "3", True),
+        ("{type: string}", "{a: 1}", False),
+        ("{type: integer}", "3", True),
+        ("{type: integer}", "'-3'", True),
+        ("{type: integer}", "3.5", False),
+        ("{type: integer}", "three", False),
+        ("{type: boolean}", "true", True),
+        ("{type: boolean}", "'false'", True),
+        ("{type: boolean}", "yes", False),
+        ("{type: object}", "{}", True),
+        ("{type: object}", "[]", False),
+        (_ARRAY, "[1, 2]", True),
+        (_ARRAY, "[1, x]", False),
+        (_ARRAY, "[true]", False),
+        ("{type: array, items: {type: array, items: {type: string}}}", "[[a], []]", True),
+        ("{type: array, items: {type: string}}", "[1]", False),
+    ],
+)
+def test_a_value_fits_its_declared_type_as_the_genuine_cli_sees_it(
+    given: Given, declared: str, written: str, fits: bool
+):
+    if fits:
+        given(f"  key: {declared}", f"  key: {written}")
+    else:
+        with pytest.raises(SandboxError, match="shop:key must be of type"):
+            given(f"  key: {declared}", f"  key: {written}")
+
+
+def test_a_configuration_longer_than_linux_passes_is_refused_with_its_length(given: Given):
+    fits = 131_071 - len('PULUMI_CONFIG={"shop:long":""}')
+    assert len(given("", f"  long: {'x' * fits}").values["shop:long"]) == fits
+    with pytest.raises(SandboxError, match="131072 bytes") as caught:
+        given("", f"  long: {'x' * (fits + 1)}")
+    assert caught.value.code == "config-too-long"

@@ -1,0 +1,82 @@
+"""What Pulumi.yaml says of a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.engine.project import Project
+from sandbox.errors import SandboxError
+
+
+def _load(directory: Path, text: str) -> Project:
+    (directory / "Pulumi.yaml").write_text(text)
+    return Project.load(directory)
+
+
+def test_a_project_knows_where_its_program_stacks_environment_and_providers_are(tmp_path: Path):
+    project = _load(
+        tmp_path,
+        "name: shop\n"
+        "runtime: {name: python, options: {virtualenv: .venv}}\n"
+        "main: app\n"
+        "stackConfigDir: stacks\n"
+        "plugins: {providers: [{name: shelf, path: shelf}]}\n"
+        "description: anything\n",
+    )
+    assert project.program == tmp_path / "app"
+    assert project.stack_files == tmp_path / "stacks"
+    assert project.virtualenv == tmp_path / ".venv"
+    assert project.providers == {"shelf": tmp_path / "shelf"}
+    assert (project.key("a"), project.key("gcp:b")) == ("shop:a", "gcp:b")
+
+
+def test_without_options_the_program_runs_with_this_interpreter(tmp_path: Path):
+    assert _load(tmp_path, "name: shop\nruntime: python\n").virtualenv is None
+
+
+@pytest.mark.parametrize(
+    ("addition", "named"),
+    [
+        ("runtime: nodejs", "nodejs"),
+        ("runtime: {name: python, options: {toolchain: uv}}", "toolchain"),
+        ("runtime: python\npackages: {x: y}", "packages"),
+        ("runtime: python\nbackend: {url: file://~}", "backend"),
+        ("runtime: python\noptions: {refresh: always}", "options"),
+        ("runtime: python\nplugins: {analyzers: []}", "plugins.analyzers"),
+    ],
+)
+def test_what_only_the_genuine_cli_does_is_refused_by_name(tmp_path: Path, addition: str, named: str):
+    with pytest.raises(SandboxError, match=named) as caught:
+        _load(tmp_path, f"name: shop\n{addition}\n")
+    assert caught.value.code == "project-unsupported"
+
+
+@pytest.mark.parametrize(
+    ("declaration", "wrong"),
+    [
+        ("key: 1.5", "is no text"),
+        ("key: ", "is no text"),
+        ("key: {defualt: 1}", "unknown keys: defualt"),
+        ("key: {default: 1, value: 2}", "both a default and a value"),
+        ("gcp:key: {default: 1}", "of another namespace"),
+        ("key: {type: array}", "without `items"),
+    ],
+)
+def test_a_declaration_the_genuine_cli_would_refuse_is_refused(tmp_path: Path, declaration: str, wrong: str):
+    with pytest.raises(SandboxError, match=wrong) as caught:
+        _load(tmp_path, f"name: shop\nruntime: python\nconfig:\n  {declaration}\n")
+    assert caught.value.code == "project-invalid"
+
+
+def test_a_project_without_a_name_is_refused(tmp_path: Path):
+    with pytest.raises(SandboxError, match="no name"):
+        _load(tmp_path, "runtime: python\n")
+
+
+def test_a_directory_without_a_project_is_told_with_the_missing_file(tmp_path: Path):
+    with pytest.raises(SandboxError) as caught:
+        Project.load(tmp_path)
+    assert caught.value.code == "file-missing"
+    assert caught.value.place == str(tmp_path / "Pulumi.yaml")

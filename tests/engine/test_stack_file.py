@@ -1,0 +1,149 @@
+"""A stack's configuration file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.engine.secrets import PassphraseCrypter
+from sandbox.engine.stack_file import StackFile
+from sandbox.errors import SandboxError
+
+_WRITTEN = """\
+# who reads this knows why
+encryptionsalt: v1:abc
+config:
+  shop:colour: "blue"  # quoted on purpose
+  size: 0x10
+  shop:deep:
+    list: [1, 2]
+    # inside
+    text: 'as it is'
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "Pulumi.dev.yaml"
+    path.write_text(_WRITTEN)
+    return path
+
+
+def _changed(path: Path) -> StackFile:
+    return StackFile.load(path, "shop")
+
+
+def test_a_file_nobody_changed_is_written_back_byte_for_byte(path: Path):
+    _changed(path).save()
+    assert path.read_text() == _WRITTEN
+
+
+def test_a_change_leaves_comments_and_all_other_lines_alone(path: Path):
+    file = _changed(path)
+    file.set("colour", "red")
+    file.set("size", "12")
+    file.save()
+    assert path.read_text() == _WRITTEN.replace('"blue" ', '"red"  ').replace("0x10", "'12'")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        pytest.param("shop:new", "12", "  shop:new: '12'", id="a bare value stays text"),
+        pytest.param("deep.n", "12", "    n: 12", id="a number inside a value"),
+        pytest.param("deep.t", "true", "    t: true", id="a truth value inside a value"),
+        pytest.param("deep.z", "007", "    z: '007'", id="leading zeros stay text"),
+        pytest.param("deep.list[2]", "x", "    list: [1, 2, x]", id="behind the last element"),
+        pytest.param('deep["a.b"]', "x", "    a.b: x", id="an odd name"),
+        pytest.param("fresh.a[0].b", "x", "    - b: x", id="what is missing on the way is made"),
+    ],
+)
+def test_a_place_is_set_as_the_genuine_cli_sets_it(path: Path, key: str, value: str, line: str):
+    file = _changed(path)
+    file.set(key, value, path="." in key or "[" in key)
+    file.save()
+    assert line in path.read_text().splitlines()
+    assert _changed(path).get(key, path="." in key or "[" in key)[0]
+
+
+def test_a_secret_is_written_encrypted_and_never_in_plain(path: Path, crypter: PassphraseCrypter):
+    file = _changed(path)
+    file.set("deep.token", "hunter2", path=True, crypter=crypter)
+    file.save()
+    assert "hunter2" not in path.read_text()
+    found, value = _changed(path).get("deep.token", path=True)
+    assert found
+    assert crypter.decrypt(value["secure"]) == "hunter2"
+
+
+def test_the_same_secret_set_again_keeps_the_file_as_it_is(path: Path, crypter: PassphraseCrypter):
+    texts: set[str] = set()
+    for _ in range(2):
+        file = _changed(path)
+        file.set("token", "hunter2", crypter=crypter)
+        file.save()
+        texts.add(path.read_text())
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("key", ["colour", "deep.text", "deep.list[0]"])
+def test_a_removed_value_is_gone_and_the_second_removal_says_so(path: Path, key: str):
+    file = _changed(path)
+    assert file.remove(key, path=True)
+    file.save()
+    again = _changed(path)
+    assert again.config["shop:deep"]["list"] == ([2] if key == "deep.list[0]" else [1, 2])
+    assert again.remove(key, path=True) is (key == "deep.list[0]")
+
+
+@pytest.mark.parametrize("key", ["absent", "deep.absent", "deep.list[9]", "colour.inside"])
+def test_what_is_not_there_is_neither_found_nor_removed(path: Path, key: str):
+    file = _changed(path)
+    assert file.get(key, path=True) == (False, None)
+    assert not file.remove(key, path=True)
+
+
+@pytest.mark.parametrize("key", ["deep.list[9]", "colour.inside", "deep.list.key"])
+def test_a_path_through_a_plain_value_is_refused(path: Path, key: str):
+    with pytest.raises(SandboxError) as caught:
+        _changed(path).set(key, "x", path=True)
+    assert caught.value.code == "config-path"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("environment: [base]", "environment"),
+        ("encryptedkey: abc", "encryptedkey"),
+        ("secretsprovider: awskms://alias/x", "awskms"),
+    ],
+)
+def test_what_only_the_genuine_cli_does_is_refused_by_name(path: Path, text: str, named: str):
+    path.write_text(text)
+    with pytest.raises(SandboxError, match=named) as caught:
+        _changed(path)
+    assert caught.value.code == "stack-unsupported"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "cause"),
+    [
+        ("config:\n  a: 1\n  a: hunter2\n", 3, "the same key stands twice"),
+        ("config:\n  a: [hunter2\n", 3, "it is not valid YAML"),
+        ("- hunter2\n", 1, "it holds no mapping"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_but_not_its_text(path: Path, text: str, line: int, cause: str):
+    path.write_text(text)
+    with pytest.raises(SandboxError) as caught:
+        _changed(path)
+    assert caught.value.code == "yaml-invalid"
+    assert caught.value.place == f"{path}:{line}"
+    assert caught.value.cause == cause
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_missing_file_is_a_stack_without_configuration(tmp_path: Path):
+    file = _changed(tmp_path / "Pulumi.other.yaml")
+    assert (file.config, file.salt) == ({}, "")
