@@ -9,7 +9,7 @@ from sandbox.engine.differences import Kind, differences
 from sandbox.engine.paths import Path
 from sandbox.engine.values import Properties
 from sandbox.providers.kubernetes import immutable, naming, objects
-from sandbox.providers.kubernetes.drift import declared_part
+from sandbox.providers.kubernetes.drift import declared_part, in_live_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ def judge(
 
     An object whose name is fixed has to go before its successor of the same name and namespace can come.
     """
-    before = declared_part(live, old_inputs)
+    before = in_live_form(declared_part(live, old_inputs), live)
     found = tuple(
         Change(
             difference.path,
             difference.kind,
             _replaces(difference.path, difference.kind, inputs, unchangeable),
         )
-        for difference in differences(before, inputs)
+        for difference in differences(before, in_live_form(inputs, live))
         if not any(paths.covers(pattern, difference.path) for pattern in ignored)
     )
     same_place = objects.object_id(inputs) == objects.object_id(live)

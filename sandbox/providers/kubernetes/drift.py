@@ -21,25 +21,57 @@ def declared_part(live: Properties, inputs: Properties) -> Properties:
     are compared place by place. Where the server only keeps another form of what was declared (a quantity
     rewritten, an empty field of a built-in kind dropped) the declared form stands.
     """
-    return _object(live, inputs, typed=kinds.is_built_in(objects.text(inputs.get("apiVersion"))))
+    return _part(live, inputs, typed=_is_typed(inputs))
 
 
-def _object(live: Properties, inputs: Properties, *, typed: bool) -> Properties:
-    """`typed`: the server reads these fields into a type of its own, and writes them in that type's form."""
+def in_live_form(inputs: Properties, live: Properties) -> Properties:
+    """Return the inputs in the form in which the server keeps them, as far as the live object shows it.
+
+    Two inputs that the server keeps alike are equal then, whichever provider recorded the older one: the
+    genuine provider records the server's form.
+    """
+    return _form(inputs, live, typed=_is_typed(inputs))
+
+
+def _is_typed(inputs: Properties) -> bool:
+    """Tell whether the server reads the object into a type of its own, and writes it in that type's form."""
+    return kinds.is_built_in(objects.text(inputs.get("apiVersion")))
+
+
+def _form(inputs: Properties, live: Properties, *, typed: bool) -> Properties:
+    return {
+        key: _form_value(declared, live[key], typed=typed and key not in _FREE_KEYS)
+        if key in live
+        else declared
+        for key, declared in inputs.items()
+        if key in live or not (typed and _is_empty(declared))
+    }
+
+
+def _form_value(declared: Value, live: Value, *, typed: bool) -> Value:
+    if isinstance(live, dict) and isinstance(declared, dict):
+        return _form(declared, live, typed=typed)
+    if isinstance(live, list) and isinstance(declared, list):
+        formed = [_form_value(item, like, typed=typed) for item, like in zip(declared, live, strict=False)]
+        return formed + declared[len(formed) :]
+    return live if typed and _is_same_quantity(live, declared) else declared
+
+
+def _part(live: Properties, inputs: Properties, *, typed: bool) -> Properties:
     part: Properties = {}
     for key, declared in inputs.items():
         if key in live:
-            part[key] = _value(live[key], declared, typed=typed and key not in _FREE_KEYS)
+            part[key] = _part_value(live[key], declared, typed=typed and key not in _FREE_KEYS)
         elif typed and _is_empty(declared):
             part[key] = declared
     return part
 
 
-def _value(live: Value, declared: Value, *, typed: bool) -> Value:
+def _part_value(live: Value, declared: Value, *, typed: bool) -> Value:
     if isinstance(live, dict) and isinstance(declared, dict):
-        return _object(live, declared, typed=typed)
+        return _part(live, declared, typed=typed)
     if isinstance(live, list) and isinstance(declared, list):
-        return [_value(item, like, typed=typed) for item, like in zip(live, declared, strict=False)]
+        return [_part_value(item, like, typed=typed) for item, like in zip(live, declared, strict=False)]
     return declared if typed and _is_same_quantity(live, declared) else live
 
 

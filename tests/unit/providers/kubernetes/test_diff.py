@@ -117,3 +117,10 @@ def test_a_renamed_object_goes_after_its_successor_came() -> None:
     verdict = judged(obj("Secret", name="old"), obj("Secret", name="new"))
     assert shown(verdict) == [("metadata.name", "update", True)]
     assert not verdict.delete_first
+
+
+def test_inputs_recorded_in_the_servers_form_equal_those_of_the_program() -> None:
+    declared = obj("ResourceQuota", spec={"hard": {"cpu": "1000m"}, "scopes": []})
+    servers = obj("ResourceQuota", spec={"hard": {"cpu": "1"}})
+    assert judged(servers, declared, live=servers).changes == ()
+    assert judged(declared, declared, live=servers).changes == ()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.engine.values import Properties, Value
-from sandbox.providers.kubernetes.drift import declared_part
+from sandbox.engine.values import UNKNOWN, Properties, Value
+from sandbox.providers.kubernetes.drift import declared_part, in_live_form
 
 BUILT_IN: Properties = {"apiVersion": "apps/v1"}
 CUSTOM: Properties = {"apiVersion": "example.com/v1"}
@@ -79,3 +79,32 @@ def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
     inputs: Properties, others: Properties
 ) -> None:
     assert declared_part({**inputs, **others}, inputs) == inputs
+
+
+@pytest.mark.parametrize(
+    ("declared", "kept"),
+    [
+        ({"cpu": "1000m", "memory": "2Gi"}, {"cpu": "1", "memory": "2Gi"}),
+        ({"cpu": 1, "hostNetwork": False}, {"cpu": "1"}),
+        (
+            {"cpu": "1", "steps": [{"cpu": "1000m"}, {"cpu": "2000m"}]},
+            {"cpu": "1", "steps": [{"cpu": "1"}, {"cpu": "2000m"}]},
+        ),
+        ({"cpu": "2", "memory": UNKNOWN}, {"cpu": "2", "memory": UNKNOWN}),
+    ],
+)
+def test_inputs_take_the_form_the_server_keeps_where_it_can_be_seen(
+    declared: Properties, kept: Properties
+) -> None:
+    live: Properties = {**BUILT_IN, "spec": {"cpu": "1", "memory": "1Gi", "steps": [{"cpu": "1"}]}}
+    assert in_live_form({**BUILT_IN, "spec": declared}, live) == {**BUILT_IN, "spec": kept}
+
+
+def test_inputs_of_a_custom_kind_are_kept_as_they_are() -> None:
+    inputs: Properties = {**CUSTOM, "spec": {"cpu": "1000m", "paused": False}}
+    assert in_live_form(inputs, {**CUSTOM, "spec": {"cpu": "1"}}) == inputs
+
+
+@given(st.dictionaries(keys, values))
+def test_what_is_live_is_in_the_live_form(obj: Properties) -> None:
+    assert in_live_form({**BUILT_IN, **obj}, obj) == {**BUILT_IN, **obj}
