@@ -64,22 +64,17 @@ def counts(resources: Iterable[Declared]) -> list[tuple[str, Counter[str]]]:
     return sorted(by_kind.items())
 
 
-def headline(changes: Mapping[str, int], resources: int, claims: int, skipped: int, *, ok: bool) -> str:
-    """Say in one sentence how it went. `changes` counts steps by operation."""
-    done = ", ".join(f"{changes[op]} {word}" for op, word in _WORDS.items() if changes.get(op))
+def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, *, ok: bool) -> str:
+    """Say in one sentence how it went and what there is now."""
+    actions = Counter(each.action for each in resources)
+    done = [
+        f"{actions[word]} {word}" for word in ("created", "imported", "updated", "replaced") if actions[word]
+    ]
+    done += [f"{deleted} deleted"] if deleted else []
     if not ok:
-        return f"Failed; {done or 'nothing'} before it stopped"
-    left = f"{resources} resources declared, {claims} accounts claimed, {skipped} skipped"
-    return f"{done.capitalize()}: {left}" if done else f"Nothing changed: {left}"
-
-
-_WORDS: Final[Mapping[Op, str]] = {
-    "create": "created",
-    "import": "imported",
-    "update": "updated",
-    "replace": "replaced",
-    "delete": "deleted",
-}
+        return f"Failed: {', '.join(done) or 'nothing changed'} before it stopped"
+    left = f"{len(resources)} resources declared, {claims} accounts claimed, {skipped} skipped"
+    return f"{', '.join(done)}: {left}" if done else f"Nothing changed: {left}"
 
 
 def _actions(steps: Iterable[StepPlanned | StepFinished]) -> dict[str, str]:

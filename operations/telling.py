@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +28,7 @@ from sandbox.engine.phrases import short_type
 from sandbox.engine.values import masked
 from sandbox.engine.workspace import Workspace
 
-NEXT: Final = (
+_NEXT: Final = (
     ("credfleet pool status", "who has which account, and what is free"),
     ("credfleet pool claim -n account-pool -t aws --tenant umbrella", "claim one more by hand"),
     ("credfleet sandbox preview", "what the next update would change"),
@@ -48,11 +50,14 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
     shares, present = _pool(workspace, ground)
     skipped = _skipped(workspace, present)
     ok = result.exit_code == 0
+    typed = typed_command()
     return Report(
         project=workspace.project.name,
         stack=workspace.stack,
         ok=ok,
-        headline=ledger.headline(result.summary.changes, len(declared), len(claimed), len(skipped), ok=ok),
+        headline=ledger.headline(
+            declared, result.summary.changes.get("delete", 0), len(claimed), len(skipped), ok=ok
+        ),
         finished=datetime.now(UTC),
         seconds=result.summary.seconds,
         server=ground.server,
@@ -66,8 +71,16 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
         ),
         outputs=tuple((key, as_text(value)) for key, value in outputs_of(snapshot).items()),
         services=_services(site, ground),
-        next=NEXT,
+        next=tuple((command.replace("credfleet", typed, 1), purpose) for command, purpose in _NEXT),
     )
+
+
+def typed_command() -> str:
+    """Give what has to be typed to run this command again: its name, or its path if PATH has it not."""
+    if shutil.which("credfleet"):
+        return "credfleet"
+    path = Path(sys.argv[0]).absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def show(report: Report, page: Path) -> None:

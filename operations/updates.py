@@ -83,7 +83,8 @@ def up(wanted: Wanted) -> int:
     silent = _Silent()
     foreseen = _deploy(deployment.preview, ready, wanted, silent)
     if foreseen.exit_code:
-        return _told(ready, wanted, foreseen, silent)
+        typer.echo("The preview found a reason not to go on; nothing was changed.", err=True)
+        return _summed_up(wanted, foreseen, silent)
     ready.ground.remember(ready.site.clusters(wanted.stack))
     return _told(ready, wanted, _deploy(deployment.up, ready, wanted, silent), silent)
 
