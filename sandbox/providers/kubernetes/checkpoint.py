@@ -38,10 +38,10 @@ def plain(properties: Properties) -> Properties:
 
 def concealed(obj: Properties, model: Properties) -> Properties:
     """Return an object for the engine: what is secret in `model`, and a Secret's data, is secret again."""
-    outputs = conceal_like(cast(Properties, _renamed(obj, _UNDERSCORED)), model)
+    shown = conceal_like(obj, model)
     if objects.is_secret(obj):
-        outputs |= {key: conceal(outputs[key]) for key in ("data", "stringData") if key in outputs}
-    return outputs
+        shown |= {key: conceal(shown[key]) for key in ("data", "stringData") if key in shown}
+    return shown
 
 
 def outputs(
@@ -49,8 +49,8 @@ def outputs(
 ) -> Properties:
     """Return the outputs to record; `model` are the inputs as the program gave them, secrets included."""
     return {
-        **concealed(live, model),
-        _INPUTS: concealed(inputs, model),
+        **concealed(cast(Properties, _renamed(live, _UNDERSCORED)), model),
+        _INPUTS: concealed(cast(Properties, _renamed(inputs, _UNDERSCORED)), model),
         _FIELD_MANAGER: field_manager,
         _INITIAL_API_VERSION: initial_api_version,
     }

@@ -41,11 +41,11 @@ def test_secrets_of_other_kinds_stay_where_they_were() -> None:
     }
 
 
-def test_dashes_of_schema_extensions_are_underscores_for_programs_and_the_state() -> None:
+def test_dashes_of_schema_extensions_are_underscores_in_programs_and_outputs() -> None:
     schema: Properties = {"spec": {"versions": [{"schema": {"x-kubernetes-preserve-unknown-fields": True}}]}}
-    shown = checkpoint.concealed(schema, {})
-    assert shown == {"spec": {"versions": [{"schema": {"x_kubernetes_preserve_unknown_fields": True}}]}}
-    assert checkpoint.plain(shown) == schema
+    outputs = checkpoint.outputs(schema, schema, model={}, field_manager="m", initial_api_version="v1")
+    assert outputs["spec"] == {"versions": [{"schema": {"x_kubernetes_preserve_unknown_fields": True}}]}
+    assert checkpoint.declared(outputs, {}) == checkpoint.live_object(outputs) == schema
 
 
 def test_the_inputs_recorded_in_the_outputs_go_before_those_the_engine_kept() -> None:
