@@ -21,6 +21,7 @@ class CustomTimeouts:
     create: float = 0
     update: float = 0
     delete: float = 0
+    read: float = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Store:
             deployment = file["checkpoint"].get("latest") or {}
         except FileNotFoundError:
             return Snapshot()
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise SandboxError(
                 code="state-unreadable",
                 place=str(self.path),

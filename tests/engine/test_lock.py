@@ -1,0 +1,123 @@
+"""One writer per stack, by the genuine CLI's lock (engine facts 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.engine.lock import locked
+from sandbox.errors import SandboxError
+
+_OTHER = "11111111-2222-4333-8444-555555555555.json"
+
+
+def _directory(backend: Path) -> Path:
+    return backend / ".pulumi" / "locks" / "organization" / "shop" / "dev"
+
+
+def _hold(backend: Path, *, pid: int, hostname: str) -> Path:
+    """Write a lock as the genuine CLI does."""
+    path = _directory(backend) / _OTHER
+    path.parent.mkdir(parents=True)
+    owner = {"pid": pid, "username": "someone", "hostname": hostname, "timestamp": "2026-11-21T09:57:27.9Z"}
+    path.write_text(json.dumps(owner, separators=(",", ":")))
+    return path
+
+
+@pytest.fixture
+def dead_pid() -> int:
+    """Return the id of a process that ended and was waited for."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+def test_a_lock_stands_where_the_genuine_cli_looks_and_says_who_holds_it_facts_4(tmp_path: Path):
+    with locked(tmp_path, "shop", "dev"):
+        (path,) = _directory(tmp_path).iterdir()
+        assert re.fullmatch(
+            r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.json", path.name
+        )
+        owner = json.loads(path.read_text())
+    assert [*owner] == ["pid", "username", "hostname", "timestamp"]
+    assert (owner["pid"], owner["hostname"]) == (os.getpid(), socket.gethostname())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", owner["timestamp"])
+
+
+def test_a_lock_is_released_also_when_the_run_fails(tmp_path: Path):
+    with pytest.raises(RuntimeError), locked(tmp_path, "shop", "dev"):
+        raise RuntimeError
+    assert list(_directory(tmp_path).iterdir()) == []
+
+
+def test_of_two_runs_the_second_is_refused_and_told_who_runs(tmp_path: Path):
+    with locked(tmp_path, "shop", "dev"):
+        with pytest.raises(SandboxError, match=rf"pid {os.getpid()}\) holds it since") as caught:
+            locked(tmp_path, "shop", "dev").__enter__()
+        assert caught.value.code == "stack-locked"
+        assert len(list(_directory(tmp_path).iterdir())) == 1
+
+
+def test_stacks_do_not_lock_each_other(tmp_path: Path):
+    with locked(tmp_path, "shop", "dev"), locked(tmp_path, "shop", "prod"), locked(tmp_path, "other", "dev"):
+        pass
+
+
+@pytest.mark.parametrize("hostname", ["elsewhere", socket.gethostname()])
+def test_a_lock_of_a_living_or_unknown_process_is_respected_however_old_facts_4(
+    tmp_path: Path, hostname: str
+):
+    path = _hold(tmp_path, pid=os.getpid(), hostname=hostname)
+    with pytest.raises(SandboxError) as caught:
+        locked(tmp_path, "shop", "dev").__enter__()
+    assert caught.value.place == str(path)
+    assert list(_directory(tmp_path).iterdir()) == [path]
+
+
+def test_a_dead_process_of_this_host_is_taken_over_and_named(tmp_path: Path, dead_pid: int):
+    _hold(tmp_path, pid=dead_pid, hostname=socket.gethostname())
+    with locked(tmp_path, "shop", "dev") as gone:
+        assert [(owner.pid, owner.username) for owner in gone] == [(dead_pid, "someone")]
+        assert _OTHER not in [path.name for path in _directory(tmp_path).iterdir()]
+
+
+def test_a_dead_process_of_another_host_is_not_judged(tmp_path: Path, dead_pid: int):
+    _hold(tmp_path, pid=dead_pid, hostname="elsewhere")
+    with pytest.raises(SandboxError, match="elsewhere"):
+        locked(tmp_path, "shop", "dev").__enter__()
+
+
+def test_what_the_cli_notes_beside_a_lock_is_no_lock(tmp_path: Path):
+    _directory(tmp_path).mkdir(parents=True)
+    (_directory(tmp_path) / f"{_OTHER}.attrs").write_text("{}")
+    with locked(tmp_path, "shop", "dev") as gone:
+        assert gone == ()
+
+
+def test_a_file_nobody_can_read_still_counts_as_a_lock(tmp_path: Path):
+    _hold(tmp_path, pid=1, hostname="x").write_text("{")
+    with pytest.raises(SandboxError, match="nobody can be read from it"):
+        locked(tmp_path, "shop", "dev").__enter__()
+
+
+def test_two_that_start_together_never_both_hold_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The other's lock appears between our first look and our second."""
+    from sandbox.engine import files
+
+    genuine = files.replace
+
+    def together(path: Path, text: str, *, staging: Path | None = None) -> None:
+        genuine(path, text, staging=staging)
+        genuine(path.with_name(_OTHER), json.dumps(json.loads(text) | {"hostname": "elsewhere"}))
+
+    monkeypatch.setattr(files, "replace", together)
+    with pytest.raises(SandboxError):
+        locked(tmp_path, "shop", "dev").__enter__()
+    assert [path.name for path in _directory(tmp_path).iterdir()] == [_OTHER]
