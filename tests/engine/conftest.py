@@ -1,10 +1,15 @@
-"""What the engine's tests share: a key, whose derivation takes a third of a second."""
+"""What the engine's tests share: a key, whose derivation takes a third of a second, and a stack of their own."""
 
 from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from sandbox.engine.secrets import PassphraseCrypter
+from tests.support.engine_stack import Stack
+from tests.support.recording_provider import RecordingProvider, serving
 
 PASSPHRASE = "correct horse"
 
@@ -13,3 +18,22 @@ PASSPHRASE = "correct horse"
 def crypter() -> PassphraseCrypter:
     """Return the crypter of `PASSPHRASE`, derived once for all tests of a worker."""
     return PassphraseCrypter.new(PASSPHRASE)
+
+
+@pytest.fixture
+def provider() -> RecordingProvider:
+    """Return a fresh recording provider; `stack` serves it."""
+    return RecordingProvider()
+
+
+@pytest.fixture
+def stack(
+    tmp_path: Path,
+    crypter: PassphraseCrypter,
+    provider: RecordingProvider,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Generator[Stack]:
+    """Return an empty stack whose programs the test plays; package `fake` is served by `provider`."""
+    with serving(provider) as port:
+        monkeypatch.setenv("PULUMI_DEBUG_PROVIDERS", f"fake:{port}")
+        yield Stack.make(tmp_path / "project", crypter, provider)
