@@ -32,7 +32,7 @@ from sandbox.engine.phrases import (
     violation,
 )
 from sandbox.engine.phrases import seconds as duration
-from sandbox.engine.progress import Progress, is_told_apart
+from sandbox.engine.tree import Progress, is_told_apart
 from sandbox.engine.values import Json
 
 

@@ -32,7 +32,7 @@ from sandbox.engine.phrases import (
     title,
     violation,
 )
-from sandbox.engine.progress import Node, Progress, Row
+from sandbox.engine.tree import Node, Progress, Row
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _COLOURS: Final = {
