@@ -16,7 +16,7 @@ from operations.site import Site
 from sandbox.engine import paths, urns
 from sandbox.engine.checkpoint import decode
 from sandbox.engine.state import Snapshot
-from sandbox.engine.values import Json, masked
+from sandbox.engine.values import Json, Properties, masked
 from sandbox.engine.workspace import Workspace, find_backend, find_passphrase
 
 
@@ -34,21 +34,24 @@ def open_workspace(site: Site, stack: str) -> Workspace:
     )
 
 
-def outputs_of(snapshot: Snapshot) -> dict[str, Json]:
-    """Give what a stack exports, secrets masked."""
-    for resource in snapshot.resources:
-        if resource.type == urns.ROOT_STACK_TYPE:
-            return {key: masked(value) for key, value in sorted(resource.outputs.items())}
-    return {}
+def outputs(snapshot: Snapshot) -> Properties:
+    """Give what a stack exports."""
+    stacks = (each for each in snapshot.resources if each.type == urns.ROOT_STACK_TYPE)
+    return next((stack.outputs for stack in stacks), {})
+
+
+def shown_outputs(snapshot: Snapshot) -> dict[str, Json]:
+    """Give what a stack exports, secrets masked, in order of name."""
+    return {key: masked(value) for key, value in sorted(outputs(snapshot).items())}
 
 
 def show_outputs(stack: str, *, as_json: bool) -> None:
     """Print what a stack exports."""
-    outputs = outputs_of(_here(stack).store.load())
+    shown = shown_outputs(_here(stack).store.load())
     if as_json:
-        print_json(outputs)
-    elif outputs:
-        print_table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in outputs.items()])
+        print_json(shown)
+    elif shown:
+        print_table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
     else:
         typer.echo(f"Stack {stack} exports nothing.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from operations.pool_status import place
 from operations.report import Report, Share, Skipped, Violation
 from operations.services import status as services_status
 from operations.site import Site
-from operations.stack_state import as_text, outputs_of
+from operations.stack_state import as_text, shown_outputs
 from sandbox.engine import urns
 from sandbox.engine.deployment import Result
 from sandbox.engine.phrases import short_type
@@ -30,7 +31,6 @@ from sandbox.engine.workspace import Workspace
 
 _NEXT: Final = (
     ("credfleet pool status", "who has which account, and what is free"),
-    ("credfleet pool claim -n account-pool -t aws --tenant umbrella", "claim one more by hand"),
     ("credfleet sandbox preview", "what the next update would change"),
     (
         'eval "$(credfleet sandbox env)"',
@@ -69,9 +69,9 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
             Violation(each.policy, each.level, each.message, urns.parse(each.urn).name if each.urn else "")
             for each in result.policy
         ),
-        outputs=tuple((key, as_text(value)) for key, value in outputs_of(snapshot).items()),
+        outputs=tuple((key, as_text(value)) for key, value in shown_outputs(snapshot).items()),
         services=_services(site, ground),
-        next=tuple((command.replace("credfleet", typed, 1), purpose) for command, purpose in _NEXT),
+        next=tuple((command.replace("credfleet", typed, 1), purpose) for command, purpose in _next(shares)),
     )
 
 
@@ -81,6 +81,17 @@ def typed_command() -> str:
         return "credfleet"
     path = Path(sys.argv[0]).absolute()
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _next(shares: Iterable[Share]) -> Iterator[tuple[str, str]]:
+    for share in shares:
+        if dict(share.counts)["free"] and not share.partition:
+            yield (
+                f"credfleet pool claim -n account-pool -t {share.type} --tenant umbrella",
+                "claim one by hand",
+            )
+            break
+    yield from _NEXT
 
 
 def show(report: Report, page: Path) -> None:

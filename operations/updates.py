@@ -18,13 +18,15 @@ from operations.progress_line import ProgressLine
 from operations.questions import ask
 from operations.report import write
 from operations.site import Site
-from operations.stack_state import open_workspace
+from operations.stack_state import open_workspace, outputs
 from operations.telling import as_json, report_of, show
 from sandbox.engine import deployment
 from sandbox.engine.deployment import Options, Result
 from sandbox.engine.display import Display, PreviewDigest, Serialised, display_for
 from sandbox.engine.events import Diagnostic, Event, StepFinished
 from sandbox.engine.run import Sink
+from sandbox.engine.state import Snapshot
+from sandbox.engine.values import equal
 from sandbox.engine.workspace import Workspace
 
 Deploy: TypeAlias = Callable[[Workspace, Options, Sink], Result]
@@ -86,6 +88,8 @@ def up(wanted: Wanted) -> int:
         typer.echo("The preview found a reason not to go on; nothing was changed.", err=True)
         return _summed_up(wanted, foreseen, silent)
     ready.ground.remember(ready.site.clusters(wanted.stack))
+    if _is_all_there(ready.workspace.store.load(), foreseen):
+        return _told(ready, wanted, foreseen, silent)
     return _told(ready, wanted, _deploy(deployment.up, ready, wanted, silent), silent)
 
 
@@ -138,6 +142,16 @@ def _prepare(wanted: Wanted) -> _Prepared:
             deployment.refresh(workspace, Options(wanted.parallel), display)
         ground.remember(site.clusters(wanted.stack))
     return ready
+
+
+def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:
+    """Tell whether an update would find nothing to do, not even an output to write down."""
+    changes = foreseen.summary.changes
+    return not (
+        snapshot.pending
+        or any(count for op, count in changes.items() if op != "same")
+        or not equal(outputs(snapshot), foreseen.outputs)
+    )
 
 
 def _deploy(deploy: Deploy, ready: _Prepared, wanted: Wanted, silent: Display) -> Result:

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from operations import ledger
+from operations.report import Claimed, Declared
+from sandbox.engine.events import Op, Step, StepFinished
+from sandbox.engine.state import Resource
+from sandbox.engine.values import Secret
+
+STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
+
+
+def resource(type_: str, name: str, parent: str = STACK, **fields: Any) -> Resource:
+    urn = f"urn:pulumi:dev::credfleet::{type_}::{name}"
+    custom = fields.pop("custom", True)
+    return Resource(urn, type_, custom, parent=parent, **fields)
+
+
+def finished(op: Op, of: Resource, error: str | None = None) -> StepFinished:
+    return StepFinished(Step.of(op, of, of), 0.1, error)
+
+
+ROOT = Resource(STACK, "pulumi:pulumi:Stack", custom=False)
+POOL = resource("credfleet:index:AccountPool", "account-pool", custom=False)
+SECRET = resource("kubernetes:core/v1:Secret", "account-pool-aws-1", POOL.urn, id="account-pool/aws-1")
+OTHER = resource("kubernetes:core/v1:Namespace", "acme-namespace")
+DEFAULT = resource("pulumi:providers:kubernetes", "default_4_34_2")
+
+
+def test_children_stand_below_their_parents_and_the_engines_own_resources_are_left_out() -> None:
+    told = ledger.declared([ROOT, DEFAULT, POOL, OTHER, SECRET], [])
+    assert [(each.name, each.depth) for each in told] == [
+        ("account-pool", 0),
+        ("account-pool-aws-1", 1),
+        ("acme-namespace", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "error", "action"),
+    [
+        ("same", None, "unchanged"),
+        ("create", None, "created"),
+        ("update", None, "updated"),
+        ("create-replacement", None, "replaced"),
+        ("import", None, "imported"),
+        ("update", "conflict", "failed"),
+    ],
+)
+def test_a_step_decides_what_is_said_of_its_resource(op: Op, error: str | None, action: str) -> None:
+    (told,) = ledger.declared([ROOT, OTHER], [finished(op, OTHER, error)])
+    assert told.action == action
+
+
+def test_the_old_half_of_a_replacement_is_not_declared() -> None:
+    old = resource("kubernetes:core/v1:Secret", "account-pool-aws-1", POOL.urn, delete=True)
+    assert [each.action for each in ledger.declared([POOL, SECRET, old], [])] == ["unchanged", "unchanged"]
+
+
+def test_claims_are_read_off_the_claims_of_the_stack() -> None:
+    claim = resource(
+        "pulumi-python:dynamic/credfleet:AccountClaim",
+        "acme/aws",
+        outputs={
+            "tenant": "acme",
+            "slot": "aws",
+            "type": "aws",
+            "secretName": "aws-1",
+            "namespace": "account-pool",
+            "phase": "Bound",
+            "reused": True,
+            "__provider": Secret("pickled"),
+        },
+    )
+    assert ledger.claimed([SECRET, claim]) == (
+        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=True),
+    )
+
+
+def declared(*actions: str) -> list[Declared]:
+    return [Declared("urn", "kind", "name", "", action, 0) for action in actions]
+
+
+@pytest.mark.parametrize(
+    ("actions", "deleted", "ok", "sentence"),
+    [
+        (["unchanged"] * 3, 0, True, "Nothing changed: 3 resources declared, 2 accounts claimed, 1 skipped"),
+        (
+            ["created", "updated", "updated"],
+            1,
+            True,
+            "1 created, 2 updated, 1 deleted: 3 resources declared, 2 accounts claimed, 1 skipped",
+        ),
+        (["created", "failed"], 0, False, "Failed: 1 created before it stopped"),
+        (["failed"], 0, False, "Failed: nothing changed before it stopped"),
+    ],
+)
+def test_the_headline_says_what_was_done_and_what_there_is(
+    actions: list[str], deleted: int, *, ok: bool, sentence: str
+) -> None:
+    assert ledger.headline(declared(*actions), deleted, 2, 1, ok=ok) == sentence
+
+
+def test_actions_are_counted_by_kind() -> None:
+    told = [
+        Declared("1", "b", "x", "", "created", 0),
+        Declared("2", "a", "y", "", "unchanged", 0),
+        Declared("3", "b", "z", "", "created", 0),
+    ]
+    assert ledger.counts(told) == [("a", {"unchanged": 1}), ("b", {"created": 2})]
