@@ -32,7 +32,7 @@ from sandbox.engine.phrases import (
     violation,
 )
 from sandbox.engine.phrases import seconds as duration
-from sandbox.engine.tree import Progress, is_told_apart
+from sandbox.engine.tree import Picture, is_told_apart
 from sandbox.engine.values import Json
 
 
@@ -89,11 +89,11 @@ class PlainLines:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._progress = Progress()
+        self._picture = Picture()
 
     def handle(self, event: Event) -> None:
         """Write what the event has to say."""
-        self._progress.add(event, time.monotonic())
+        self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
                 self._write(title(operation, project, stack))
@@ -122,7 +122,7 @@ class PlainLines:
 
     def close(self) -> None:
         """Say what failed, if no summary came to say it."""
-        if self._progress.summary is None:
+        if self._picture.summary is None:
             self._write_errors()
 
     def _write_outputs(self, event: Outputs) -> None:
@@ -132,7 +132,7 @@ class PlainLines:
             self._write(f"  {name}: {value}")
 
     def _write_errors(self) -> None:
-        for node, error in self._progress.errors():
+        for node, error in self._picture.errors():
             if node:
                 self._write(f"✗ {WORDS[node.step.op].plan} of {node.step.name}  {short_type(node.step.type)}")
             for index, line in enumerate(error.rstrip().splitlines()):

@@ -32,7 +32,7 @@ from sandbox.engine.phrases import (
     title,
     violation,
 )
-from sandbox.engine.tree import Node, Progress, Row
+from sandbox.engine.tree import Node, Picture, Row
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _COLOURS: Final = {
@@ -51,14 +51,14 @@ class LiveTree:
 
     def __init__(self, stream: IO[str]) -> None:
         self._console = Console(file=stream, highlight=False)
-        self._progress = Progress()
+        self._picture = Picture()
         self._lock = threading.Lock()
         self._live: Live | None = None
 
     def handle(self, event: Event) -> None:
         """Take note of an event; the screen follows by itself, eight times a second."""
         with self._lock:
-            self._progress.add(event, time.monotonic())
+            self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
                 self._console.print(Text(title(operation, project, stack), style="bold"))
@@ -84,7 +84,7 @@ class LiveTree:
             return
         self._live.stop()
         self._live = None
-        for line in self._picture():
+        for line in self._lasting():
             self._console.print(line, no_wrap=True, overflow="ellipsis")
         for part in self._findings():
             self._console.print()
@@ -95,15 +95,15 @@ class LiveTree:
         """Draw what fits on the screen: all changes so far, or only what is under way."""
         with self._lock:
             room = self._console.height - 3
-            rows = self._progress.rows(lambda node: not node.is_unchanged)
+            rows = self._picture.rows(lambda node: not node.is_unchanged)
             if len(rows) > room:
-                rows = self._progress.rows(lambda node: node.status == "running")
-            counted = sum(node.status != "running" for node in self._progress.nodes.values())
+                rows = self._picture.rows(lambda node: node.status == "running")
+            counted = sum(node.status != "running" for node in self._picture.nodes.values())
             foot = Text(f"{counted} looked at so far", style="dim")
             return Group(*_lines(rows[:room], time.monotonic()), foot)
 
-    def _picture(self) -> Iterator[Text]:
-        rows = self._progress.rows(lambda node: not node.is_unchanged)
+    def _lasting(self) -> Iterator[Text]:
+        rows = self._picture.rows(lambda node: not node.is_unchanged)
         for row, line in zip(rows, _lines(rows, time.monotonic()), strict=True):
             yield line
             for change in changes(row.node.step):
@@ -112,13 +112,13 @@ class LiveTree:
 
     def _findings(self) -> list[list[Text]]:
         """Return what there is to say besides: messages, policies, outputs, failures, and the summary."""
-        progress = self._progress
-        messages = [_message(each) for each in progress.messages if each.severity in SHOWN_SEVERITIES]
-        violations = [_violation(each) for each in progress.violations]
-        values = outputs(progress.outputs.values) if progress.outputs else []
+        picture = self._picture
+        messages = [_message(each) for each in picture.messages if each.severity in SHOWN_SEVERITIES]
+        violations = [_violation(each) for each in picture.violations]
+        values = outputs(picture.outputs.values) if picture.outputs else []
         exported = [Text.assemble("  ", (name, "cyan"), f": {value}") for name, value in values]
-        failures = [_failure(node, error) for node, error in progress.errors()]
-        ended = [_summary(progress.summary)] if progress.summary else []
+        failures = [_failure(node, error) for node, error in picture.errors()]
+        ended = [_summary(picture.summary)] if picture.summary else []
         return [
             part
             for part in (

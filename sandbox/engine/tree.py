@@ -51,7 +51,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Progress:
+class Picture:
     """The events so far, sorted by what a person wants to know; failures by resource."""
 
     start: StackStarted | None = None
