@@ -98,7 +98,7 @@ def review_accounts(
 
 @dataclass(frozen=True, slots=True)
 class _Supply:
-    """What accounts are asked of. rules: None when one is bad. whole: every member is well formed."""
+    """What accounts are asked of. rules: None when one is bad. whole: no member has a fault."""
 
     rules: Ruleset | None
     keys: Collection[str]
@@ -112,7 +112,8 @@ class _Supply:
             rules=None if faults else rules,
             keys=stated.partition_keys,
             members=(*pool.members.values(), *existing),
-            whole=len(pool.members) == len(stated.members),
+            whole=len(pool.members) == len(stated.members)
+            and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
         )
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:

@@ -186,3 +186,21 @@ def _registration(request: Any, urn: str, inputs: Struct, *, custom: bool, read_
         dependencies=frozenset(request.dependencies),
         request=request,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What became of an output: its value, and whether it is secret."""
+
+    value: Any = field(repr=False)
+    secret: bool
+
+
+def resolve(make: Callable[[], Iterable[pulumi.Output[Any]]]) -> list[Resolved]:
+    """Await outputs in an event loop of their own."""
+
+    async def main() -> list[Resolved]:
+        return [Resolved(await output.future(), await output.is_secret()) for output in make()]
+
+    with asyncio.Runner() as runner:
+        return runner.run(main())

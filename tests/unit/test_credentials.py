@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import pickle
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.credentials import Credentials, Shape, read_credentials
+from components.errors import ConfigurationProblem
+from tests.support.recorder import resolve
+
+CANARY = "canary-7f3a"
+
+
+def credentials(**texts: str) -> Credentials:
+    read, problems = read_credentials(json.dumps(texts), secret=True)
+    assert problems == ()
+    return read
+
+
+@pytest.mark.parametrize("show", [repr, str, ascii, format])
+def test_a_credential_cannot_be_shown(show: Callable[[object], str]) -> None:
+    assert CANARY not in show(credentials(token=CANARY))
+
+
+@pytest.mark.parametrize("carry_off", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_credential_can_neither_be_pickled_nor_copied(carry_off: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match="neither pickled nor copied"):
+        carry_off(credentials(token=CANARY))
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ('{"a": "1", "b": "2"}', Shape(("a", "b"))),
+        ("{}", Shape(())),
+        ('{"a": "1", "b": 2}', Shape(("a", "b"), unfit=("b",))),
+        ('{"a": {"b": "1"}}', Shape(("a",), unfit=("a",))),
+        ('{"a": "1", "a": "2"}', Shape(("a",), unfit=("a",))),
+        ('{"a": "\\ud800"}', Shape(("a",), unfit=("a",))),
+        ('["a"]', Shape(None)),
+        ('"a"', Shape(None)),
+        ("plain text", Shape(None)),
+        ('{"a": ', Shape(None)),
+        ("base64:" + base64.b64encode(b'{"a": "1"}').decode(), Shape(None)),
+    ],
+)
+def test_validators_see_the_fields_of_a_json_object_and_nothing_else(text: str, shape: Shape) -> None:
+    assert credentials(it=text).shape("it") == shape
+
+
+@given(st.dictionaries(st.text(st.characters(codec="ascii", categories=["L"]), min_size=1), st.text()))
+def test_a_resource_gets_every_field_byte_for_byte_in_base64(fields: dict[str, str]) -> None:
+    fields = {key: value.encode("utf-8", "replace").decode() for key, value in fields.items()}
+
+    held = credentials(it=json.dumps(fields))
+
+    (data,) = resolve(lambda: [held.secret_data("it")])
+    assert {key: base64.b64decode(text).decode() for key, text in data.value.items()} == fields
+
+
+def test_what_a_resource_gets_is_secret() -> None:
+    (data,) = resolve(lambda: [credentials(it='{"a": "1"}').secret_data("it")])
+
+    assert data.secret
+
+
+def test_credentials_in_plain_are_refused_without_showing_them() -> None:
+    _, (problem,) = read_credentials(json.dumps({"token": CANARY}), secret=False)
+
+    assert problem.place == "credfleet:credentials"
+    assert "--secret" in problem.mend
+    assert CANARY not in repr(problem)
+
+
+def test_no_credentials_at_all_need_no_encryption() -> None:
+    read, problems = read_credentials("{}", secret=False)
+
+    assert (set(read.names), problems) == (set(), ())
+
+
+@pytest.mark.parametrize(
+    ("entry", "mend"),
+    [
+        ({"clientSecret": CANARY}, "JSON text"),
+        (5, "JSON text"),
+        (True, "JSON text"),
+        ("", "remove the entry"),
+        (f"base64:{CANARY}", "base64 -w0"),
+        ("base64:ä", "base64 -w0"),
+    ],
+)
+def test_an_entry_that_is_no_credential_is_named_and_not_shown(entry: object, mend: str) -> None:
+    read, problems = read_credentials(json.dumps({"good": "x", "bad": entry}), secret=True)
+
+    assert [problem.place for problem in problems] == ["credfleet:credentials.bad"]
+    assert mend in problems[0].mend
+    assert CANARY not in repr(problems)
+    assert read.names == {"good", "bad"}
+    assert read.shape("bad") is None
+
+
+@pytest.mark.parametrize("text", [f'"{CANARY}"', f'["{CANARY}"]', CANARY])
+def test_credentials_that_are_no_map_are_refused_without_showing_them(text: str) -> None:
+    read, problems = read_credentials(text, secret=True)
+
+    assert [type(problem) for problem in problems] == [ConfigurationProblem]
+    assert CANARY not in repr(problems)
+    assert set(read.names) == set()

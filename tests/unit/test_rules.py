@@ -1,0 +1,185 @@
+"""Plan → pool. Numbers in ids are those of the account pool reference, section 5."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.account_pool.rules import PLANS, Fault, Pool, Request, read_rules
+
+KYMA = (
+    "azure(PR=cf-ch20) -> EU",
+    "gcp",
+    "azure",
+    "aws",
+    "aws(PR=cf-eu11) -> EU",
+    "gcp(PR=cf-sa30) -> PR,HR",
+    "trial -> S",
+    "trial(PR=cf-eu11) -> EU,S",
+    "free",
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "pool"),
+    [
+        pytest.param(
+            Request("azure", "cf-ch20"), Pool("azure", eu_access=True, shared=False), id="4-azure-eu"
+        ),
+        pytest.param(Request("azure", "cf-eu20"), Pool("azure", eu_access=False, shared=False), id="4-azure"),
+        pytest.param(
+            Request("gcp", "cf-sa30", "ksa"),
+            Pool("gcp_cf-sa30_ksa", eu_access=False, shared=False),
+            id="4-gcp-in-two-regions",
+        ),
+        pytest.param(
+            Request("trial", "cf-us11", hyperscaler="aws"),
+            Pool("aws", eu_access=False, shared=True),
+            id="4-trial-is-shared",
+        ),
+        pytest.param(
+            Request("trial", "cf-eu11", hyperscaler="aws"),
+            Pool("aws", eu_access=True, shared=True),
+            id="4-trial-in-the-eu",
+        ),
+        pytest.param(
+            Request("free", "cf-eu21", hyperscaler="azure"),
+            Pool("azure", eu_access=False, shared=False),
+            id="4-free-is-dedicated",
+        ),
+    ],
+)
+def test_the_most_specific_rule_that_matches_chooses_the_pool(request_: Request, pool: Pool) -> None:
+    rules, faults = read_rules(KYMA)
+
+    assert faults == ()
+    assert rules.choose(request_) == pool
+    assert rules.choose(request_) == pool
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("aws -> EU -> S", id="5-two-arrows"),
+        pytest.param("aws((PR=x))", id="5-nested-parentheses"),
+        pytest.param("aws(PR=x", id="5-unbalanced-parentheses"),
+        pytest.param("aws)PR=x(", id="5-parentheses-the-wrong-way-round"),
+        pytest.param("", id="5-nothing"),
+        pytest.param("(PR=x)", id="5-no-plan"),
+        pytest.param("aws()", id="5-empty-inputs"),
+        pytest.param("aws(PR=x,)", id="5-empty-item"),
+        pytest.param("aws ->", id="5-empty-output"),
+        pytest.param("aws -> EU,,S", id="5-empty-output-between-two"),
+        pytest.param("aws(PR=x, PR=y)", id="5-input-given-twice"),
+        pytest.param("aws -> EU, EU", id="5-output-given-twice"),
+        pytest.param("aws(XR=x)", id="5-unknown-input"),
+        pytest.param("aws(EU=true)", id="5-output-as-input"),
+        pytest.param("aws -> XX", id="5-unknown-output"),
+        pytest.param("aws -> EU=true", id="5-output-with-a-value"),
+        pytest.param("aws(PR)", id="5-input-without-a-value"),
+        pytest.param("aws(PR=)", id="5-input-with-an-empty-value"),
+        pytest.param("aws(PR=a.HR=b)", id="5-dot-for-a-comma"),
+        pytest.param("awz", id="8-unknown-plan"),
+        pytest.param("aws(PR=*)", id="8-literal-star"),
+    ],
+)
+def test_a_rule_that_cannot_mean_what_it_says_is_refused(text: str) -> None:
+    rules, faults = read_rules(["gcp", text])
+
+    assert [fault.rule for fault in faults] == [1]
+    assert rules.rules == ()
+
+
+def test_a_star_is_told_to_be_left_out_since_it_would_match_no_region() -> None:
+    _, (fault,) = read_rules(["sap-converged-cloud(HR=*)"])
+
+    assert "leave HR out" in fault.cause
+
+
+RULE = "gcp(PR=cf-sa30,HR=ksa)->PR,HR,EU"
+
+
+@given(st.lists(st.sampled_from(["", " ", "\t"]), min_size=len(RULE), max_size=len(RULE)))
+def test_blanks_anywhere_mean_nothing_5(blanks: list[str]) -> None:
+    spaced = "".join(blank + character for blank, character in zip(blanks, RULE, strict=True))
+
+    assert read_rules([spaced]) == read_rules([RULE])
+
+
+@pytest.mark.parametrize(
+    ("texts", "faulty"),
+    [
+        pytest.param(["aws"] * 4, [1, 2, 3], id="6-four-times"),
+        pytest.param(["aws -> EU", "aws -> S"], [1], id="6-outputs-do-not-tell-rules-apart"),
+        pytest.param(["aws(HR=y,PR=x)", "aws(PR=x,HR=y)"], [1], id="6-order-does-not-either"),
+        pytest.param(
+            ["aws", "aws(PR=x)", "aws(PR=y)", "aws(HR=x)", "gcp", "aws(PR=x,HR=x)"], [3], id="7-ambiguous"
+        ),
+        pytest.param(["aws(PR=x)", "aws(HR=y)"], [1], id="7-two-fit-one-request"),
+        pytest.param(["aws(PR=x)", "aws(HR=y)", "aws(PR=x,HR=y)"], [], id="7-settled-by-a-third"),
+        pytest.param(["aws(PR=x)", "gcp(HR=y)"], [], id="7-different-plans"),
+    ],
+)
+def test_rules_between_which_nothing_decides_are_refused(texts: list[str], faulty: list[int]) -> None:
+    _, faults = read_rules(texts)
+
+    assert [fault.rule for fault in faults] == faulty
+
+
+def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed_8() -> None:
+    rules, faults = read_rules(["aws", "awz", "gcp(PR)", "aws"])
+
+    assert [fault.rule for fault in faults] == [1, 2, 3]
+    assert isinstance(rules.choose(Request("aws")), Fault)
+
+
+@pytest.mark.parametrize(
+    ("request_", "mend"),
+    [
+        pytest.param(Request("alicloud"), "accountPool.rules", id="8-uncovered-plan"),
+        pytest.param(Request("free"), "hyperscaler", id="cloud-not-chosen"),
+        pytest.param(Request("gcp", "cf-sa30"), "hyperscalerRegion", id="region-of-the-pool-not-given"),
+    ],
+)
+def test_a_request_no_pool_serves_is_told_what_it_lacks(request_: Request, mend: str) -> None:
+    rules, _ = read_rules(KYMA)
+
+    fault = rules.choose(request_)
+
+    assert isinstance(fault, Fault)
+    assert mend in fault.mend
+
+
+REGIONS = st.sampled_from([None, "x", "y"])
+
+
+@st.composite
+def rule_texts(draw: st.DrawFn) -> str:
+    inputs = [f"{key}={value}" for key in ("PR", "HR") if (value := draw(REGIONS))]
+    head = draw(st.sampled_from(["aws", "gcp"])) + (f"({','.join(inputs)})" if inputs else "")
+    return head + draw(st.sampled_from(["", "->EU", "->S"]))
+
+
+@given(st.lists(rule_texts(), max_size=6), REGIONS, REGIONS, st.randoms())
+def test_the_choice_does_not_depend_on_the_order_of_the_rules(
+    texts: list[str], platform: str | None, hyperscaler: str | None, random: Random
+) -> None:
+    rules, faults = read_rules(texts)
+    if faults:
+        return
+    shuffled = random.sample(texts, len(texts))
+
+    for plan in ("aws", "gcp"):
+        request = Request(plan, platform, hyperscaler)
+        assert read_rules(shuffled)[0].choose(request) == rules.choose(request)
+
+
+def test_every_plan_can_be_asked_for() -> None:
+    rules, faults = read_rules(tuple(PLANS))
+
+    assert faults == ()
+    for plan in PLANS:
+        assert isinstance(rules.choose(Request(plan, hyperscaler="aws")), Pool)

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from components.account_pool.model import Policy
+from components.errors import ConfigurationError
+from components.settings import Settings
+from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
+
+CANARY = "canary-7f3a"
+
+
+def places(values: dict[str, str]) -> list[str]:
+    return [problem.place for problem in problems(values)]
+
+
+def test_the_small_stack_is_read_as_it_stands() -> None:
+    read = settings(stack())
+
+    assert read.cluster.context == "credfleet-test"
+    assert read.tenants["acme"].accounts["aws"].type == "aws"
+    assert read.account_pool is not None
+    assert read.account_pool.release_policy is Policy.CLEAN
+    assert read.account_pool.members["aws-1"].account_id == "111"
+
+
+def test_a_stack_that_declares_nothing_needs_nothing() -> None:
+    empty = dict.fromkeys((f"credfleet:{field.alias}" for field in Settings.model_fields.values()), "{}")
+
+    assert problems(empty) == problems({}) == ()
+    assert settings(empty).account_pool is None
+
+
+def test_settings_never_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        settings(stack()).tenants = {}  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
+
+
+@pytest.mark.parametrize("room", ["asoCredentials", "pullSecrets", "services", "secretStores"])
+def test_a_room_that_is_not_built_yet_is_refused_by_name(room: str) -> None:
+    (problem,) = problems(stack(**{room: {"something": {}}}))
+
+    assert problem.place == f"credfleet:{room}"
+    assert "not available yet" in problem.cause
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"accountPool__admissionPolicy": True}, "credfleet:accountPool.admissionPolicy"),
+        ({"accountPool__allowDestroy": True}, "credfleet:accountPool.allowDestroy"),
+        ({"accountPool__cleaning": {"aws": ["x"]}}, "credfleet:accountPool.cleaning"),
+        (
+            {"tenants__acme__accounts__aws__deliverTo": "copy"},
+            "credfleet:tenants.acme.accounts.aws.deliverTo",
+        ),
+    ],
+)
+def test_a_setting_that_has_no_effect_yet_is_refused(change: dict[str, Any], place: str) -> None:
+    (problem,) = problems(stack(**change))
+
+    assert problem.place == place
+    assert "not available yet" in problem.cause
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "meant"),
+    [
+        ({"acountPool": {}}, "credfleet:acountPool", "accountPool"),
+        ({"cluster__contxt": "x"}, "credfleet:cluster.contxt", "context"),
+        ({"tenants__acme__acounts": {}}, "credfleet:tenants.acme.acounts", "accounts"),
+        ({"tenants__acme__accounts__aws__tpye": "x"}, "credfleet:tenants.acme.accounts.aws.tpye", "type"),
+        ({"accountPool__relesePolicy": "x"}, "credfleet:accountPool.relesePolicy", "releasePolicy"),
+        (
+            {"accountPool__members__aws-1__accountid": "x"},
+            "credfleet:accountPool.members.aws-1.accountid",
+            "accountId",
+        ),
+        (
+            {"accountPool__claimers": [{"kind": "User", "nam": "x", "name": "y"}]},
+            "credfleet:accountPool.claimers[0].nam",
+            "name",
+        ),
+    ],
+)
+def test_an_unknown_key_suggests_the_nearest_known_one(
+    change: dict[str, Any], place: str, meant: str
+) -> None:
+    (problem,) = problems(stack(**change))
+
+    assert problem.place == place
+    assert problem.mend == f"did you mean {meant}?"
+
+
+def test_an_unknown_key_like_no_other_names_those_that_are_known() -> None:
+    (problem,) = problems(stack(cluster__xyzzy="x"))
+
+    assert problem.mend == "known here: context, kubeconfig, uid"
+
+
+def test_a_kubernetes_key_that_no_provider_would_read_is_refused() -> None:
+    (problem,) = problems({**stack(), "kubernetes:context": "elsewhere"})
+
+    assert problem.place == "kubernetes:context"
+    assert "credfleet:cluster" in problem.mend
+
+
+def test_credentials_that_are_not_secret_are_refused() -> None:
+    (problem,) = problems(stack(), secret=False)
+
+    assert problem.place == "credfleet:credentials"
+
+
+def test_a_configuration_too_big_for_the_environment_is_refused_with_the_reason() -> None:
+    big = stack(credentials__big="x" * 100 * 1024)
+
+    (problem,) = problems(big)
+
+    assert problem.place == "configuration"
+    assert "environment" in problem.cause
+    assert "membersFrom" in problem.mend
+
+
+def test_the_size_counts_bytes_and_every_namespace() -> None:
+    assert problems({**stack(), "gcp:note": "ä" * 52_000}) != ()
+    assert problems({**stack(), "gcp:note": "a" * 52_000}) == ()
+
+
+def test_everything_wrong_is_told_at_once_each_with_its_place() -> None:
+    found = places(
+        {
+            **stack(
+                cluster__context=None,
+                credentials__broken=5,
+                tenants__globex={"namespace": "kube-system"},
+                tenants__acme__accounts__gcp={"type": "gcp"},
+                accountPool__rules=["awz"],
+                accountPool__releasePolicy="keep",
+                accountPool__members__azure={
+                    "type": "azure",
+                    "accountId": "111",
+                    "credentialsFrom": "nobody",
+                },
+            ),
+            "credfleet:tenant": "{}",
+        }
+    )
+
+    assert sorted(found) == sorted(
+        [
+            "credfleet:cluster.context",
+            "credfleet:credentials.broken",
+            "credfleet:tenants.globex.namespace",
+            "credfleet:tenants.acme.accounts.gcp",
+            "credfleet:accountPool.rules[0]",
+            "credfleet:accountPool.releasePolicy",
+            "credfleet:accountPool.members.azure.accountId",
+            "credfleet:accountPool.members.azure.credentialsFrom",
+            "credfleet:tenant",
+        ]
+    )
+
+
+def test_the_error_reads_as_place_cause_and_mend_in_two_lines_each() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        settings(stack(cluster__contxt="x", accountPool__releasePolicy="keep"))
+
+    assert str(raised.value) == (
+        "credfleet:cluster.contxt: contxt is not a known key, so it would be ignored without a word\n"
+        "→ did you mean context?\n"
+        "credfleet:accountPool.releasePolicy: it is none of the words known here\n"
+        "→ use 'retain', 'release', 'clean' or 'quarantine'\n"
+        "2 problems found, nothing was written"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"credentials__aws-1": {"clientSecret": CANARY}},
+        {"credentials__aws-1": f'{{"a": 1, "b": "{CANARY}"}}'},
+        {"credentials__aws-1": f"base64:{CANARY}"},
+        {"credentials": [CANARY]},
+        {"cluster__kubeconfig": f'{{"token": "{CANARY}"}}'},
+        {"cluster__uid": CANARY},
+        {"accountPool__members__aws-1": CANARY},
+        {"accountPool__members__aws-1__accountId": {"x": CANARY}},
+        {"tenants__acme": [CANARY]},
+    ],
+)
+def test_no_problem_ever_shows_the_value_it_is_about(change: dict[str, Any]) -> None:
+    found = problems(stack(**change))
+
+    assert found != ()
+    assert CANARY not in repr(found)
+
+
+@pytest.mark.parametrize("section", ["cluster", "tenants", "accountPool"])
+@pytest.mark.parametrize("text", ['"text"', "plain text", "[1]", "5"])
+def test_a_section_that_is_no_map_is_one_problem_at_its_place(section: str, text: str) -> None:
+    found = places({**as_passed({"credentials": {}}), f"credfleet:{section}": text})
+
+    assert found == [f"credfleet:{section}"]
+
+
+def test_a_part_with_a_fault_hides_no_fault_of_its_neighbours() -> None:
+    found = places(
+        stack(
+            tenants__globex={},
+            tenants__initech={"namespace": "tenant-initech", "accounts": {"a": {"type": "gcp"}}},
+        )
+    )
+
+    assert found == ["credfleet:tenants.globex.namespace", "credfleet:tenants.initech.accounts.a"]
+
+
+def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
+    values = stack(
+        tenants__globex={"namespace": "Bad"},
+        credentials__broken=5,
+        accountPool__partitionKeys=["eu-access", "tenant-name"],
+        accountPool__members__licence={
+            "type": "azure",
+            "accountId": "222",
+            "tenant": "globex",
+            "credentialsFrom": "broken",
+            "partition": {"eu-access": "true"},
+        },
+    )
+
+    assert places(values) == [
+        "credfleet:credentials.broken",
+        "credfleet:tenants.globex.namespace",
+        "credfleet:accountPool.partitionKeys[1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "words"),
+    [
+        pytest.param(
+            {"accountPool__members__aws-1__accountId": 111},
+            "credfleet:accountPool.members.aws-1.accountId",
+            "quotes",
+            id="digits-without-quotes",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__partition": {"eu-access": "false"}},
+            "credfleet:accountPool.members.aws-1.partition.eu-access",
+            "leave the key out",
+            id="51-false",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__partition": {"eu-access": ""}},
+            "credfleet:accountPool.members.aws-1.partition.eu-access",
+            "leave the key out",
+            id="51-empty",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__tenant": ""},
+            "credfleet:accountPool.members.aws-1.tenant",
+            "acme",
+            id="51-empty-owner",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__type": "AWS"},
+            "credfleet:accountPool.members.aws-1.type",
+            "lower case",
+            id="upper-case-type",
+        ),
+        pytest.param(
+            {"accountPool__partitionKeys": ["hyperscaler-type"]},
+            "credfleet:accountPool.partitionKeys[0]",
+            "eu-access",
+            id="reserved-label",
+        ),
+        pytest.param(
+            {"accountPool__partitionKeys": ["credfleet.io/x"]},
+            "credfleet:accountPool.partitionKeys[0]",
+            "eu-access",
+            id="reserved-prefix",
+        ),
+        pytest.param(
+            {"accountPool__claimers": [{"kind": "ServiceAccount", "name": "x"}]},
+            "credfleet:accountPool.claimers[0]",
+            "namespace",
+            id="service-account-without-namespace",
+        ),
+        pytest.param(
+            {"accountPool__claimers": [{"kind": "Robot", "name": "x"}]},
+            "credfleet:accountPool.claimers[0].kind",
+            "ServiceAccount",
+            id="unknown-kind",
+        ),
+        pytest.param(
+            {"accountPool__limits": {"default": -1}},
+            "credfleet:accountPool.limits.default",
+            "config schema",
+            id="negative-limit",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws": {}},
+            "credfleet:tenants.acme.accounts.aws",
+            "type or plan",
+            id="neither-type-nor-plan",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws__plan": "aws"},
+            "credfleet:tenants.acme.accounts.aws",
+            "type or plan",
+            id="type-and-plan",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws__region": "cf-eu11"},
+            "credfleet:tenants.acme.accounts.aws",
+            "plan instead",
+            id="region-beside-a-type",
+        ),
+        pytest.param(
+            {"tenants__a/b": {"namespace": "tenant-b"}},
+            'credfleet:tenants["a/b"]',
+            "rename",
+            id="50-slash-in-a-tenant",
+        ),
+        pytest.param(
+            {"tenants__acme__namespace": "default"},
+            "credfleet:tenants.acme.namespace",
+            "tenant-acme",
+            id="default",
+        ),
+        pytest.param(
+            {"cluster__kubeconfig": "apiVersion: v1\nkind: Config\n"},
+            "credfleet:cluster.kubeconfig",
+            "path of the file",
+            id="content-of-a-kubeconfig",
+        ),
+        pytest.param(
+            {"cluster__uid": "kube-system"},
+            "credfleet:cluster.uid",
+            "kubectl get namespace",
+            id="uid-that-is-none",
+        ),
+    ],
+)
+def test_a_value_that_cannot_stand_is_told_with_its_mend(
+    change: dict[str, Any], place: str, words: str
+) -> None:
+    (problem,) = problems(stack(**change))
+
+    assert problem.place == place
+    assert words in problem.mend
+
+
+def test_load_ends_the_program_with_the_problems_and_no_traceback() -> None:
+    import pulumi
+
+    from tests.support.recorder import record
+
+    def program() -> None:
+        Settings.load(pulumi.Config())
+
+    with pytest.raises(pulumi.RunError, match=r"credfleet:cluster\.contxt: .*\n→ did you mean context\?"):
+        record(program, config=stack(cluster__contxt="x"), secret_keys=SECRET_KEYS)
+
+
+def test_load_reads_what_parse_reads() -> None:
+    import pulumi
+
+    from tests.support.recorder import record
+
+    loaded: list[Settings] = []
+
+    def program() -> None:
+        loaded.append(Settings.load(pulumi.Config()))
+
+    record(program, config=stack(), secret_keys=SECRET_KEYS)
+
+    assert loaded[0].tenants == settings(stack()).tenants
+    assert loaded[0].account_pool == settings(stack()).account_pool
+
+
+def test_the_published_schema_is_what_the_settings_say() -> None:
+    from components.settings.schema import stack_file_schema
+
+    published = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text(encoding="utf-8"))
+
+    assert published == stack_file_schema(), "write it anew: credfleet config schema > docs/schema/stack.json"

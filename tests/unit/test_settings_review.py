@@ -1,0 +1,229 @@
+"""References between parts of the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.stacks import problems, stack
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "words"),
+    [
+        pytest.param(
+            {"cluster": {}},
+            "credfleet:cluster.context",
+            "add the name of a kubeconfig context",
+            id="no-context",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__credentialsFrom": "aws1"},
+            "credfleet:accountPool.members.aws-1.credentialsFrom",
+            "did you mean aws-1?",
+            id="credential-unknown",
+        ),
+        pytest.param(
+            {"credentials__aws-1": "plain"},
+            "credfleet:accountPool.members.aws-1.credentialsFrom",
+            "JSON text",
+            id="credential-without-fields",
+        ),
+        pytest.param(
+            {"credentials__aws-1": '{"a/b": "x"}'},
+            "credfleet:accountPool.members.aws-1.credentialsFrom",
+            "name fields with",
+            id="field-that-is-no-key",
+        ),
+        pytest.param(
+            {"credentials__aws-1": '{"a": 1}'},
+            "credfleet:accountPool.members.aws-1.credentialsFrom",
+            "as text",
+            id="field-that-is-no-text",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__tenant": "acne"},
+            "credfleet:accountPool.members.aws-1.tenant",
+            "did you mean acme?",
+            id="owner-unknown",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__partition": {"eu": "true"}, "tenants": {}},
+            "credfleet:accountPool.members.aws-1.partition",
+            "partitionKeys",
+            id="partition-key-unknown",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws__partition": {"eu_access": "true"}},
+            "credfleet:tenants.acme.accounts.aws.partition",
+            "did you mean eu-access?",
+            id="partition-key-of-a-slot-unknown",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws__type": "azure"},
+            "credfleet:tenants.acme.accounts.aws",
+            "types of the pool: aws",
+            id="type-without-member",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws__partition": {"eu-access": "true"}},
+            "credfleet:tenants.acme.accounts.aws",
+            "add a member",
+            id="partition-without-member",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws": {"plan": "aws", "region": "cf-eu11"}},
+            "credfleet:tenants.acme.accounts.aws",
+            "add a member",
+            id="rule-leads-to-a-partition-without-member",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws": {"plan": "gcp"}},
+            "credfleet:tenants.acme.accounts.aws",
+            "accountPool.rules",
+            id="8-plan-without-rule",
+        ),
+        pytest.param(
+            {"tenants__acme__accounts__aws": {"plan": "trial", "hyperscaler": "aws"}},
+            "credfleet:tenants.acme.accounts.aws",
+            "ask for a type",
+            id="shared-account",
+        ),
+        pytest.param(
+            {"accountPool": {}},
+            "credfleet:tenants.acme.accounts",
+            "add accountPool",
+            id="accounts-without-pool",
+        ),
+        pytest.param(
+            {"tenants__acme__namespace": "account-pool"},
+            "credfleet:tenants.acme.namespace",
+            "of its own",
+            id="tenant-in-the-pool",
+        ),
+        pytest.param(
+            {"tenants__globex": {"namespace": "tenant-acme"}},
+            "credfleet:tenants.globex.namespace",
+            "of its own",
+            id="two-tenants-in-one-namespace",
+        ),
+        pytest.param(
+            {"accountPool__limits": {"awz": 3}},
+            "credfleet:accountPool.limits.awz",
+            "did you mean aws?",
+            id="18-limit-that-counts-for-nothing",
+        ),
+        pytest.param(
+            {"accountPool__rules": ["aws", "aws"]},
+            "credfleet:accountPool.rules[1]",
+            "remove one",
+            id="6-two-rules",
+        ),
+        pytest.param(
+            {
+                "accountPool__members__aws-2": {
+                    "type": "aws",
+                    "accountId": "111",
+                    "credentialsFrom": "aws-1",
+                },
+            },
+            "credfleet:accountPool.members.aws-2.accountId",
+            "keep one of the two members",
+            id="52-two-members-with-one-account",
+        ),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused(change: dict[str, Any], place: str, words: str) -> None:
+    (problem,) = problems(stack(**change))
+
+    assert problem.place == place
+    assert words in problem.mend
+
+
+def test_an_account_another_tenant_brought_serves_nobody_else() -> None:
+    values = stack(
+        tenants__globex={"namespace": "tenant-globex"}, **{"accountPool__members__aws-1__tenant": "globex"}
+    )
+
+    assert [problem.place for problem in problems(values)] == ["credfleet:tenants.acme.accounts.aws"]
+
+
+def test_an_account_a_tenant_brought_serves_it() -> None:
+    assert problems(stack(**{"accountPool__members__aws-1__tenant": "acme"})) == ()
+
+
+def test_a_limit_may_name_a_cloud_for_all_its_types() -> None:
+    values = stack(
+        accountPool__limits={"gcp": 3, "gcp_cf-sa30": 1, "default": 0},
+        accountPool__members__gcp={"type": "gcp_cf-sa30", "accountId": "222", "credentialsFrom": "aws-1"},
+    )
+
+    assert problems(values) == ()
+
+
+def members(path: Path, *lines: str) -> Path:
+    (path / "members.csv").write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def from_file(path: Path, **changes: Any) -> list[tuple[str, str]]:
+    values = stack(accountPool__membersFrom="members.csv", **changes)
+    return [(problem.place, problem.mend) for problem in problems(values, root=path)]
+
+
+def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
+    members(tmp_path, "name,type,accountId,eu-access", "azure-1,azure,222,true")
+    account = {"type": "azure", "partition": {"eu-access": "true"}}
+
+    assert from_file(tmp_path, tenants__acme__accounts__azure=account) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "place", "words"),
+    [
+        (["name,typ,type,accountId"], "members.csv:1", "did you mean type?"),
+        (["name,type"], "members.csv:1", "add the column accountId"),
+        (["name,type,accountId", "Aws,aws,222"], "members.csv:2 name", "rename"),
+        (["name,type,accountId", "", "aws-2,AWS,222"], "members.csv:3 type", "lower case"),
+        (["name,type,accountId", "aws-2,aws"], "members.csv:2 accountId", "write it without"),
+        (["name,type,accountId", "aws-2,aws,222,333"], "members.csv:2", "quote a field"),
+        (
+            ["name,type,accountId,eu-access", "a,aws,222,false"],
+            "members.csv:2 eu-access",
+            "leave the key out",
+        ),
+        (["name,type,accountId", "aws-1,aws,222"], "members.csv:2 name", "remove one of the two"),
+        (["name,type,accountId", "aws-2,aws,111"], "members.csv:2 accountId", "keep one"),
+        (["name,type,accountId", "a,aws,5", "b,aws,5"], "members.csv:3 accountId", "keep one"),
+    ],
+)
+def test_a_row_that_cannot_stand_is_told_with_its_line(
+    tmp_path: Path, lines: list[str], place: str, words: str
+) -> None:
+    ((found, mend),) = from_file(members(tmp_path, *lines))
+
+    assert found == place
+    assert words in mend
+
+
+def test_a_file_that_is_not_there_is_told_at_the_key_that_names_it(tmp_path: Path) -> None:
+    ((place, mend),) = from_file(tmp_path)
+
+    assert place == "credfleet:accountPool.membersFrom"
+    assert "relative to Pulumi.yaml" in mend
+
+
+def test_a_file_that_is_no_text_is_told_at_the_key_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "members.csv").write_bytes(b"\xff\xfe")
+
+    ((place, _),) = from_file(tmp_path)
+
+    assert place == "credfleet:accountPool.membersFrom"
+
+
+def test_a_spreadsheet_may_begin_the_file_with_its_mark(tmp_path: Path) -> None:
+    (tmp_path / "members.csv").write_text("name,type,accountId\r\naws-2,aws,222\r\n", encoding="utf-8-sig")
+
+    assert from_file(tmp_path) == []
