@@ -80,7 +80,11 @@ class Connection:
         body: Value = None,
         content_type: str = JSON,
     ) -> Properties:
-        """Make one request on a kept-alive connection."""
+        """Make one request on a kept-alive connection.
+
+        A busy server (429 or 503 with Retry-After) is asked again, and so is one that closed the connection:
+        any request of this provider may be made twice, since the second one meets what the first one did.
+        """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
 
@@ -138,6 +142,7 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
     import_client()
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import ConfigException, load_kube_config_from_dict
+    from urllib3 import Retry
 
     loaded = kubeconfig.load(options.kubeconfig)
     context = loaded.context_name(options.context)
@@ -151,6 +156,9 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
     content = loaded.with_cluster(context, options.cluster) if options.cluster else loaded.content
     configuration = Configuration()
     configuration.connection_pool_maxsize = _CONNECTIONS
+    configuration.retries = Retry(
+        total=6, connect=1, read=1, status=5, redirect=0, other=0, allowed_methods=None, raise_on_status=False
+    )
     try:
         load_kube_config_from_dict(content, context, client_configuration=configuration, persist_config=False)
     except ConfigException as error:

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TypeAlias, cast
+
+import pytest
+
+from sandbox.engine.values import Properties
+from sandbox.errors import SandboxError
+from sandbox.providers.kubernetes.api import RefusedError
+from sandbox.providers.kubernetes.connection import Connection
+from sandbox.providers.kubernetes.kinds import Kind
+from sandbox.providers.kubernetes.options import Options
+
+Answer: TypeAlias = tuple[int, object]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each path from a list, the last answer for good, and remembers what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        methods: dict[str, object] = {"do_GET": _Handler.answer, "do_POST": _Handler.answer}
+        super().__init__(("127.0.0.1", 0), type("Handler", (_Handler,), methods))
+        self.answers: dict[str, list[Answer]] = {}
+        self.asked: list[tuple[str, str, str, str]] = []
+
+    def connection(self, *, context: str = "", cluster: str = "", namespace: str = "") -> Connection:
+        place = f"http://127.0.0.1:{self.server_address[1]}"
+        content: Properties = {
+            "current-context": "dev",
+            "clusters": [
+                {"name": "here", "cluster": {"server": place}},
+                {"name": "away", "cluster": {"server": "http://127.0.0.1:1"}},
+            ],
+            "contexts": [{"name": "dev", "context": {"cluster": "here", "user": "me", "namespace": "mine"}}],
+            "users": [{"name": "me", "user": {"token": "my-token"}}],
+        }
+        return Connection(Options(json.dumps(content), context, cluster, namespace))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        server = cast(Server, self.server)
+        server.asked.append((self.command, self.path, self.headers["Authorization"], body))
+        answers = server.answers[self.path]
+        status, content = answers.pop(0) if len(answers) > 1 else answers[0]
+        data = (content if isinstance(content, str) else json.dumps(content)).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Generator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def listed(*kinds: str) -> Properties:
+    resources: list[object] = []
+    for kind in kinds:
+        plural = f"{kind.lower()}s"
+        resources += [{"name": plural, "kind": kind, "namespaced": True}]
+        resources += [{"name": f"{plural}/status", "kind": kind, "namespaced": True}]
+    return json.loads(json.dumps({"resources": resources}))
+
+
+def test_a_request_carries_the_users_token_its_query_and_its_body(server: Server) -> None:
+    path = "/api/v1/namespaces/mine/secrets?fieldManager=a+b"
+    server.answers[path] = [(201, {"kind": "Secret"})]
+    answer = server.connection().send(
+        "POST", "/api/v1/namespaces/mine/secrets", query={"fieldManager": "a b"}, body={"data": {"ü": None}}
+    )
+    assert answer == {"kind": "Secret"}
+    assert server.asked == [("POST", path, "Bearer my-token", '{"data": {"\\u00fc": null}}')]
+
+
+def test_a_busy_server_is_asked_again_also_for_writes(server: Server) -> None:
+    server.answers["/api/v1/secrets"] = [(429, {}), (503, {}), (201, {"kind": "Secret"})]
+    assert server.connection().send("POST", "/api/v1/secrets", body={}) == {"kind": "Secret"}
+
+
+def test_a_server_that_stays_busy_is_an_error(server: Server) -> None:
+    server.answers["/api/v1/secrets"] = [(429, {"message": "too many requests"})]
+    with pytest.raises(RefusedError, match="too many requests"):
+        server.connection().send("GET", "/api/v1/secrets")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"), [("<html>gateway</html>", "<html>gateway</html>"), ({}, "HTTP status 500")]
+)
+def test_a_refusal_without_a_message_is_told_as_it_came(server: Server, answer: object, message: str) -> None:
+    server.answers["/api/v1/secrets"] = [(500, answer)]
+    with pytest.raises(RefusedError) as refused:
+        server.connection().send("GET", "/api/v1/secrets")
+    assert str(refused.value) == message
+
+
+def test_a_kind_is_looked_up_once_and_one_that_is_missing_each_time(server: Server) -> None:
+    server.answers["/apis/a.b/v1"] = [(404, {}), (200, listed("Bucket")), (200, listed("Bucket", "Pail"))]
+    connection = server.connection()
+    assert connection.find("a.b/v1", "Bucket") is None
+    assert connection.find("a.b/v1", "Bucket") == Kind("a.b/v1", "buckets", namespaced=True)
+    assert connection.find("a.b/v1", "Bucket") is not None
+    assert len(server.asked) == 2
+    assert connection.find("a.b/v1", "Pail") == Kind("a.b/v1", "pails", namespaced=True)
+
+
+def test_the_namespace_is_the_options_or_the_contexts(server: Server) -> None:
+    assert server.connection().default_namespace == "mine"
+    assert server.connection(namespace="other").default_namespace == "other"
+
+
+def test_a_cluster_that_does_not_answer_is_told_by_its_address(server: Server) -> None:
+    with pytest.raises(SandboxError) as refused:
+        server.connection(cluster="away").send("GET", "/api/v1")
+    assert refused.value.code == "cluster-unreachable"
+    assert refused.value.place == "Kubernetes API http://127.0.0.1:1"
+    assert "my-token" not in str(refused.value)
+
+
+@pytest.mark.parametrize("chosen", [{"context": "lost"}, {"cluster": "lost"}])
+def test_a_choice_that_leads_nowhere_is_told_by_the_kubeconfig(
+    server: Server, chosen: dict[str, str]
+) -> None:
+    with pytest.raises(SandboxError) as refused:
+        server.connection(**chosen).send("GET", "/api/v1")
+    assert refused.value.code == "kubeconfig-invalid"
