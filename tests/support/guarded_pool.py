@@ -1,0 +1,154 @@
+"""A pool's namespace on the real API server with its admission policies in force, and its people."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from components.account_pool.admission import admission_manifests
+from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
+from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.people import ALL_OBJECTS, grant, impersonating
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+Keys = Mapping[str, str | None]
+
+MERGE: Final = "application/merge-patch+json"
+_ENFORCEMENT_SECONDS: Final = 60.0
+_VERBS: Final = {"owner": (), "claimer": ("claim",), "cleaner": ("clean",), "operator": ("operate",)}
+
+
+@dataclass(frozen=True)
+class GuardedPool:
+    """Clients of people who may write any Secret and ConfigMap; but `owner`, each has one virtual verb.
+
+    Nothing is changed but by `member` and `record`: all other writes are dry runs.
+    """
+
+    namespace: str
+    people: Mapping[str, DynamicClient]
+
+    def api(self, user: str, kind: str) -> Any:
+        return self.people[user].resources.get(api_version="v1", kind=kind)
+
+    def member(self, labels: Keys | None = None, notes: Keys | None = None) -> Member:
+        """Make an account in any state: whoever operates the pool may."""
+        body = secret(labels or {}, notes or {})
+        made = self.api("operator", "Secret").create(body=body, namespace=self.namespace)
+        return Member.parse(made.to_dict())
+
+    def record(self, phase: Phase) -> Record:
+        """Make a record in any phase."""
+        body = record_of(phase).render(self.namespace)
+        made = self.api("operator", "ConfigMap").create(body=body, namespace=self.namespace)
+        return Record.parse(made.to_dict())
+
+    def create(self, user: str, kind: str, body: JsonObject) -> str | None:
+        api = self.api(user, kind)
+        return refusal(lambda: api.create(body=body, namespace=self.namespace, dry_run="All"))
+
+    def patch(self, user: str, member: Member, body: JsonObject) -> str | None:
+        api, where = self.api(user, "Secret"), {"name": member.name, "namespace": self.namespace}
+        return refusal(lambda: api.patch(**where, body=body, content_type=MERGE, dry_run="All"))
+
+    def replace(self, user: str, record: Record) -> str | None:
+        api, body = self.api(user, "ConfigMap"), record.render(self.namespace)
+        return refusal(lambda: api.replace(body=body, namespace=self.namespace, dry_run="All"))
+
+    def delete(self, user: str, kind: str, name: str) -> str | None:
+        api, where = self.api(user, kind), {"name": name, "namespace": self.namespace}
+        return refusal(lambda: api.delete(**where, body={"dryRun": ["All"]}))
+
+
+@contextmanager
+def guarded_pool(
+    plane: ControlPlane, admin: DynamicClient, folder: Path, *, allow_destroy: bool = False
+) -> Generator[GuardedPool]:
+    """Make a pool whose policies are in force."""
+    namespace = f"test-{secrets.token_hex(5)}"
+    admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": namespace}})
+    with ExitStack() as clients:
+        people: dict[str, DynamicClient] = {}
+        for user, verbs in _VERBS.items():
+            virtual = [
+                {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": [v]} for v in verbs
+            ]
+            grant(admin, namespace, user, (*ALL_OBJECTS, *virtual))
+            client = impersonating(plane.kubeconfig("admin"), folder / "discovery.json", user)
+            people[user] = clients.enter_context(client)
+        pool = GuardedPool(namespace, people)
+        owned, bound = pool.member({TENANT_NAME: "a"}), pool.record(Phase.BOUND)
+        for manifest in admission_manifests(namespace, allow_destroy=allow_destroy):
+            api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+            api.create(body=manifest)
+        moved: JsonObject = {"metadata": {"labels": {TENANT_NAME: "b"}}}
+        _until_refused(lambda: pool.patch("operator", owned, moved))
+        _until_refused(lambda: pool.replace("owner", bound))
+        yield pool
+
+
+def _until_refused(write: Callable[[], str | None]) -> None:
+    """Wait until the API server enforces a policy: it does about a second after the policy was written."""
+    deadline = time.monotonic() + _ENFORCEMENT_SECONDS
+    while write() is None:
+        if time.monotonic() > deadline:
+            pytest.fail(f"the API server enforces no policy after {_ENFORCEMENT_SECONDS:g} s")
+        time.sleep(0.05)
+
+
+def refusal(write: Callable[[], object]) -> str | None:
+    """Try a write; the API server's words when a policy refused it, None when it was let through."""
+    try:
+        write()
+    except DynamicApiError as error:
+        message = str(json.loads(error.body)["message"])
+        if error.status == 403 and "ValidatingAdmissionPolicy" in message:
+            return message
+        raise
+    return None
+
+
+def secret(labels: Keys, notes: Keys) -> JsonObject:
+    """Draw the Secret of an account."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": f"m-{secrets.token_hex(5)}",
+            "labels": {HYPERSCALER_TYPE: "aws", **labels},
+            "annotations": dict(notes),
+        },
+        "data": {"key": "c2VjcmV0"},
+    }
+
+
+def record_of(phase: Phase) -> Record:
+    """Draw a claim of tenant acme on account aws-1 by holder h."""
+    return Record(
+        name=f"claim-{secrets.token_hex(20)}",
+        uid="",
+        resource_version="",
+        tenant="acme",
+        partition=Partition("aws"),
+        slot="0",
+        member="aws-1",
+        member_uid="",
+        attempt=1,
+        phase=phase,
+        policy=Policy.CLEAN,
+        limit=None,
+        holders={"h": 1},
+    )

@@ -1,0 +1,43 @@
+"""Users of the test cluster with rights in one namespace, each with a client of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.support.cluster import client_for
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+Rules = Sequence[Mapping[str, Sequence[str]]]
+
+ALL_OBJECTS: Final[Rules] = ({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["*"]},)
+
+
+def grant(admin: DynamicClient, namespace: str, user: str, rules: Rules) -> None:
+    """Give a user a Role of its own in a namespace."""
+    metadata = {"name": user, "namespace": namespace}
+    group = "rbac.authorization.k8s.io"
+    objects: list[dict[str, Any]] = [
+        {"kind": "Role", "rules": list(rules)},
+        {
+            "kind": "RoleBinding",
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": user},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+        },
+    ]
+    for body in objects:
+        api = admin.resources.get(api_version=f"{group}/v1", kind=body["kind"])
+        api.create(body={"apiVersion": f"{group}/v1", "metadata": metadata, **body})
+
+
+@contextmanager
+def impersonating(kubeconfig: Path, discovered: Path, user: str) -> Generator[DynamicClient]:
+    """Talk to the cluster as another user; the kubeconfig is of one who may impersonate."""
+    with client_for(kubeconfig, discovered) as client:
+        client.client.set_default_header("Impersonate-User", user)
+        client.client.set_default_header("Impersonate-Group", "system:authenticated")
+        yield client
