@@ -54,6 +54,7 @@ class LiveTree:
         self._picture = Picture()
         self._lock = threading.Lock()
         self._live: Live | None = None
+        self._began = 0.0
 
     def handle(self, event: Event) -> None:
         """Take note of an event; the screen follows by itself, eight times a second."""
@@ -62,6 +63,7 @@ class LiveTree:
         match event:
             case StackStarted(stack, project, operation):
                 self._console.print(Text(title(operation, project, stack), style="bold"))
+                self._began = time.monotonic()
                 self._live = Live(
                     console=self._console,
                     get_renderable=self._moving,
@@ -98,9 +100,11 @@ class LiveTree:
             rows = self._picture.rows(lambda node: not node.is_unchanged)
             if len(rows) > room:
                 rows = self._picture.rows(lambda node: node.status == "running")
-            counted = sum(node.status != "running" for node in self._picture.nodes.values())
-            foot = Text(f"{counted} looked at so far", style="dim")
-            return Group(*_lines(rows[:room], time.monotonic()), foot)
+            now = time.monotonic()
+            done = sum(node.status != "running" for node in self._picture.nodes.values())
+            told = f"{done} looked at" if self._picture.nodes else "starting"
+            foot = Text(f"{_frame(now)} {told} · {seconds(now - self._began)}", style="dim")
+            return Group(*_lines(rows[:room], now), foot)
 
     def _lasting(self) -> Iterator[Text]:
         rows = self._picture.rows(lambda node: not node.is_unchanged)
@@ -156,7 +160,7 @@ def _failure(node: Node | None, error: str) -> Text:
 
 def _lines(rows: list[Row], now: float) -> list[Text]:
     """Draw the rows with names, types and states in columns."""
-    names = [f"{row.guides}{WORDS[row.node.step.op].symbol} {row.node.step.name}" for row in rows]
+    names = [f"{row.guides}{_symbol(row.node)} {row.node.step.name}" for row in rows]
     types = [short_type(row.node.step.type) for row in rows]
     name_width, type_width = max(map(len, names), default=0), max(map(len, types), default=0)
     lines: list[Text] = []
@@ -171,6 +175,10 @@ def _lines(rows: list[Row], now: float) -> list[Text]:
     return lines
 
 
+def _symbol(node: Node) -> str:
+    return "✗" if node.status == "failed" else WORDS[node.step.op].symbol
+
+
 def _state(node: Node, now: float) -> str:
     words = WORDS[node.step.op]
     if node.is_unchanged:
@@ -179,9 +187,12 @@ def _state(node: Node, now: float) -> str:
         case "planned":
             return words.plan
         case "running":
-            frame = _FRAMES[int(now * 8) % len(_FRAMES)]
-            return f"{frame} {words.doing} {seconds(now - node.began)}"
+            return f"{_frame(now)} {words.doing} {seconds(now - node.began)}"
         case "done":
             return f"{words.done} {seconds(node.seconds)}"
         case "failed":
             return f"failed {seconds(node.seconds)}"
+
+
+def _frame(now: float) -> str:
+    return _FRAMES[int(now * 8) % len(_FRAMES)]

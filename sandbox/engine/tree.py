@@ -96,7 +96,7 @@ class Picture:
                 yield self.nodes.get(message.urn), message.message
 
     def rows(self, wanted: Callable[[Node], bool]) -> list[Row]:
-        """Return the tree of the wanted resources and of all above them; its root, the stack, is left out."""
+        """Return the tree, by name, of the wanted resources and all above them; the stack is left out."""
         shown: set[str] = set()
         for node in self.nodes.values():
             above = node if wanted(node) and is_shown(node.step) else None
@@ -111,7 +111,7 @@ class Picture:
                 children.setdefault("" if is_top else parent, []).append(node)
 
         def below(parent: str, indent: str) -> Iterator[Row]:
-            siblings = children.get(parent, [])
+            siblings = sorted(children.get(parent, []), key=lambda node: node.step.name)
             for index, node in enumerate(siblings):
                 is_last = index == len(siblings) - 1
                 deeper = indent + ("   " if is_last else "│  ")
