@@ -8,7 +8,7 @@ from typing import Final
 
 from operations.report import Claimed, Declared
 from sandbox.engine import urns
-from sandbox.engine.events import Op, StepFinished, StepPlanned
+from sandbox.engine.events import Op, Outcome, StepFinished, StepPlanned
 from sandbox.engine.state import Resource
 from sandbox.engine.values import masked
 
@@ -64,17 +64,20 @@ def counts(resources: Iterable[Declared]) -> list[tuple[str, Counter[str]]]:
     return sorted(by_kind.items())
 
 
-def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, *, ok: bool) -> str:
+def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:
     """Say in one sentence how it went and what there is now."""
     actions = Counter(each.action for each in resources)
-    done = [
-        f"{actions[word]} {word}" for word in ("created", "imported", "updated", "replaced") if actions[word]
-    ]
+    words = ("created", "imported", "updated", "replaced")
+    done = [f"{actions[word]} {word}" for word in words if actions[word]]
     done += [f"{deleted} deleted"] if deleted else []
-    if not ok:
-        return f"Failed: {', '.join(done) or 'nothing changed'} before it stopped"
-    left = f"{len(resources)} resources declared, {claims} accounts claimed, {skipped} skipped"
-    return f"{', '.join(done)}: {left}" if done else f"Nothing changed: {left}"
+    match outcome:
+        case "succeeded":
+            left = f"{len(resources)} resources declared, {claims} accounts claimed, {skipped} skipped"
+            return f"{', '.join(done) or 'Nothing changed'}: {left}"
+        case "failed":
+            return f"Failed: {', '.join(done) or 'nothing changed'} before it stopped"
+        case "cancelled":
+            return f"Stopped by you: {', '.join(done) or 'nothing changed'}; the next run goes on from there"
 
 
 def _actions(steps: Iterable[StepPlanned | StepFinished]) -> dict[str, str]:

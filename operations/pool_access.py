@@ -24,16 +24,17 @@ def open_pool(namespace: str, kubeconfig: Path | None) -> Pool:
 
 def _of_sandbox() -> Path:
     from sandbox.services.control_plane import ControlPlane
+    from sandbox.services.parts import Part
 
     try:
         plane = ControlPlane.find(Site.find(Path.cwd()).control_plane)
     except CredfleetError:
         plane = None
-    if plane is None:
+    if plane is None or plane.pid(Part.API_SERVER) is None:
         raise CredfleetError(
             code="no-cluster",
             place="--kubeconfig",
-            cause="no cluster is named, KUBECONFIG is not set, and no sandbox was started here",
+            cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
             mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
         )
     return plane.kubeconfig("admin")

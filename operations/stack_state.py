@@ -49,7 +49,7 @@ def show_outputs(stack: str, *, as_json: bool) -> None:
     """Print what a stack exports."""
     shown = shown_outputs(_here(stack).store.load())
     if as_json:
-        print_json(shown)
+        typer.echo(_ordered(shown))
     elif shown:
         print_table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
     else:
@@ -58,7 +58,7 @@ def show_outputs(stack: str, *, as_json: bool) -> None:
 
 def as_text(value: Json) -> str:
     """Give a value as people read it: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+    return value if isinstance(value, str) else _ordered(value)
 
 
 def export(stack: str, file: Path | None) -> None:
@@ -123,6 +123,11 @@ def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: b
     text = _read_value(key) if value is None else value
     workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter if secret else None)
     workspace.stack_file.save()
+
+
+def _ordered(value: Json) -> str:
+    """Write JSON with keys in order: a program's objects come in another order each time."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
 
 
 def _here(stack: str) -> Workspace:

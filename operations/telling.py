@@ -56,7 +56,11 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
         stack=workspace.stack,
         ok=ok,
         headline=ledger.headline(
-            declared, result.summary.changes.get("delete", 0), len(claimed), len(skipped), ok=ok
+            declared,
+            result.summary.changes.get("delete", 0),
+            len(claimed),
+            len(skipped),
+            result.summary.outcome,
         ),
         finished=datetime.now(UTC),
         seconds=result.summary.seconds,
@@ -96,6 +100,15 @@ def _next(shares: Iterable[Share]) -> Iterator[tuple[str, str]]:
 
 def show(report: Report, page: Path) -> None:
     """Print what was declared, claimed and skipped, where the page is, and what to do next."""
+    if report.ok:
+        _show_tables(report)
+    mark = typer.style("✓", fg="green") if report.ok else typer.style("✗", fg="red")
+    typer.echo(f"\n{mark} {typer.style(report.headline, bold=True)}\n  report  {page}")
+    if report.ok:
+        print_table("Next", ("Command", "For"), report.next)
+
+
+def _show_tables(report: Report) -> None:
     print_table("Declared", ("Kind", "Count", "Done"), _declared_rows(report))
     if report.claimed:
         columns = ("Tenant", "Slot", "Type", "Account", "Phase", "")
@@ -105,10 +118,6 @@ def show(report: Report, page: Path) -> None:
         ("What", "Why"),
         [(each.what, each.reason) for each in report.skipped] or [("nothing", "")],
     )
-    mark = typer.style("✓", fg="green") if report.ok else typer.style("✗", fg="red")
-    typer.echo(f"\n{mark} {typer.style(report.headline, bold=True)}\n  report  {page}")
-    if report.ok:
-        print_table("Next", ("Command", "For"), report.next)
 
 
 def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:

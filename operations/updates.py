@@ -14,6 +14,7 @@ import typer
 from operations.configuration import sound_settings
 from operations.forms import Form, print_json
 from operations.ground import Ground, choose
+from operations.ledger import declared
 from operations.progress_line import ProgressLine
 from operations.questions import ask
 from operations.report import write
@@ -112,7 +113,7 @@ def refresh(wanted: Wanted) -> int:
 def destroy(wanted: Wanted) -> int:
     """Delete what the stack declared, after asking; give the exit code."""
     ready = _prepare(wanted)
-    count = len(ready.workspace.store.load().resources)
+    count = len(declared(ready.workspace.store.load().resources, []))
     if count:
         question = f"All {count} resources of stack {wanted.stack} on {ready.ground.server} will be deleted."
         ask(f"{question} Go on?", yes=wanted.yes)

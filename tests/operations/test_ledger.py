@@ -6,7 +6,7 @@ import pytest
 
 from operations import ledger
 from operations.report import Claimed, Declared
-from sandbox.engine.events import Op, Step, StepFinished
+from sandbox.engine.events import Op, Outcome, Step, StepFinished
 from sandbox.engine.state import Resource
 from sandbox.engine.values import Secret
 
@@ -85,23 +85,34 @@ def declared(*actions: str) -> list[Declared]:
 
 
 @pytest.mark.parametrize(
-    ("actions", "deleted", "ok", "sentence"),
+    ("actions", "deleted", "outcome", "sentence"),
     [
-        (["unchanged"] * 3, 0, True, "Nothing changed: 3 resources declared, 2 accounts claimed, 1 skipped"),
+        (
+            ["unchanged"] * 3,
+            0,
+            "succeeded",
+            "Nothing changed: 3 resources declared, 2 accounts claimed, 1 skipped",
+        ),
         (
             ["created", "updated", "updated"],
             1,
-            True,
+            "succeeded",
             "1 created, 2 updated, 1 deleted: 3 resources declared, 2 accounts claimed, 1 skipped",
         ),
-        (["created", "failed"], 0, False, "Failed: 1 created before it stopped"),
-        (["failed"], 0, False, "Failed: nothing changed before it stopped"),
+        (["created", "failed"], 0, "failed", "Failed: 1 created before it stopped"),
+        (
+            ["created"],
+            0,
+            "cancelled",
+            "Stopped by you: 1 created; the next run goes on from there",
+        ),
+        (["failed"], 0, "failed", "Failed: nothing changed before it stopped"),
     ],
 )
 def test_the_headline_says_what_was_done_and_what_there_is(
-    actions: list[str], deleted: int, *, ok: bool, sentence: str
+    actions: list[str], deleted: int, outcome: Outcome, sentence: str
 ) -> None:
-    assert ledger.headline(declared(*actions), deleted, 2, 1, ok=ok) == sentence
+    assert ledger.headline(declared(*actions), deleted, 2, 1, outcome) == sentence
 
 
 def test_actions_are_counted_by_kind() -> None:
