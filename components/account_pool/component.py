@@ -82,8 +82,10 @@ class AccountPool(pulumi.ComponentResource):
         self.namespace = namespace.metadata.name
         self._declare_settings(args.settings)
         secrets = [self._declare_member(member, args.members[member]) for member in args.members]
-        self._grant("claimer", args.claimers, _claimer_rights())
-        self._grant("cleaner", args.cleaners, _cleaner_rights())
+        if args.claimers:
+            self._grant("claimer", args.claimers, _claimer_rights())
+        if args.cleaners:
+            self._grant("cleaner", args.cleaners, _cleaner_rights())
         self.members = pulumi.Output.all(*(secret.metadata.name for secret in secrets))
         self.register_outputs({"namespace": self.namespace, "members": self.members})
 

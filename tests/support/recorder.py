@@ -124,6 +124,8 @@ def record(
     recorder = Recorder(outputs or {})
 
     async def main() -> None:
+        # What fails the program is raised from here; every output that waited for it fails likewise, unheard.
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
         pulumi.runtime.set_all_config(dict(config or {}), list(secret_keys))
         mocks.set_mocks(
             recorder.mocks,

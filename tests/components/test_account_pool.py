@@ -1,0 +1,266 @@
+"""What the account pool registers, to the letter."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+
+import pulumi
+import pytest
+
+from components.account_pool.component import (
+    AccountArgs,
+    AccountPool,
+    AccountPoolArgs,
+    Grantee,
+    MemberArgs,
+    TenantAccounts,
+    TenantAccountsArgs,
+)
+from components.account_pool.model import Policy
+from components.account_pool.pool_settings import PoolSettings
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
+
+CANARY = base64.b64encode(b"canary-7f3a").decode()
+CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
+CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
+POOL = "credfleet:index:AccountPool"
+RBAC = "kubernetes:rbac.authorization.k8s.io/v1"
+
+
+def pool(
+    *, tenant: str | None = None, claimers: Sequence[Grantee] = (), cleaners: Sequence[Grantee] = ()
+) -> Callable[[], AccountPool]:
+    """A pool of one member; made inside the program, since outputs live in its event loop."""
+
+    def declare() -> AccountPool:
+        member = MemberArgs(
+            type="aws",
+            account_id="111",
+            data=pulumi.Output.secret({"clientSecret": CANARY}),
+            tenant=tenant,
+            partition={"eu-access": "true"},
+        )
+        return AccountPool(
+            "pool",
+            AccountPoolArgs(
+                namespace="account-pool",
+                settings=PoolSettings(("eu-access",), Policy.CLEAN, {"default": 3}),
+                members={"aws-1": member},
+                claimers=claimers,
+                cleaners=cleaners,
+            ),
+        )
+
+    return declare
+
+
+def recorded(declare: Callable[[], object], *, preview: bool = False) -> Recorder:
+    def program() -> None:
+        declare()
+
+    return record(program, preview=preview, outputs={} if preview else CLAIMED)
+
+
+def the(recorder: Recorder, type_: str) -> Registration:
+    (found,) = recorder.of_type(type_).values()
+    return found
+
+
+def test_a_pool_is_its_namespace_its_settings_and_its_members_and_nothing_else() -> None:
+    recorder = recorded(pool())
+
+    assert sorted((one.type, one.name) for one in recorder.registrations) == [
+        (POOL, "pool"),
+        ("kubernetes:core/v1:ConfigMap", "pool-settings"),
+        ("kubernetes:core/v1:Namespace", "pool-namespace"),
+        ("kubernetes:core/v1:Secret", "pool-aws-1"),
+    ]
+
+
+def test_a_member_is_labelled_for_the_protocol_and_carries_its_accounts_id() -> None:
+    secret = the(recorded(pool()), "kubernetes:core/v1:Secret")
+
+    assert secret.inputs == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "Opaque",
+        "metadata": {
+            "name": "aws-1",
+            "namespace": "account-pool",
+            "labels": {"hyperscaler-type": "aws", "eu-access": "true"},
+            "annotations": {"credfleet.io/account-id": "111"},
+        },
+        "data": Secret({"clientSecret": CANARY}),
+    }
+
+
+def test_only_an_account_that_came_with_a_tenant_is_declared_with_an_owner() -> None:
+    secret = the(recorded(pool(tenant="Müller & Söhne")), "kubernetes:core/v1:Secret")
+
+    metadata = secret.inputs["metadata"]
+    assert metadata["labels"]["tenant-name"] == "enc-nwnctplxg524q6cmucbceaaemccp4bw7hs7qtt2g6ateywrfpn3q"
+    assert metadata["annotations"]["credfleet.io/bring-your-own"] == "true"
+
+
+def test_a_credential_travels_as_a_secret_and_only_to_the_secret_that_holds_it() -> None:
+    carriers = {
+        (one.type, key)
+        for one in recorded(pool()).registrations
+        for key, value in one.inputs.items()
+        if CANARY in repr(getattr(value, "value", value))
+    }
+
+    assert carriers == {("kubernetes:core/v1:Secret", "data")}
+
+
+@pytest.mark.parametrize("option", ["ignoreChanges", "replaceOnChanges", "protect", "retainOnDelete"])
+def test_no_option_keeps_the_program_from_owning_what_it_declares(option: str) -> None:
+    secret = the(recorded(pool()), "kubernetes:core/v1:Secret")
+
+    assert not getattr(secret.request, option)
+
+
+def test_the_pool_says_what_partitions_it_for_all_who_claim() -> None:
+    settings = the(recorded(pool()), "kubernetes:core/v1:ConfigMap")
+
+    assert settings.inputs["metadata"] == {"name": "credfleet-pool", "namespace": "account-pool"}
+    assert settings.inputs["data"] == {
+        "formatVersion": "1",
+        "partitionKeys": '["eu-access"]',
+        "releasePolicy": "clean",
+        "limits": '{"default": 3}',
+    }
+
+
+def test_everything_in_the_pool_waits_for_its_namespace() -> None:
+    recorder = recorded(pool())
+    namespace = the(recorder, "kubernetes:core/v1:Namespace").urn
+
+    for type_ in ("kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:Secret"):
+        assert namespace in the(recorder, type_).dependencies
+
+
+def test_every_part_is_a_child_of_the_pool() -> None:
+    recorder = recorded(pool(claimers=[Grantee(kind="User", name="provisioner")]))
+    urn = the(recorder, POOL).urn
+
+    assert {one.parent for one in recorder.registrations if one.type != POOL} == {urn}
+
+
+def test_a_claimer_gets_what_a_claim_needs_in_the_pool_and_no_more() -> None:
+    recorder = recorded(pool(claimers=[Grantee(kind="User", name="provisioner")]))
+
+    role = the(recorder, f"{RBAC}:Role")
+    assert role.inputs["metadata"] == {"name": "credfleet-claimer", "namespace": "account-pool"}
+    assert role.inputs["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "patch"]},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "verbs": ["get", "list", "create", "update", "delete"],
+        },
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": ["claim"]},
+    ]
+
+
+def test_a_cleaner_may_write_members_and_only_read_records() -> None:
+    recorder = recorded(pool(cleaners=[Grantee(kind="User", name="janitor")]))
+
+    role = the(recorder, f"{RBAC}:Role")
+    assert role.inputs["metadata"]["name"] == "credfleet-cleaner"
+    assert role.inputs["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "patch"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": ["clean"]},
+    ]
+
+
+def test_a_role_is_bound_to_people_and_service_accounts_alike() -> None:
+    recorder = recorded(
+        pool(
+            claimers=[
+                Grantee(kind="Group", name="platform"),
+                Grantee(kind="ServiceAccount", name="ci", namespace="ci"),
+            ]
+        )
+    )
+
+    binding = the(recorder, f"{RBAC}:RoleBinding")
+    assert binding.inputs["roleRef"] == {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "Role",
+        "name": "credfleet-claimer",
+    }
+    assert binding.inputs["subjects"] == [
+        {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "platform"},
+        {"kind": "ServiceAccount", "name": "ci", "namespace": "ci"},
+    ]
+
+
+def accounts() -> TenantAccounts:
+    return TenantAccounts(
+        "acme",
+        TenantAccountsArgs(
+            pool_namespace="account-pool",
+            tenant="acme",
+            accounts={
+                "aws": AccountArgs(type="aws"),
+                "eu": AccountArgs(type="aws", partition={"eu-access": "true"}, policy=Policy.RETAIN, limit=2),
+            },
+            holders={"aws": "pulumi/o/p/s/acme/aws", "eu": "pulumi/o/p/s/acme/eu"},
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        (
+            "acme/aws",
+            {
+                "namespace": "account-pool",
+                "tenant": "acme",
+                "type": "aws",
+                "slot": "aws",
+                "partition": {},
+                "shared": False,
+                "holder": "pulumi/o/p/s/acme/aws",
+            },
+        ),
+        (
+            "acme/eu",
+            {
+                "namespace": "account-pool",
+                "tenant": "acme",
+                "type": "aws",
+                "slot": "eu",
+                "partition": {"eu-access": "true"},
+                "shared": False,
+                "holder": "pulumi/o/p/s/acme/eu",
+                "releasePolicy": "retain",
+                "limit": 2,
+            },
+        ),
+    ],
+)
+def test_each_slot_is_a_claim_that_says_who_asks_for_what(name: str, inputs: dict[str, object]) -> None:
+    claim = recorded(accounts).named(CLAIM, name)
+
+    assert {key: value for key, value in claim.inputs.items() if key != "__provider"} == inputs
+    assert claim.parent.endswith("credfleet:index:TenantAccounts::acme")
+
+
+@pytest.mark.parametrize(
+    ("preview", "expected"), [(False, "aws-1"), (True, Unknown())], ids=["update", "preview"]
+)
+def test_which_account_it_is_is_known_only_after_the_claim(*, preview: bool, expected: object) -> None:
+    def program() -> None:
+        pulumi.export("accounts", accounts().accounts)
+
+    recorder = record(program, preview=preview, outputs={} if preview else CLAIMED)
+
+    assert recorder.stack_outputs["accounts"]["aws"]["secretName"] == expected
+    assert recorder.stack_outputs["accounts"]["aws"]["namespace"] == "account-pool"

@@ -1,0 +1,175 @@
+"""What a whole stack registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+import pytest
+
+from components.fleet import Fleet
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+from tests.support.stacks import SECRET_KEYS, settings, stack
+
+CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
+CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
+
+
+def declared(values: Mapping[str, str], *, preview: bool = False) -> Recorder:
+    def program() -> None:
+        fleet = Fleet("fleet", settings(values))
+        pulumi.export("accountPool", fleet.account_pool)
+        pulumi.export("tenants", fleet.tenants)
+
+    return record(
+        program, preview=preview, config=values, secret_keys=SECRET_KEYS, outputs={} if preview else CLAIMED
+    )
+
+
+def ancestors_and_what_they_wait_for(recorder: Recorder, resource: Registration) -> set[str]:
+    """Every URN that must be there before the resource, and stays until it is gone."""
+    by_urn = {one.urn: one for one in recorder.registrations}
+    seen: set[str] = set()
+    open_ = [resource.urn]
+    while open_:
+        urn = open_.pop()
+        one = by_urn.get(urn)
+        if one is None or urn in seen:
+            continue
+        seen.add(urn)
+        open_ += [*one.dependencies, one.parent]
+    return seen
+
+
+def test_a_small_stack_is_a_pool_a_tenant_and_its_claim() -> None:
+    recorder = declared(stack())
+
+    assert sorted((one.type, one.name) for one in recorder.registrations) == [
+        ("credfleet:index:AccountPool", "account-pool"),
+        ("credfleet:index:Fleet", "fleet"),
+        ("credfleet:index:TenantAccounts", "acme"),
+        ("kubernetes:core/v1:ConfigMap", "account-pool-settings"),
+        ("kubernetes:core/v1:Namespace", "account-pool-namespace"),
+        ("kubernetes:core/v1:Namespace", "acme-namespace"),
+        ("kubernetes:core/v1:Secret", "account-pool-aws-1"),
+        (CLAIM, "acme/aws"),
+        ("pulumi:providers:kubernetes", "kubernetes"),
+    ]
+
+
+def test_everything_in_the_cluster_is_made_by_the_one_explicit_provider() -> None:
+    recorder = declared(stack())
+    (provider,) = recorder.of_type("pulumi:providers:kubernetes").values()
+
+    made = {one.provider for one in recorder.registrations if one.type.startswith("kubernetes:")}
+
+    assert made == {f"{provider.urn}::kubernetes-id"}
+
+
+def test_a_claim_begins_after_every_member_and_ends_before_them() -> None:
+    recorder = declared(stack())
+
+    needed = ancestors_and_what_they_wait_for(recorder, recorder.named(CLAIM, "acme/aws"))
+
+    assert recorder.named("kubernetes:core/v1:Secret", "account-pool-aws-1").urn in needed
+    assert recorder.named("kubernetes:core/v1:ConfigMap", "account-pool-settings").urn in needed
+
+
+def test_a_claim_is_held_by_the_stack_the_tenant_and_the_slot() -> None:
+    claim = declared(stack()).named(CLAIM, "acme/aws")
+
+    assert claim.inputs["holder"] == "pulumi/organization/credfleet/dev/acme/aws"
+
+
+def test_a_plan_becomes_the_type_and_the_partition_the_rules_choose() -> None:
+    recorder = declared(
+        stack(
+            tenants__acme__accounts__aws={"plan": "aws", "region": "cf-eu11"},
+            **{"accountPool__members__aws-1__partition": {"eu-access": "true"}},
+        )
+    )
+
+    claim = recorder.named(CLAIM, "acme/aws")
+    assert (claim.inputs["type"], claim.inputs["partition"]) == ("aws", {"eu-access": "true"})
+
+
+def test_the_namespace_of_a_tenant_says_whose_it_is() -> None:
+    namespace = declared(stack()).named("kubernetes:core/v1:Namespace", "acme-namespace")
+
+    assert namespace.inputs["metadata"] == {"name": "tenant-acme", "labels": {"credfleet.io/tenant": "acme"}}
+
+
+def test_two_tenants_whose_names_and_slots_run_together_have_claims_of_their_own() -> None:
+    recorder = declared(
+        stack(
+            **{
+                "tenants__a-b": {"namespace": "tenant-1", "accounts": {"c": {"type": "aws"}}},
+                "tenants__a": {"namespace": "tenant-2", "accounts": {"b-c": {"type": "aws"}}},
+            }
+        )
+    )
+
+    assert sorted(recorder.of_type(CLAIM)) == ["a-b/c", "a/b-c", "acme/aws"]
+
+
+def test_a_logical_name_comes_from_a_key_so_order_and_neighbours_do_not_change_it() -> None:
+    before = declared(stack())
+    after = declared(
+        stack(
+            tenants={
+                "aaa": {"namespace": "tenant-aaa"},
+                "acme": {"namespace": "tenant-acme", "accounts": {"aws": {"type": "aws"}}},
+            },
+            **{"accountPool__members__aaa": {"type": "gcp", "accountId": "222", "credentialsFrom": "aws-1"}},
+        )
+    )
+
+    assert {one.urn for one in before.registrations} < {one.urn for one in after.registrations}
+
+
+def test_a_stack_without_anything_declares_only_the_means() -> None:
+    recorder = declared({})
+
+    assert {one.type for one in recorder.registrations} == {
+        "credfleet:index:Fleet",
+        "pulumi:providers:kubernetes",
+    }
+    assert recorder.stack_outputs == {"accountPool": {}, "tenants": {}}
+
+
+@pytest.mark.parametrize(
+    ("preview", "secret_name", "account_id"), [(False, "aws-1", "111"), (True, Unknown(), Unknown())]
+)
+def test_the_stack_exports_where_each_account_is(
+    *, preview: bool, secret_name: object, account_id: object
+) -> None:
+    assert declared(stack(), preview=preview).stack_outputs == {
+        "accountPool": {"namespace": "account-pool", "members": ["aws-1"]},
+        "tenants": {
+            "acme": {
+                "namespace": "tenant-acme",
+                "accounts": {
+                    "aws": {
+                        "namespace": "account-pool",
+                        "secretName": secret_name,
+                        "accountId": account_id,
+                    }
+                },
+            }
+        },
+    }
+
+
+def test_a_credential_reaches_its_secret_as_a_secret_and_nothing_else() -> None:
+    canary = "Y2FuYXJ5LTdmM2E="
+    recorder = declared(stack(**{"credentials__aws-1": '{"accessKeyID": "canary-7f3a"}'}))
+
+    carriers = {
+        (one.type, key): type(value)
+        for one in recorder.registrations
+        for key, value in one.inputs.items()
+        if canary in repr(plain(value)) or "canary-7f3a" in repr(plain(value))
+    }
+
+    assert carriers == {("kubernetes:core/v1:Secret", "data"): Secret}
+    assert "canary" not in repr(plain(dict(recorder.stack_outputs)))

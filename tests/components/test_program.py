@@ -1,0 +1,127 @@
+"""The program itself, run as the language host runs it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sandbox.engine.workspace import Workspace, find_passphrase
+from tests.support.recorder import Recorder, record
+from tests.support.stacks import ROOT
+
+COUNTS = {
+    "credfleet:index:AccountPool": 1,
+    "credfleet:index:Fleet": 1,
+    "credfleet:index:TenantAccounts": 3,
+    "kubernetes:core/v1:ConfigMap": 1,
+    "kubernetes:core/v1:Namespace": 4,
+    "kubernetes:core/v1:Secret": 6,
+    "kubernetes:rbac.authorization.k8s.io/v1:Role": 2,
+    "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 2,
+    "pulumi-python:dynamic/credfleet:AccountClaim": 6,
+    "pulumi:providers:kubernetes": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
+    """The stack `dev` as it is in the repository, its credentials decrypted."""
+    import runpy
+
+    passphrase = find_passphrase(ROOT, "dev", {})
+    workspace = Workspace.open(
+        ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"), passphrase=passphrase
+    )
+    config = workspace.config()
+
+    def program() -> None:
+        runpy.run_path(str(ROOT / "__main__.py"))
+
+    return record(program, config=config.values, secret_keys=config.secret_keys, preview=True)
+
+
+def test_the_dev_stack_declares_what_it_always_has(dev: Recorder) -> None:
+    counted = {type_: len(dev.of_type(type_)) for type_ in {one.type for one in dev.registrations}}
+
+    assert counted == COUNTS
+
+
+def test_the_dev_stack_uses_three_clouds_and_one_licence(dev: Recorder) -> None:
+    labels = [one.inputs["metadata"]["labels"] for one in dev.of_type("kubernetes:core/v1:Secret").values()]
+
+    assert {label["hyperscaler-type"].partition("_")[0] for label in labels} == {"aws", "azure", "gcp"}
+    assert [label["tenant-name"] for label in labels if "tenant-name" in label] == ["globex"]
+
+
+def test_the_stack_exports_each_tenant(dev: Recorder) -> None:
+    assert set(dev.stack_outputs["tenants"]) == {"acme", "globex", "initech"}
+    assert set(dev.stack_outputs["tenants"]["acme"]["accounts"]) == {"aws", "azure", "gcp"}
+
+
+def test_every_credential_of_the_dev_stack_is_encrypted_by_itself() -> None:
+    stack = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
+
+    credentials = stack["config"]["credfleet:credentials"]
+    assert {frozenset(entry) for entry in credentials.values()} == {frozenset({"secure"})}
+
+
+def test_every_key_may_be_left_out_of_a_stack_file_and_is_not_marked_secret_as_a_whole() -> None:
+    project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
+
+    assert project["runtime"] == {"name": "python", "options": {"virtualenv": ".venv"}}
+    assert project["config"] == {
+        f"credfleet:{key}": {"type": "object", "default": {}}
+        for key in (
+            "cluster",
+            "credentials",
+            "tenants",
+            "accountPool",
+            "asoCredentials",
+            "pullSecrets",
+            "services",
+            "secretStores",
+        )
+    }
+
+
+@pytest.mark.parametrize("package", ["pulumi_azure_native", "pulumi_gcp", "kubernetes.client", "sandbox"])
+def test_importing_the_program_imports_no_cloud_it_does_not_use(package: str) -> None:
+    asked = f"import components.fleet, components.settings, sys; print({package!r} in sys.modules)"
+
+    answer = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert answer.stdout.strip() == "False"
+
+
+def test_the_program_has_no_logic_of_its_own() -> None:
+    source = (ROOT / "__main__.py").read_text(encoding="utf-8")
+
+    statements = ast.parse(source).body
+    assert len(source.splitlines()) < 40
+    assert {type(one) for one in statements} <= {ast.Import, ast.ImportFrom, ast.Expr, ast.Assign}
+
+
+def modules(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", modules(ROOT / "components"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_secret_configuration_is_read_in_one_place_only(path: Path) -> None:
+    """`Config.require` and `get` hand out secrets in plain text (they know no other), even under mocks."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    reads = [
+        node.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr.startswith(("require", "get_secret", "get_object"))
+    ]
+
+    assert reads == []
