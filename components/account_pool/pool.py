@@ -39,6 +39,7 @@ from components.account_pool.model import (
     Record,
     tenant_label,
 )
+from components.account_pool.outlook import Census
 from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings, has_pool_uid, with_pool_uid
 from components.account_pool.protocol import Amendment, Outcome, Released
 from components.account_pool.recovery import RecoveryReport
@@ -91,6 +92,19 @@ class Pool:
                 driver = Driver(api, f"pool {namespace}")
                 _pools[key] = cls(api, namespace, driver.run(_signed_settings(), _OPENING_SECONDS))
             return _pools[key]
+
+    @staticmethod
+    def census(target: ClusterTarget, namespace: str) -> Census:
+        """See everything in a pool without a single write, as a preview must; `open` signs a new pool.
+
+        Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
+        """
+        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
+        members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS)
+        records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
+        return Census(
+            tuple(Member.parse(body) for body in members), tuple(Record.parse(body) for body in records)
+        )
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
         """Give the account of a tenant's slot: the one it has, one of its own, or one from the pool.

@@ -1,0 +1,213 @@
+"""What the claims of one update can expect, told over a census and together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
+from components.account_pool.outlook import Census, Prospect, outlook
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+
+def member(name: str, type_: str = "aws", *, notes: dict[str, str] | None = None, **labels: str) -> Member:
+    named = {key.replace("_", "-"): value for key, value in labels.items()}
+    return Member(name, f"uid-{name}", "1", {HYPERSCALER_TYPE: type_, **named}, notes or {})
+
+
+def owned(name: str, tenant: str) -> Member:
+    return member(name, tenant_name=tenant)
+
+
+def stated(name: str, state: str) -> Member:
+    return replace(member(name), labels={HYPERSCALER_TYPE: "aws", POOL_STATE: state})
+
+
+def asks(tenant: str, slot: str = "0", type_: str = "aws", **partition: str) -> ClaimRequest:
+    named = {key.replace("_", "-"): value for key, value in partition.items()}
+    return ClaimRequest(tenant, type_, slot, named, holder=f"pulumi/{tenant}/{slot}")
+
+
+def record_for(request: ClaimRequest, account: str, phase: Phase = Phase.BOUND, *holders: str) -> Record:
+    partition = Partition.of(request.type, request.partition, request.partition)
+    return Record(
+        name=record_name(partition, request.tenant, request.slot),
+        uid="u",
+        resource_version="1",
+        tenant=request.tenant,
+        partition=partition,
+        slot=request.slot,
+        member=account,
+        member_uid=f"uid-{account}",
+        attempt=1,
+        phase=phase,
+        policy=Policy.CLEAN,
+        limit=None,
+        holders=dict.fromkeys(holders, 1),
+    )
+
+
+def carrying(account: str, record: Record) -> Member:
+    return replace(owned(account, record.tenant), annotations={CLAIM_TOKEN: str(record.token)})
+
+
+def prospects(census: Census, *requests: ClaimRequest, keys: tuple[str, ...] = ()) -> list[Prospect]:
+    return [expected.prospect for expected in outlook(census, requests, keys)]
+
+
+def test_two_claims_on_two_free_accounts_expect_any_of_them() -> None:
+    census = Census((member("aws-1"), member("aws-2")), ())
+    first, second = outlook(census, [asks("acme"), asks("globex")], ())
+    assert (first.prospect, second.prospect) == (Prospect.FREE, Prospect.FREE)
+    assert "expected" in first.text
+    assert "any of 2" in first.text
+    assert first.member is None
+
+
+def test_the_claim_that_is_one_too_many_expects_nothing_and_learns_how_the_pool_stands() -> None:
+    census = Census((member("aws-1"), stated("aws-2", "dirty"), owned("aws-3", "initech")), ())
+    _, second = outlook(census, [asks("acme"), asks("globex")], ())
+    assert second.prospect is Prospect.EXHAUSTED
+    assert "1 free for 2 claims" in second.text
+    assert "1 owned, 1 dirty, 0 cleaning, 0 quarantined" in second.text
+
+
+def test_a_claim_prefers_what_its_tenant_brought_along_and_leaves_the_free_one_to_others() -> None:
+    census = Census((member("free"), owned("brought", "globex")), ())
+    first, second = outlook(census, [asks("globex"), asks("acme")], ())
+    assert (first.prospect, first.member) == (Prospect.OWN, "brought")
+    assert second.prospect is Prospect.FREE
+
+
+def test_two_slots_of_a_tenant_do_not_expect_the_same_own_account() -> None:
+    census = Census((owned("brought", "globex"),), ())
+    found = prospects(census, asks("globex", "a"), asks("globex", "b"))
+    assert sorted(found) == [Prospect.EXHAUSTED, Prospect.OWN]
+
+
+def test_a_claim_its_holder_has_is_held_and_another_holder_expects_to_reuse_it() -> None:
+    request = asks("acme")
+    record = record_for(request, "aws-1", Phase.BOUND, request.holder)
+    census = Census((carrying("aws-1", record),), (record,))
+    mine, other = outlook(census, [request, replace(request, holder="cli")], ())
+    assert (mine.prospect, mine.member) == (Prospect.HELD, "aws-1")
+    assert (other.prospect, other.member) == (Prospect.REUSE, "aws-1")
+
+
+def test_a_claim_begun_by_a_run_that_died_expects_the_account_chosen_then() -> None:
+    request = asks("acme")
+    record = record_for(request, "aws-2", Phase.PENDING, request.holder)
+    census = Census((member("aws-1"), member("aws-2")), (record,))
+    assert prospects(census, request, asks("globex"), asks("initech")) == [
+        Prospect.REUSE,
+        Prospect.FREE,
+        Prospect.EXHAUSTED,
+    ]
+
+
+def test_a_claim_begun_on_an_account_somebody_took_since_expects_a_free_one() -> None:
+    request = asks("acme")
+    record = record_for(request, "aws-2", Phase.PENDING, request.holder)
+    census = Census((member("aws-1"), owned("aws-2", "globex")), (record,))
+    assert prospects(census, request) == [Prospect.FREE]
+
+
+def test_a_claim_whose_account_was_deleted_is_refused() -> None:
+    request = asks("acme")
+    census = Census((member("aws-2"),), (record_for(request, "aws-1", Phase.BOUND, request.holder),))
+    (expected,) = outlook(census, [request], ())
+    assert (expected.prospect, expected.member) == (Prospect.REFUSED, "aws-1")
+
+
+def test_a_full_claim_is_refused_to_a_new_holder_only() -> None:
+    request = asks("acme")
+    record = replace(record_for(request, "aws-1", Phase.BOUND, "one"), limit=1)
+    census = Census((carrying("aws-1", record),), (record,))
+    assert prospects(census, request, replace(request, holder="one")) == [Prospect.REFUSED, Prospect.HELD]
+
+
+def test_a_quarantined_account_is_refused_to_a_new_holder_only() -> None:
+    request = asks("acme")
+    record = record_for(request, "aws-1", Phase.BOUND, "one")
+    carried = carrying("aws-1", record)
+    kept = replace(carried, labels={**carried.labels, POOL_STATE: "quarantined"})
+    census = Census((kept,), (record,))
+    assert prospects(census, request, replace(request, holder="one")) == [Prospect.REFUSED, Prospect.HELD]
+
+
+def test_a_claim_being_released_counts_as_gone() -> None:
+    request = asks("acme")
+    record = record_for(request, "aws-1", Phase.RELEASING)
+    census = Census((carrying("aws-1", record), member("aws-2")), (record,))
+    assert prospects(census, request) == [Prospect.FREE]
+
+
+def test_partitions_do_not_help_each_other_out() -> None:
+    census = Census((member("plain"), member("eu", eu_access="true")), ())
+    claims = (asks("a", eu_access="true"), asks("b", eu_access="true"), asks("c"), asks("d", type_="gcp"))
+    assert prospects(census, *claims, keys=("eu-access",)) == [
+        Prospect.FREE,
+        Prospect.EXHAUSTED,
+        Prospect.FREE,
+        Prospect.EXHAUSTED,
+    ]
+
+
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        stated("m", "quarantined"),
+        member("m", notes={CLAIM_TOKEN: "claim-0.u.1"}),
+        replace(member("m"), labels={HYPERSCALER_TYPE: "aws", INTERNAL: "true"}),
+        replace(member("m"), labels={HYPERSCALER_TYPE: "aws", TENANT_NAME: ""}),
+        member("m", dirty="false"),
+    ],
+    ids=["quarantined", "token left behind", "internal", "empty owner", "label that means nothing"],
+)
+def test_what_no_claim_would_take_is_not_handed_out(unfit: Member) -> None:
+    assert prospects(Census((unfit,), ()), asks("acme")) == [Prospect.EXHAUSTED]
+
+
+def test_shared_accounts_are_handed_out_by_their_places() -> None:
+    labels = {HYPERSCALER_TYPE: "aws", SHARED: "true"}
+    notes = {SHARED_CAPACITY: "3", SHARED_CLAIMS: json.dumps({"claim-0.u.1": "one"})}
+    census = Census((Member("shared", "u", "1", labels, notes), member("dedicated")), ())
+    claims = [replace(asks("acme", slot), shared=True) for slot in ("a", "b", "c")]
+    assert prospects(census, *claims) == [Prospect.FREE, Prospect.FREE, Prospect.EXHAUSTED]
+
+
+def test_a_claim_that_makes_no_sense_is_refused_in_the_protocols_words() -> None:
+    (expected,) = outlook(Census((), ()), [asks("acme", region="eu")], ("eu-access",))
+    assert expected.prospect is Prospect.REFUSED
+    assert "not partitioned by it" in expected.text
+
+
+def test_a_shortage_names_the_claims_this_update_releases_too_late() -> None:
+    leaving = [asks("initech"), asks("initech", "gcp", type_="gcp")]
+    (expected,) = outlook(Census((), ()), [asks("acme")], (), leaving)
+    assert "releases initech/0 only after its claims" in expected.text
+
+
+@given(
+    free=st.integers(0, 6),
+    own=st.lists(st.sampled_from("abc"), max_size=4),
+    wanted=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3)), max_size=10, unique=True),
+)
+def test_never_more_claims_expect_an_account_than_there_are(
+    free: int, own: list[str], wanted: list[tuple[str, int]]
+) -> None:
+    members = [member(f"free-{n}") for n in range(free)]
+    members += [owned(f"own-{n}", tenant) for n, tenant in enumerate(own)]
+    requests = [asks(tenant, str(slot)) for tenant, slot in wanted]
+    expected = outlook(Census(tuple(members), ()), requests, ())
+    assert [(one.tenant, one.slot) for one in expected] == [(r.tenant, r.slot) for r in requests]
+    given_own = [one.member for one in expected if one.prospect is Prospect.OWN]
+    assert len(given_own) == len(set(given_own))
+    served = sum(one.prospect is Prospect.FREE for one in expected)
+    exhausted = sum(one.prospect is Prospect.EXHAUSTED for one in expected)
+    assert served == min(free, served + exhausted)
