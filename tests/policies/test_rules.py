@@ -1,0 +1,369 @@
+"""Each rule: what it lets through, each violation, unknown values, other types, no secret in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cluster_provider
+import pool_members
+import pytest
+import readable_data
+import rights
+import secret_objects
+from pack import POLICIES
+from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
+
+from components.labels import HYPERSCALERS
+from tests.components.test_fleet import declared
+from tests.support.policies import UNKNOWN, NotApplicableError, judge, secret
+from tests.support.recorder import Secret
+from tests.support.stacks import stack
+
+CANARY = "canary-7f3a"
+SECRET = "kubernetes:core/v1:Secret"
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+PROVIDER = "pulumi:providers:kubernetes"
+RBAC = "kubernetes:rbac.authorization.k8s.io/v1:"
+PRIVATE_KEY = f"-----BEGIN {'RSA '}PRIVATE KEY-----\n{CANARY}"
+
+FLAGS = {
+    "context": "fleet",
+    "enableSecretMutable": "true",
+    "enableConfigMapMutable": "true",
+    "enableServerSideApply": "true",
+    "enablePatchForce": "false",
+    "upsertExistingObjects": "false",
+}
+
+
+def member(**labels: Any) -> dict[str, Any]:
+    metadata = {
+        "name": "aws-1",
+        "labels": {
+            "hyperscaler-type": "aws",
+            **{key.replace("_", "-"): value for key, value in labels.items()},
+        },
+        "annotations": {"credfleet.io/account-id": "111"},
+    }
+    return {"metadata": metadata, "data": secret({"clientSecret": CANARY})}
+
+
+def without_type() -> dict[str, Any]:
+    bare = member()
+    del bare["metadata"]["labels"]
+    return bare
+
+
+def annotated(**annotations: Any) -> dict[str, Any]:
+    base = member()
+    base["metadata"]["annotations"] |= annotations
+    return base
+
+
+def licence() -> dict[str, Any]:
+    brought = member(tenant_name="globex")
+    brought["metadata"]["annotations"]["credfleet.io/bring-your-own"] = "true"
+    return brought
+
+
+def role(**rule: list[str]) -> dict[str, Any]:
+    return {"rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], **rule}]}
+
+
+def binding(**subject: str) -> dict[str, Any]:
+    return {
+        "roleRef": {"kind": "Role", "name": "credfleet-claimer"},
+        "subjects": [{"kind": "User", "name": "x", **subject}],
+    }
+
+
+COMPLIANT = [
+    *((pool_members.has_a_known_type, SECRET, member(hyperscaler_type=cloud)) for cloud in HYPERSCALERS),
+    (pool_members.has_a_known_type, SECRET, member(hyperscaler_type="gcp_cf-sa30")),
+    (pool_members.has_a_known_type, SECRET, {"metadata": {"name": "a-workloads-own"}}),
+    (pool_members.leaves_the_protocol_its_keys, SECRET, member()),
+    (pool_members.declares_an_owner_only_for_a_licence, SECRET, member()),
+    (pool_members.declares_an_owner_only_for_a_licence, SECRET, licence()),
+    (pool_members.never_forces, SECRET, member()),
+    (
+        pool_members.never_forces,
+        SECRET,
+        {"metadata": {"name": "a-workloads-own", "annotations": {"pulumi.com/patchForce": "true"}}},
+    ),
+    (secret_objects.have_data_only, SECRET, member()),
+    (cluster_provider.keeps_claims, PROVIDER, FLAGS),
+    (
+        cluster_provider.keeps_claims,
+        PROVIDER,
+        {**FLAGS, "enableSecretMutable": True, "enablePatchForce": False},
+    ),
+    (rights.are_never_everything, f"{RBAC}Role", role()),
+    (rights.are_never_everything, f"{RBAC}Role", role(apiGroups=["apps"], verbs=["*"])),
+    (rights.are_never_everything, f"{RBAC}Role", {}),
+    (rights.do_not_read_secrets_everywhere, f"{RBAC}ClusterRole", role(resources=["namespaces"])),
+    (rights.do_not_read_secrets_everywhere, f"{RBAC}ClusterRole", role(resourceNames=["one"])),
+    (rights.do_not_read_secrets_everywhere, f"{RBAC}ClusterRole", role(verbs=["create"])),
+    (rights.are_not_for_everybody, f"{RBAC}RoleBinding", binding()),
+    (rights.are_not_for_everybody, f"{RBAC}ClusterRoleBinding", binding()),
+    (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"partitionKeys": "[]", "credentialsFrom": ""}}),
+    (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"url": "https://example.org/path"}}),
+    (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"password": ""}}),
+    (readable_data.holds_no_credential, SECRET, {"data": secret({"password": CANARY})}),
+]
+
+VIOLATIONS = [
+    (
+        pool_members.has_a_known_type,
+        SECRET,
+        without_type(),
+        "metadata.labels.hyperscaler-type is missing",
+    ),
+    *(
+        (
+            pool_members.has_a_known_type,
+            SECRET,
+            member(hyperscaler_type=type_),
+            "metadata.labels.hyperscaler-type is of no cloud that is known",
+        )
+        for type_ in ("ibm", "AWS", "aws_CF", "aws-eu", "", "aws_ ")
+    ),
+    *(
+        (
+            pool_members.leaves_the_protocol_its_keys,
+            SECRET,
+            annotated(**{f"credfleet.io/{key}": "x"}),
+            f"metadata.annotations.credfleet.io/{key} is declared",
+        )
+        for key in ("claim-token", "claim-origin", "claim-policy", "cleaning-token", "shared-claims")
+    ),
+    (
+        pool_members.leaves_the_protocol_its_keys,
+        SECRET,
+        {"metadata": {"labels": {"credfleet.io/pool-state": "dirty"}}},
+        "metadata.labels.credfleet.io/pool-state is declared",
+    ),
+    (
+        pool_members.declares_an_owner_only_for_a_licence,
+        SECRET,
+        member(tenant_name="globex"),
+        "metadata.labels.tenant-name is declared on an account that nobody brought",
+    ),
+    (
+        pool_members.declares_an_owner_only_for_a_licence,
+        SECRET,
+        {
+            "metadata": {
+                "labels": {"tenant-name": ""},
+                "annotations": {"credfleet.io/bring-your-own": "true"},
+            }
+        },
+        "metadata.labels.tenant-name is no label value, so no tenant would ever match it",
+    ),
+    (
+        pool_members.never_forces,
+        SECRET,
+        annotated(**{"pulumi.com/patchForce": "true"}),
+        "metadata.annotations.pulumi.com/patchForce is set",
+    ),
+    (secret_objects.have_data_only, SECRET, {"stringData": secret({"a": CANARY})}, "stringData is used"),
+    *(
+        (cluster_provider.keeps_claims, PROVIDER, {**FLAGS, flag: wrong}, f"{flag} is not {right}")
+        for flag, wrong, right in (
+            ("enableSecretMutable", "false", "true"),
+            ("enableConfigMapMutable", "false", "true"),
+            ("enableServerSideApply", "false", "true"),
+            ("enablePatchForce", "true", "false"),
+            ("upsertExistingObjects", "true", "false"),
+        )
+    ),
+    (
+        cluster_provider.keeps_claims,
+        PROVIDER,
+        {key: value for key, value in FLAGS.items() if key != "enableSecretMutable"},
+        "enableSecretMutable is not true",
+    ),
+    (
+        cluster_provider.keeps_claims,
+        PROVIDER,
+        {key: value for key, value in FLAGS.items() if key != "context"},
+        "context is missing, so the cluster is chosen by accident",
+    ),
+    *(
+        (
+            rights.are_never_everything,
+            f"{RBAC}{kind}",
+            role(**{key: ["*"]}),
+            f"rules[0].{key} has a wildcard that covers Secrets",
+        )
+        for key in ("apiGroups", "resources", "verbs")
+        for kind in ("Role", "ClusterRole")
+    ),
+    *(
+        (
+            rights.do_not_read_secrets_everywhere,
+            f"{RBAC}ClusterRole",
+            role(verbs=[verb]),
+            "rules[0] reads Secrets in every namespace",
+        )
+        for verb in ("get", "list", "watch", "*")
+    ),
+    *(
+        (
+            rights.are_not_for_everybody,
+            f"{RBAC}RoleBinding",
+            binding(kind="Group", name=name),
+            "subjects[0].name is everybody",
+        )
+        for name in (
+            "system:authenticated",
+            "system:unauthenticated",
+            "system:serviceaccounts",
+            "system:serviceaccounts:team-a",
+        )
+    ),
+    (
+        rights.are_not_for_everybody,
+        f"{RBAC}ClusterRoleBinding",
+        {**binding(), "roleRef": {"name": "cluster-admin"}},
+        "roleRef.name is cluster-admin",
+    ),
+    *(
+        (
+            readable_data.holds_no_credential,
+            CONFIG_MAP,
+            {"data": {key: value}},
+            f"data.{key} looks like a credential",
+        )
+        for key, value in (
+            ("note", PRIVATE_KEY),
+            ("note", f"AKIA{'A' * 16}"),
+            ("note", f"AccountKey={CANARY.replace('-', 'A') * 3}=="),
+            ("note", f"eyJ{'a' * 12}.eyJ{'b' * 12}.{'c' * 12}"),
+            ("note", f"ghp_{'a' * 36}"),
+            ("note", f"postgres://user:{CANARY}@db/x"),
+            ("note", f'{{"auths": {{"quay.io": {{"auth": "{CANARY}"}}}}}}'),
+            ("note", f'{{"private_key": "{CANARY}"}}'),
+            ("DB_PASSWORD", CANARY),
+            ("client-secret", CANARY),
+        )
+    ),
+    (
+        readable_data.holds_no_credential,
+        CONFIG_MAP,
+        {"binaryData": {"api_key": CANARY}},
+        "binaryData.api_key looks like a credential",
+    ),
+    (
+        readable_data.holds_no_credential,
+        SECRET,
+        annotated(note=PRIVATE_KEY),
+        "metadata.annotations.note looks like a credential",
+    ),
+]
+
+RULES: list[ResourceValidationPolicy] = [
+    policy for policy in POLICIES if isinstance(policy, ResourceValidationPolicy)
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "type_", "inputs"), COMPLIANT, ids=lambda value: getattr(value, "name", "")
+)
+def test_what_complies_is_let_through(
+    policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any]
+) -> None:
+    assert judge(policy, type_, inputs) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "type_", "inputs", "violation"), VIOLATIONS, ids=lambda value: getattr(value, "name", "")
+)
+def test_each_violation_is_told_by_the_path_of_the_property_and_never_its_value(
+    policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any], violation: str
+) -> None:
+    found = judge(policy, type_, inputs)
+
+    assert found == [violation]
+    assert CANARY not in repr(found)
+
+
+@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
+def test_every_rule_has_a_case_it_lets_through_and_one_it_refuses(policy: ResourceValidationPolicy) -> None:
+    assert policy in [case[0] for case in COMPLIANT]
+    assert policy in [case[0] for case in VIOLATIONS]
+
+
+def unknown_leaves(value: Any) -> Any:
+    if isinstance(value, dict) and value != secret(value.get("value")):
+        return {key: unknown_leaves(item) for key, item in value.items()}
+    return [unknown_leaves(item) for item in value] if isinstance(value, list) else UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("policy", "type_", "inputs"), COMPLIANT, ids=lambda value: getattr(value, "name", "")
+)
+def test_what_only_the_update_knows_is_judged_at_the_update(
+    policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any]
+) -> None:
+    assert judge(policy, type_, unknown_leaves(inputs)) == []
+    assert judge(policy, type_, {key: UNKNOWN for key in inputs} | {"context": UNKNOWN} | _flags(type_)) == []
+
+
+def _flags(type_: str) -> dict[str, str]:
+    return dict.fromkeys(FLAGS, UNKNOWN) if type_ == PROVIDER else {}
+
+
+def test_an_unknown_value_does_not_silence_the_rest_of_its_rule() -> None:
+    data = {"first": UNKNOWN, "password": CANARY}
+
+    assert judge(readable_data.holds_no_credential, CONFIG_MAP, {"data": data}) == [
+        "data.password looks like a credential"
+    ]
+
+
+@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
+def test_a_rule_has_nothing_to_say_about_resources_of_another_kind(policy: ResourceValidationPolicy) -> None:
+    with pytest.raises(NotApplicableError):
+        judge(policy, "gcp:secretmanager/secret:Secret", {})
+
+
+@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
+def test_every_rule_states_its_level_its_reason_and_its_mend(policy: ResourceValidationPolicy) -> None:
+    assert policy.enforcement_level is EnforcementLevel.MANDATORY
+    assert policy.description.endswith(".")
+    assert policy.remediation_steps
+
+
+def test_no_two_rules_have_one_name() -> None:
+    names = [policy.name for policy in POLICIES]
+
+    assert len(set(names)) == len(names)
+
+
+def as_sent(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return secret(as_sent(value.value))
+    if isinstance(value, dict):
+        return {key: as_sent(item) for key, item in value.items()}
+    return [as_sent(item) for item in value] if isinstance(value, list) else value
+
+
+def test_what_the_program_declares_complies_with_every_rule() -> None:
+    people = [{"kind": "User", "name": "x"}]
+    recorder = declared(
+        stack(
+            accountPool__claimers=people,
+            accountPool__cleaners=people,
+            **{"accountPool__members__aws-1__tenant": "acme"},
+        )
+    )
+
+    found: list[str] = []
+    for resource in recorder.registrations:
+        for policy in RULES:
+            try:
+                found += judge(policy, resource.type, as_sent(dict(resource.inputs)))
+            except NotApplicableError:
+                continue
+    assert found == []
