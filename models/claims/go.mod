@@ -1,0 +1,3 @@
+module credfleet/models/claims
+
+go 1.26
