@@ -170,6 +170,9 @@ class _Deployment:
         run, workspace = self.run, self._workspace
         run.emit(StackStarted(workspace.stack, workspace.project.name, run.operation, self._config.shown))
         snapshot = workspace.store.load()
+        for resource in snapshot.resources:
+            run.learn(resource.inputs)
+            run.learn(resource.outputs)
         server, self._address = listen()
         self._cleanups.push_async_callback(server.stop, None)
         self._plugins = Plugins(self._sources(), self._address, self._informed)

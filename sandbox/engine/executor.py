@@ -145,6 +145,7 @@ class Executor:
             if planned.recreating or (planned.plan and planned.plan.verdict == "replace"):
                 self._progress.replaced.add(urn)
         record = await self._take(planned, goal, provider)
+        self._run.learn(record.outputs)
         self._progress.done[urn] = record
         return record
 

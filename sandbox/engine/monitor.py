@@ -3,6 +3,8 @@
 The resource monitor and the engine's log (engine facts 2.2 and 2.3).
 """
 
+# ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
+
 from __future__ import annotations
 
 import asyncio
@@ -98,7 +100,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """Let the program end: all that needs it alive is done."""
         self._finished.set()
 
-    async def GetDeploymentInfo(  # noqa: N802 - the name of the protocol
+    async def GetDeploymentInfo(
         self, request: empty_pb2.Empty, context: _Context
     ) -> resource_pb2.DeploymentInfo:
         """Say what is deployed where, and what this engine can do."""
@@ -115,14 +117,14 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             supportedFeatures=_FEATURES.values(),
         )
 
-    async def SupportsFeature(  # noqa: N802
+    async def SupportsFeature(
         self, request: resource_pb2.SupportsFeatureRequest, context: _Context
     ) -> resource_pb2.SupportsFeatureResponse:
         """Say whether this engine can do something."""
         del context
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
-    async def RegisterResource(  # noqa: N802
+    async def RegisterResource(
         self, request: resource_pb2.RegisterResourceRequest, context: _Context
     ) -> resource_pb2.RegisterResourceResponse:
         """Bring a resource to the state the program wants."""
@@ -163,7 +165,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             goal = goal.served_by(provider_for(goal, parent))
         return inherit(goal, parent) if parent else goal
 
-    async def ReadResource(  # noqa: N802
+    async def ReadResource(
         self, request: resource_pb2.ReadResourceRequest, context: _Context
     ) -> resource_pb2.ReadResourceResponse:
         """Look up a resource that is managed elsewhere."""
@@ -195,7 +197,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             ),
         )
 
-    async def RegisterResourceOutputs(  # noqa: N802
+    async def RegisterResourceOutputs(
         self, request: resource_pb2.RegisterResourceOutputsRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Take the outputs of a component; the stack's own are kept aside until the end."""
@@ -206,7 +208,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             await self._serve(context, self._executor.outputs(request.urn, outputs))
         return empty_pb2.Empty()
 
-    async def Invoke(  # noqa: N802
+    async def Invoke(
         self, request: resource_pb2.ResourceInvokeRequest, context: _Context
     ) -> resource_pb2.ResourceInvokeResponse:
         """Call a provider's function."""
@@ -233,7 +235,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         getattr(response, "return").CopyFrom(results)
         return response
 
-    async def RegisterStackTransform(  # noqa: N802
+    async def RegisterStackTransform(
         self, request: callback_pb2.Callback, context: _Context
     ) -> empty_pb2.Empty:
         """Learn a transform of all resources to come."""
@@ -241,7 +243,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._stack_transforms.append(request)
         return empty_pb2.Empty()
 
-    async def RegisterStackInvokeTransform(  # noqa: N802
+    async def RegisterStackInvokeTransform(
         self, request: callback_pb2.Callback, context: _Context
     ) -> empty_pb2.Empty:
         """Learn a transform of all function calls to come."""
@@ -249,7 +251,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._invoke_transforms.append(request)
         return empty_pb2.Empty()
 
-    async def RegisterResourceHook(  # noqa: N802
+    async def RegisterResourceHook(
         self, request: resource_pb2.RegisterResourceHookRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Learn a hook."""
@@ -257,34 +259,32 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._hooks.register(request)
         return empty_pb2.Empty()
 
-    async def SignalAndWaitForShutdown(  # noqa: N802
-        self, request: empty_pb2.Empty, context: _Context
-    ) -> empty_pb2.Empty:
+    async def SignalAndWaitForShutdown(self, request: empty_pb2.Empty, context: _Context) -> empty_pb2.Empty:
         """Take notice that the program is through; answer when nothing needs it any more."""
         del request, context
         self.signalled.set()
         await self._finished.wait()
         return empty_pb2.Empty()
 
-    async def Call(  # noqa: N802
+    async def Call(
         self, request: resource_pb2.ResourceCallRequest, context: _Context
     ) -> provider_pb2.CallResponse:
         """Refuse by name."""
         return await self._serve(context, _refuse(f"methods of remote components ({request.tok})"))
 
-    async def RegisterErrorHook(  # noqa: N802
+    async def RegisterErrorHook(
         self, request: resource_pb2.RegisterErrorHookRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Refuse by name."""
         return await self._serve(context, _refuse(f"error hooks ({request.name})"))
 
-    async def RegisterPackage(  # noqa: N802
+    async def RegisterPackage(
         self, request: resource_pb2.RegisterPackageRequest, context: _Context
     ) -> resource_pb2.RegisterPackageResponse:
         """Refuse by name."""
         return await self._serve(context, _refuse(f"parameterized packages ({request.name})"))
 
-    async def ExistsResource(  # noqa: N802
+    async def ExistsResource(
         self, request: resource_pb2.ExistsResourceRequest, context: _Context
     ) -> resource_pb2.ExistsResourceResponse:
         """Refuse by name."""
@@ -328,9 +328,7 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         self.errors = 0
         self._run = run
 
-    async def Log(  # noqa: N802
-        self, request: engine_pb2.LogRequest, context: _Context
-    ) -> empty_pb2.Empty:
+    async def Log(self, request: engine_pb2.LogRequest, context: _Context) -> empty_pb2.Empty:
         """Say it; debug messages are dropped, they are many."""
         del context
         severity = self._SEVERITIES.get(request.severity)
@@ -340,7 +338,7 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
             self._run.say(severity, request.message.rstrip("\n"), request.urn)
         return empty_pb2.Empty()
 
-    async def RequirePulumiVersion(  # noqa: N802
+    async def RequirePulumiVersion(
         self, request: engine_pb2.RequirePulumiVersionRequest, context: _Context
     ) -> engine_pb2.RequirePulumiVersionResponse:
         """Accept whatever version the program wants: it is the one of its own SDK that counts here."""

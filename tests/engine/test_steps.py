@@ -8,7 +8,7 @@ from sandbox.engine.protocol import alias_pb2
 from sandbox.engine.values import UNKNOWN, Secret
 from tests.support.engine_stack import Stack, urn_of
 from tests.support.recording_provider import RecordingProvider
-from tests.support.scripted_program import Program, Script
+from tests.support.scripted_program import Program, Script, nothing
 
 
 def one(inputs: dict[str, object] | None = None, **options: object) -> Program:
@@ -207,7 +207,7 @@ def test_4_a_component_is_updated_when_its_inputs_differ_and_same_otherwise(stac
 
 def test_4_a_resource_no_longer_registered_is_deleted(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(one())
-    up = stack.up(lambda program: None)
+    up = stack.up(nothing)
     assert up.ops("a") == ["delete"]
     assert up.ops("default") == ["delete"]
     assert provider.names() == []
@@ -224,7 +224,7 @@ def test_4_deletes_go_dependents_first_in_rings(stack: Stack, provider: Recordin
         script.register("child", {}, parent=parent.urn)
 
     stack.up(program)
-    up = stack.up(lambda program: None)
+    up = stack.up(nothing)
     order = [name for op, name in up.steps if op == "delete"]
     assert order.index("c") < order.index("b") < order.index("a")
     assert order.index("d") < order.index("a")
@@ -241,11 +241,11 @@ def test_4_a_protected_resource_is_not_deleted_but_others_are(
         script.register("free")
 
     stack.up(program)
-    up = stack.up(lambda program: None)
+    up = stack.up(nothing)
     assert up.code == 1
     assert provider.names() == ["guarded", "needed"]
     assert any("protected" in message for message in up.errors)
-    preview = stack.preview(lambda program: None)
+    preview = stack.preview(nothing)
     assert preview.code == 1
     assert any("protected" in message for message in preview.errors)
 
@@ -269,7 +269,7 @@ def test_4_retained_resources_leave_the_state_but_not_the_world(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(one(retainOnDelete=True))
-    up = stack.up(lambda program: None)
+    up = stack.up(nothing)
     assert up.ops("a") == ["delete"]
     assert provider.names() == ["a"]
     assert stack.records("a") == []
@@ -283,7 +283,7 @@ def test_4_a_resource_deleted_with_another_is_not_deleted_by_a_call(
         script.register("inside", {}, deletedWith=cluster.urn)
 
     stack.up(program)
-    up = stack.up(lambda program: None)
+    up = stack.up(nothing)
     assert up.ops("inside") == ["delete"]
     assert not provider.of("Delete", "inside")
     assert provider.of("Delete", "cluster")
@@ -295,8 +295,10 @@ def test_4_a_resource_tied_to_a_replaced_one_is_replaced_without_a_diff(
 ) -> None:
     def program(script: Script) -> None:
         target = script.register("target", {"fixed": colour})
-        tie = {option: [target.urn] if option == "replace_with" else target.urn}
-        script.register("tied", {}, **tie)
+        if option == "replace_with":
+            script.register("tied", {}, replace_with=[target.urn])
+        else:
+            script.register("tied", {}, deletedWith=target.urn)
 
     colour = "blue"
     stack.up(program)

@@ -48,7 +48,10 @@ class Outcome:
         """Return (op, logical name) of all steps, in the order of their ends; failed ones as `!op`."""
         steps = (event for event in self.events if isinstance(event, StepPlanned | StepFinished))
         return [
-            (f"{'!' if isinstance(each, StepFinished) and each.error is not None else ''}{each.step.op}", each.step.name)
+            (
+                f"{'!' if isinstance(each, StepFinished) and each.error is not None else ''}{each.step.op}",
+                each.step.name,
+            )
             for each in steps
         ]
 
@@ -90,9 +93,7 @@ class Stack:
     virtualenv: Path
 
     @classmethod
-    def make(
-        cls, directory: Path, crypter: PassphraseCrypter, provider: RecordingProvider
-    ) -> Stack:
+    def make(cls, directory: Path, crypter: PassphraseCrypter, provider: RecordingProvider) -> Stack:
         """Lay out a project `test` and its stack `dev`."""
         directory.mkdir()
         virtualenv = environment(directory / "environment")
@@ -161,7 +162,9 @@ class Stack:
     def change(self, name: str, **fields: Any) -> None:
         """Alter a record behind the engine's back."""
         old = self.resource(name)
-        resources = tuple(replace(each, **fields) if each == old else each for each in self.snapshot.resources)
+        resources = tuple(
+            replace(each, **fields) if each == old else each for each in self.snapshot.resources
+        )
         self.store.save(replace(self.snapshot, resources=resources))
 
 

@@ -7,6 +7,8 @@ It serves the package `fake`. What it does with a resource hangs on the resource
 - `invalid: text` is refused by Check with that text.
 """
 
+# ruff: noqa: N802, ARG002 - gRPC finds the methods by the protocol's names and gives each a context
+
 from __future__ import annotations
 
 import itertools
@@ -56,7 +58,7 @@ class Thing:
     outputs: Properties
 
 
-class PartialFailure(Exception):
+class PartialFailureError(Exception):
     """Makes a call do its work and report that the resource did not initialize, for this reason."""
 
 
@@ -72,7 +74,9 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     shakes_hands: bool = True
     calls: list[Call] = field(default_factory=list[Call])
     things: dict[str, Thing] = field(default_factory=dict[str, Thing])
-    on: dict[tuple[str, str], Callable[[], None]] = field(default_factory=dict[tuple[str, str], Callable[[], None]])
+    on: dict[tuple[str, str], Callable[[], None]] = field(
+        default_factory=dict[tuple[str, str], Callable[[], None]]
+    )
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -206,7 +210,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         if interference:
             try:
                 interference()
-            except PartialFailure:
+            except PartialFailureError:
                 raise
             except Exception as error:
                 context.abort(grpc.StatusCode.UNKNOWN, str(error))
@@ -220,7 +224,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         try:
             self._work(method, request, context)
             yield id_
-        except PartialFailure as failure:
+        except PartialFailureError as failure:
             inputs = wire.decode(request.properties if method == "Create" else request.news)
             outputs: Properties = {**inputs, "made": f"by {id_}"}
             self.things[id_] = Thing(request.urn, inputs, outputs)

@@ -75,7 +75,7 @@ class Script:
         depends_on: Mapping[str, Iterable[str]] | None = None,
         **options: Any,
     ) -> Registered:
-        """Register a resource; `depends_on` maps properties to URNs, its key "" means the resource as a whole."""
+        """Register a resource; `depends_on` maps properties to URNs, "" means the resource as a whole."""
         request = self.request(
             name, inputs, type_=type_, custom=custom, parent=parent, depends_on=depends_on, **options
         )
@@ -172,6 +172,10 @@ class Script:
 Program = Callable[[Script], object]
 
 
+def nothing(script: Script) -> None:
+    """Register nothing."""
+
+
 def environment(folder: Path) -> Path:
     """Make an environment whose interpreter is the test; return its directory."""
     bin_ = folder / "bin"
@@ -192,10 +196,20 @@ def playing(program: Program, virtualenv: Path) -> Generator[None]:
     try:
         yield
     finally:
+        _release(thread, virtualenv / "bin")
+
+
+def _release(thread: threading.Thread, bin_: Path) -> None:
+    """Let the thread end whose counterpart was never started, or was stopped: open the other ends."""
+    reading = os.open(bin_ / "done", os.O_RDONLY | os.O_NONBLOCK)
+    for _ in range(200):
         with suppress(OSError):
-            os.close(os.open(virtualenv / "bin" / "task", os.O_WRONLY | os.O_NONBLOCK))
-        thread.join(10)
-        assert not thread.is_alive(), "the scripted program hangs"
+            os.close(os.open(bin_ / "task", os.O_WRONLY | os.O_NONBLOCK))
+        thread.join(0.05)
+        if not thread.is_alive():
+            break
+    os.close(reading)
+    assert not thread.is_alive(), "the scripted program hangs"
 
 
 def _play(program: Program, bin_: Path) -> None:
@@ -205,10 +219,8 @@ def _play(program: Program, bin_: Path) -> None:
     task = json.loads(told)
     with grpc.insecure_channel(task["monitor"], options=CHANNEL_OPTIONS) as channel:
         code = _run(program, task, channel)
-    with suppress(OSError):
-        done = os.open(bin_ / "done", os.O_WRONLY | os.O_NONBLOCK)
-        os.write(done, f"{code}\n".encode())
-        os.close(done)
+    with suppress(BrokenPipeError):
+        (bin_ / "done").write_text(f"{code}\n")
 
 
 def _run(program: Program, task: Mapping[str, Any], channel: grpc.Channel) -> int:
