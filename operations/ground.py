@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.errors import CredfleetError
@@ -67,14 +67,14 @@ def choose(
     ground = Ground(cluster.kubeconfig, cluster.server, cluster.uid, own=False)
     if former is None:
         ask(f"Stack {stack} will be written to {cluster.server} (context {cluster.context}). Go on?", yes=yes)
-    elif former.own or not ground.is_same_cluster(former):
+    elif not ground.is_same_cluster(former):
         raise CredfleetError(
             code="other-cluster",
             place=f"{cluster.server} (context {cluster.context})",
             cause=f"the resources of stack {stack} are on another cluster, {former.server}",
             mend="destroy them there first, with `credfleet sandbox destroy`, or use another stack",
         )
-    return ground, False
+    return ground if former is None else replace(ground, own=former.own), False
 
 
 def _own(site: Site, context: str | None, progress: Progress) -> Ground:

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+PROJECT = """\
+name: credfleet
+runtime: {name: python}
+config:
+  credfleet:cluster: {type: object, default: {}}
+  credfleet:credentials: {type: object, default: {}}
+  credfleet:tenants: {type: object, default: {}}
+  credfleet:accountPool: {type: object, default: {}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty project with a stack `dev`, which the command is run in."""
+    for variable in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE_FILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a passphrase for tests")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text(PROJECT)
+    (folder / "Pulumi.dev.yaml").write_text("config: {}  # of the stack\n")
+    (folder / "__main__.py").touch()
+    monkeypatch.chdir(folder)
+    return folder

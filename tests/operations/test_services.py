@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from operations.ground import Ground
+from operations.main import app
+from operations.site import Site
+from operations.standins import addresses, packages
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["sandbox", *arguments])
+
+
+def exports() -> dict[str, str]:
+    words = [shlex.split(line) for line in run("env").stdout.splitlines()]
+    assert all(word == "export" for word, _ in words)
+    return dict(pair.split("=", 1) for _, pair in words)
+
+
+@pytest.fixture(autouse=True)
+def in_project(project: Path) -> None:
+    """Run every command of this module in a project of its own."""
+
+
+def test_before_anything_was_started_status_says_so(project: Path) -> None:
+    assert json.loads(run("status", "--output", "json").stdout) == {
+        "kubeconfig": None,
+        "server": None,
+        "users": {},
+        "services": {},
+        "state": (project / ".sandbox" / "backend").as_uri(),
+    }
+    assert "`credfleet sandbox up` starts it" in run("status").stdout
+
+
+def test_stopping_what_does_not_run_is_no_error() -> None:
+    result = run("down")
+    assert (result.exit_code, result.stdout) == (0, "Nothing runs.\n")
+
+
+def test_the_exports_name_backend_and_passphrase_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    assert exports() == {
+        "PULUMI_BACKEND_URL": (project / ".sandbox" / "backend").as_uri(),
+        "PULUMI_CONFIG_PASSPHRASE_FILE": str(project / "sandbox" / "dev.passphrase"),
+    }
+
+
+def test_the_exports_leave_a_passphrase_of_the_users_alone() -> None:
+    assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in exports()
+
+
+def test_the_exports_survive_the_shell_whatever_the_path(project: Path) -> None:
+    odd = project / "my cluster's $HOME"
+    Ground(odd, "https://a", None, own=False).remember(Site(project).clusters("dev"))
+    assert exports()["KUBECONFIG"] == str(odd)
+
+
+def test_providers_that_were_killed_are_not_exported(project: Path) -> None:
+    record = Site(project).providers
+    record.parent.mkdir()
+    record.write_text(json.dumps({"pid": os.getpid(), "addresses": "kubernetes:4001"}))
+    assert addresses(record) is None
+    assert "PULUMI_DEBUG_PROVIDERS" not in exports()
+
+
+def test_every_provider_of_the_sandbox_can_be_kept_up() -> None:
+    assert packages()["kubernetes"] == "sandbox.providers.kubernetes"
