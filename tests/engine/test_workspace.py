@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,12 @@ def test_a_backend_that_is_no_directory_is_refused(url: str):
     with pytest.raises(SandboxError) as caught:
         find_backend(Path("/default"), {"PULUMI_BACKEND_URL": url})
     assert caught.value.code == "backend-unsupported"
+
+
+@pytest.mark.parametrize(
+    "package", ["ruamel.yaml", "cryptography", "rich", "grpc", "pulumi", "google.protobuf"]
+)
+def test_opening_and_showing_import_nothing_heavy_before_it_is_used(package: str):
+    modules = "sandbox.engine.workspace, sandbox.engine.display"
+    program = f"import sys, {modules}; sys.exit({package!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
