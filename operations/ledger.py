@@ -47,10 +47,13 @@ def declared(
     return tuple(below("", 0))
 
 
-def claimed(resources: Iterable[Resource]) -> tuple[Claimed, ...]:
+def claimed(
+    resources: Iterable[Resource], steps: Iterable[StepPlanned | StepFinished]
+) -> tuple[Claimed, ...]:
     """Give the accounts that the stack's claims hold."""
+    actions = _actions(steps)
     return tuple(
-        _claimed(resource)
+        _claimed(resource, actions.get(resource.urn, UNCHANGED))
         for resource in resources
         if resource.type.endswith(_CLAIM_NOUN) and resource.custom and not resource.delete
     )
@@ -94,7 +97,7 @@ def _is_engines_own(resource: Resource) -> bool:
     return resource.type == urns.ROOT_STACK_TYPE or urns.is_default_provider(resource.urn)
 
 
-def _claimed(resource: Resource) -> Claimed:
+def _claimed(resource: Resource, action: str) -> Claimed:
     outputs = {key: masked(value) for key, value in resource.outputs.items()}
 
     def text(key: str) -> str:
@@ -108,4 +111,5 @@ def _claimed(resource: Resource) -> Claimed:
         namespace=text("namespace"),
         phase=text("phase"),
         reused=outputs.get("reused") is True,
+        is_new=action == _DONE["create"] and outputs.get("reused") is False,
     )

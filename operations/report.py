@@ -16,7 +16,11 @@ _TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """An account that a tenant has, under the tenant's name for it, its slot."""
+    """An account that a tenant has, under the tenant's name for it, its slot.
+
+    reused: somebody else of the tenant held it already when the stack claimed it. is_new: this update claimed it
+    for the tenant.
+    """
 
     tenant: str
     slot: str
@@ -25,6 +29,7 @@ class Claimed:
     namespace: str
     phase: str
     reused: bool
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)

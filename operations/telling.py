@@ -46,7 +46,7 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
     """Gather what an update did and what it left."""
     snapshot = workspace.store.load()
     declared = ledger.declared(snapshot.resources, result.steps)
-    claimed = ledger.claimed(snapshot.resources)
+    claimed = ledger.claimed(snapshot.resources, result.steps)
     shares, present = _pool(workspace, ground)
     skipped = _skipped(workspace, present)
     ok = result.exit_code == 0
@@ -172,7 +172,7 @@ def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
             claim.type,
             f"{claim.namespace}/{claim.secret_name}",
             claim.phase,
-            "had it before" if claim.reused else "",
+            "new" if claim.is_new else "",
         )
         for tenant, claims in report.tenants()
         for index, claim in enumerate(claims)

@@ -60,7 +60,10 @@ def test_the_old_half_of_a_replacement_is_not_declared() -> None:
     assert [each.action for each in ledger.declared([POOL, SECRET, old], [])] == ["unchanged", "unchanged"]
 
 
-def test_claims_are_read_off_the_claims_of_the_stack() -> None:
+@pytest.mark.parametrize(
+    ("op", "reused", "is_new"), [("create", False, True), ("create", True, False), ("same", False, False)]
+)
+def test_claims_are_read_off_the_claims_of_the_stack(op: Op, *, reused: bool, is_new: bool) -> None:
     claim = resource(
         "pulumi-python:dynamic/credfleet:AccountClaim",
         "acme/aws",
@@ -71,12 +74,12 @@ def test_claims_are_read_off_the_claims_of_the_stack() -> None:
             "secretName": "aws-1",
             "namespace": "account-pool",
             "phase": "Bound",
-            "reused": True,
+            "reused": reused,
             "__provider": Secret("pickled"),
         },
     )
-    assert ledger.claimed([SECRET, claim]) == (
-        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=True),
+    assert ledger.claimed([SECRET, claim], [finished(op, claim)]) == (
+        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=reused, is_new=is_new),
     )
 
 

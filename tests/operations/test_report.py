@@ -21,8 +21,8 @@ REPORT = Report(
         Declared("urn:b", "kubernetes:core/v1:Secret", "pool-aws-1", "account-pool/aws-1", "updated", 1),
     ),
     claimed=(
-        Claimed("initech", "aws", "aws", "aws-2", "account-pool", "Bound", reused=False),
-        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=True),
+        Claimed("initech", "aws", "aws", "aws-2", "account-pool", "Bound", reused=False, is_new=True),
+        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=True, is_new=False),
     ),
     skipped=(Skipped("pullSecrets.clusters.north", "adapter dns is not ready"),),
     shares=(Share("aws", "eu-access=true", (("free", 3), ("claimed", 1), ("dirty", 0))),),
