@@ -183,7 +183,12 @@ class _Deployment:
         callbacks = Callbacks()
         self._cleanups.push_async_callback(callbacks.close)
         hooks = Hooks(callbacks, preview=run.preview, warn=self._warned)
-        identity = Identity(workspace.project.name, workspace.stack, self._config)
+        identity = Identity(
+            project=workspace.project.name,
+            stack=workspace.stack,
+            config=self._config,
+            program=_folder(workspace.project.program),
+        )
         self._ledger = Ledger(snapshot, None if run.preview else workspace.store)
         progress = Progress(run, self._ledger, identity)
         registry = Registry(self._plugins, Builtin(progress.done.get))

@@ -17,6 +17,7 @@ import grpc.aio
 from google.protobuf import empty_pb2
 
 from sandbox.engine import wire
+from sandbox.engine.assets import hashed
 from sandbox.engine.callbacks import CallbackError, Callbacks, Hooks
 from sandbox.engine.events import Severity
 from sandbox.engine.executor import Executor, Lookup
@@ -159,7 +160,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self._callbacks.transform(transform, request, inputs, options)
-        goal = goal_of(request, inputs, options)
+        goal = goal_of(request, hashed(inputs, self._identity.program), options)
         parent = self._progress.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
             goal = goal.served_by(provider_for(goal, parent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from sandbox.engine import urns
@@ -16,11 +17,12 @@ from sandbox.engine.state import Resource
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Where a deployment takes place."""
+    """Where a deployment takes place; `program` is the folder of what is run."""
 
     project: str
     stack: str
     config: ProgramConfig
+    program: Path
 
     @property
     def root(self) -> str:

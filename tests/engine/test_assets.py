@@ -9,6 +9,7 @@ import pytest
 from sandbox.engine.assets import hashed
 from sandbox.engine.values import Archive, Asset, Secret
 from sandbox.errors import SandboxError
+from tests.support.engine_stack import Stack
 
 _HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 _TEXT = Asset(text="hello")
@@ -68,6 +69,12 @@ def test_a_missing_file_is_told_with_its_path(root: Path):
         hashed({"a": Asset(path="gone.txt")}, root)
     assert caught.value.code == "asset-unreadable"
     assert caught.value.place == str(root / "gone.txt")
+
+
+def test_the_assets_of_a_program_are_recorded_with_their_digest_facts_2_4(stack: Stack):
+    (stack.directory / "a.txt").write_text("hello")
+    stack.up(lambda program: program.register("a", {"file": Asset(path="a.txt")}))
+    assert stack.resource("a").inputs["file"] == Asset(path="a.txt", hash=_HELLO)
 
 
 @pytest.mark.parametrize("value", [Asset(uri="https://x/y"), Archive(uri="https://x/y.zip")])
