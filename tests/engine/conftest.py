@@ -1,4 +1,4 @@
-"""What the engine's tests share: a key, as deriving one takes a third of a second, and a stack of their own."""
+"""What the engine's tests share: a key, as deriving one takes long, and a stack of their own."""
 
 from __future__ import annotations
 

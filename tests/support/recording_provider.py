@@ -181,8 +181,11 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._work("Read", request, context)
         thing = self.things.get(request.id)
+        try:
+            self._work("Read", request, context)
+        except PartialFailureError as failure:
+            _abort_partially(context, failure, request.id, thing.outputs if thing else {})
         if thing is None:
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
@@ -228,15 +231,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
             inputs = wire.decode(request.properties if method == "Create" else request.news)
             outputs: Properties = {**inputs, "made": f"by {id_}"}
             self.things[id_] = Thing(request.urn, inputs, outputs)
-            detail = any_pb2.Any()
-            detail.Pack(
-                provider_pb2.ErrorResourceInitFailed(
-                    id=id_, properties=_struct(outputs), reasons=[str(failure)]
-                )
-            )
-            status = status_pb2.Status(code=2, message=str(failure), details=[detail])
-            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-            context.abort(grpc.StatusCode.UNKNOWN, str(failure))
+            _abort_partially(context, failure, id_, outputs)
 
 
 @contextmanager
@@ -250,6 +245,17 @@ def serving(provider: RecordingProvider) -> Generator[int]:
         yield port
     finally:
         server.stop(None).wait()
+
+
+def _abort_partially(
+    context: grpc.ServicerContext, failure: PartialFailureError, id_: str, outputs: Properties
+) -> None:
+    detail = any_pb2.Any()
+    reasons = [str(failure)]
+    detail.Pack(provider_pb2.ErrorResourceInitFailed(id=id_, properties=_struct(outputs), reasons=reasons))
+    status = status_pb2.Status(code=2, message=str(failure), details=[detail])
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    context.abort(grpc.StatusCode.UNKNOWN, str(failure))
 
 
 def _name(urn: str) -> str:
