@@ -155,8 +155,10 @@ def goal_of(
     """Read a registration whose inputs and options may have been transformed.
 
     A property that a transform added depends on nothing it did not say; one that it removed takes its
-    dependencies along.
+    dependencies along. The version of an explicit provider is one of its inputs.
     """
+    if request.type.startswith(urns.PROVIDER_TYPE_PREFIX) and options.version:
+        inputs = {**inputs, "version": options.version}
     return Goal(
         type=request.type,
         name=request.name,

@@ -88,8 +88,10 @@ def _runtime_options(path: Path, runtime: Any) -> dict[str, Any]:
     if name != "python":
         raise _unsupported(path, f"runtime {name!r}")
     for option in options:
-        if option not in ("virtualenv", "typechecker"):
+        if option not in ("toolchain", "virtualenv", "typechecker"):
             raise _unsupported(path, f"runtime option `{option}`")
+    if options.get("toolchain", "pip") != "pip":
+        raise _unsupported(path, f"toolchain {options['toolchain']!r}")
     return options
 
 
