@@ -1,0 +1,118 @@
+"""What a stack declares of its members, and which of it a new configuration may not take away.
+
+A member that is blocked (decision 13) is not removed, renamed, replaced, retyped or disowned: its tenant
+would lose the account, or the next would find what is left in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from components.account_pool.blocking import blocked_reason
+from components.account_pool.errors import Misconfigured
+from components.account_pool.model import Member, tenant_label
+from components.account_pool.outlook import Census
+from components.errors import ConfigurationProblem
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
+from components.naming import config_path
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMember:
+    """One account as the configuration has it: no data, only what names it and says whose it is.
+
+    labels, annotations: of its Secret, beside type, account id and owner.
+    """
+
+    type: str
+    account_id: str
+    tenant: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def as_member(self, name: str) -> Member:
+        """Show it as it will be once its Secret is made."""
+        owner = {} if self.tenant is None else {TENANT_NAME: tenant_label(self.tenant)}
+        labels = {**self.labels, HYPERSCALER_TYPE: self.type, **owner}
+        return Member(name, "", "", labels, {**self.annotations, ACCOUNT_ID: self.account_id})
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets."""
+
+    namespace: str
+    partition_keys: tuple[str, ...]
+    members: Mapping[str, DeclaredMember]
+    allow_destroy: bool = False
+
+    def with_census(self, census: Census) -> Census:
+        """Add the members that this update makes to those that are there."""
+        present = {member.name for member in census.members}
+        coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
+        return Census((*census.members, *coming), census.records)
+
+
+def is_touched(old: Declaration, new: Declaration) -> bool:
+    """Whether anything changes that could be in use, so that the pool must be looked at."""
+    return old.partition_keys != new.partition_keys or any(_losses(old, new))
+
+
+def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[ConfigurationProblem]:
+    """Tell what the new declaration takes away from those who use it; census: of the old namespace."""
+    if old.partition_keys != new.partition_keys and census.records:
+        yield ConfigurationProblem(
+            config_path("accountPool", "partitionKeys"),
+            f"{len(census.records)} claims are recorded under the former keys and would not be found again",
+            "put the keys back, or release every claim first",
+        )
+    live = {member.name: member for member in census.members}
+    for name, loss in _losses(old, new):
+        reason = _blocked(live.get(name), allow_destroy=new.allow_destroy)
+        if reason is not None:
+            yield ConfigurationProblem(
+                config_path("accountPool", "members", name),
+                f"{loss}, but {reason}",
+                "put the member back as it was until then",
+            )
+
+
+def blocked(census: Census, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
+    """Tell the members that must stay, each with why."""
+    for member in census.members:
+        reason = _blocked(member, allow_destroy=allow_destroy)
+        if reason is not None:
+            yield member.name, reason
+
+
+def _blocked(member: Member | None, *, allow_destroy: bool) -> str | None:
+    if member is None:
+        return None
+    try:
+        return blocked_reason(member, allow_destroy=allow_destroy)
+    except Misconfigured as unreadable:
+        return f"{unreadable.cause}; {unreadable.mend}"
+
+
+def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
+    """Tell each member that does not stay what it was, and what becomes of it."""
+    for name, before in old.members.items():
+        after = new.members.get(name)
+        if old.namespace != new.namespace:
+            yield name, f"it would move from namespace {old.namespace} to {new.namespace}"
+        elif after is None:
+            yield name, _removal(before, new)
+        elif after.type != before.type:
+            yield name, f"it would become {after.type} instead of {before.type}"
+        elif after.account_id != before.account_id:
+            yield name, "it would be another account under the same name"
+        elif after.tenant != before.tenant and before.tenant is not None:
+            yield name, f"it would be taken from {before.tenant}, who brought it along"
+        elif after.labels != before.labels:
+            yield name, "it would move to another partition"
+
+
+def _removal(member: DeclaredMember, new: Declaration) -> str:
+    renamed = next((name for name, one in new.members.items() if one.account_id == member.account_id), None)
+    return "it would be removed" if renamed is None else f"it would be renamed to {renamed}"

@@ -1,0 +1,100 @@
+"""The seal of a pool: as long as an account is in use, nothing of the pool is deleted.
+
+It depends on everything the pool is made of, so a destroy comes to it first, and past it only when nobody
+would lose an account (decision 13). The path of this module and the names of its classes are written into
+the state of stacks; they never move. Import-pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pulumi import Input, Output, ResourceOptions
+from pulumi.dynamic import (
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
+
+from components.account_pool.declared import blocked
+from components.account_pool.pool import Pool
+from components.connection import ClusterTarget
+from components.errors import CredfleetError
+
+Properties: TypeAlias = dict[str, Any]
+
+_INPUTS: Final = ("namespace", "allowDestroy")
+_SHOWN: Final = 5
+"""Accounts named in a refusal; the rest are counted, since the text stands below a traceback."""
+
+
+class PoolInUse(Exception):  # noqa: N818 - shown to the user as the first word of the message
+    """What the host shows when a pool in use would be deleted: it prints a traceback, so it is short."""
+
+
+class PoolSealProvider(ResourceProvider):
+    """Does nothing until the pool is to be deleted; one instance serves all threads."""
+
+    _cluster: str | None = None
+
+    def configure(self, req: ConfigureRequest) -> None:
+        """Learn which cluster is meant from `credfleet:cluster`."""
+        self._cluster = req.config.get("cluster")
+
+    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
+        """Compare both inputs; a pool in another namespace is another pool."""
+        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
+        moved = [key for key in changed if key == "namespace"]
+        return DiffResult(changes=bool(changed), replaces=moved, stables=[], delete_before_replace=False)
+
+    def create(self, props: Properties) -> CreateResult:
+        """Remember which pool it is."""
+        return CreateResult(str(props["namespace"]), _kept(props))
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        """Tell which pool it is: nothing of the seal is in the cluster."""
+        return ReadResult(id_, _kept(props), _kept(props))
+
+    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        """Remember whether the pool may be thrown away."""
+        return UpdateResult(_kept(_news))
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        """Let the pool go, unless an account in it is blocked; members nobody declared count as well."""
+        namespace = str(_props["namespace"])
+        try:
+            census = Pool.census(ClusterTarget.parse(self._cluster), namespace)
+        except CredfleetError as error:
+            raise PoolInUse(f"what is in use is unknown: {error}") from None
+        in_use = list(blocked(census, allow_destroy=bool(_props.get("allowDestroy"))))
+        if in_use:
+            named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
+            more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""
+            raise PoolInUse(f"pool {namespace} is in use, nothing of it was deleted\n→ {named}{more}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSealArgs:
+    """namespace: of the pool. allow_destroy: dirty accounts may go uncleaned."""
+
+    namespace: Input[str]
+    allow_destroy: Input[bool] = False
+
+
+class PoolSeal(Resource, module="credfleet", name="PoolSeal"):
+    """Stands before everything a pool is made of when the pool is to be deleted."""
+
+    namespace: Output[str]
+
+    def __init__(self, name: str, args: PoolSealArgs, opts: ResourceOptions | None = None) -> None:
+        props = {"namespace": args.namespace, "allowDestroy": args.allow_destroy}
+        super().__init__(PoolSealProvider(), name, props, opts)
+
+
+def _kept(props: Properties) -> Properties:
+    return {key: props.get(key) for key in _INPUTS}

@@ -1,0 +1,237 @@
+"""The roster of a pool in the genuine host, on a real API server: what it refuses, already in a preview."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from components.account_pool.keys import CLAIM_TOKEN, POOL_RECORD, POOL_STATE
+from components.account_pool.roster import PoolRosterProvider
+from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.dynamic_host import Host, Properties, dynamic_host
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
+
+
+@pytest.fixture(scope="module")
+def host(control_plane: ControlPlane) -> Generator[Host]:
+    with dynamic_host(cluster_of(control_plane)) as host:
+        yield host
+
+
+def cluster_of(plane: ControlPlane) -> Properties:
+    return {"cluster": {"kubeconfig": str(plane.kubeconfig("admin"))}}
+
+
+def one(type_: str = "aws", **facts: Any) -> Properties:
+    return {"type": type_, "accountId": "111", "labels": {}, "annotations": {}, **facts}
+
+
+def roster(namespace: str, members: Properties, **more: Any) -> Properties:
+    return {
+        "namespace": namespace,
+        "partitionKeys": [],
+        "members": members,
+        "allowDestroy": False,
+        "claims": [],
+        **more,
+    }
+
+
+def make_account(
+    admin: DynamicClient,
+    namespace: str,
+    name: str,
+    labels: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> None:
+    metadata = {
+        "name": name,
+        "labels": {HYPERSCALER_TYPE: "aws", **(labels or {})},
+        "annotations": dict(notes or {}),
+    }
+    api = admin.resources.get(api_version="v1", kind="Secret")
+    api.create(body={"metadata": metadata}, namespace=namespace)
+
+
+def make_claimed(admin: DynamicClient, namespace: str, name: str) -> None:
+    make_account(admin, namespace, name, {TENANT_NAME: "acme"}, {CLAIM_TOKEN: TOKEN})
+
+
+LOSSES: Mapping[str, tuple[Properties, Properties, str]] = {
+    "removed": ({"m": one()}, {}, "it would be removed"),
+    "renamed": ({"m": one()}, {"n": one()}, "it would be renamed to n"),
+    "retyped": ({"m": one()}, {"m": one("gcp")}, "it would become gcp instead of aws"),
+    "replaced": ({"m": one()}, {"m": one(accountId="222")}, "another account under the same name"),
+    "disowned": ({"m": one(tenant="acme")}, {"m": one()}, "taken from acme"),
+    "moved": ({"m": one()}, {"m": one(labels={"eu-access": "true"})}, "move to another partition"),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
+def test_a_claimed_member_is_not_taken_away(
+    *,
+    host: Host,
+    admin: DynamicClient,
+    namespace: str,
+    before: Properties,
+    after: Properties,
+    loss: str,
+) -> None:
+    make_claimed(admin, namespace, "m")
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, before))
+    (said,) = provider.refusals(roster(namespace, after), declared.inputs)
+    assert said.startswith("credfleet:accountPool.members.m: ")
+    assert loss in said
+    assert "it is claimed by tenant acme; release the claim first" in said
+    with pytest.raises(grpc.RpcError) as refused:
+        provider.update_unchecked(declared, roster(namespace, after))
+    assert "MembersInUse: credfleet:accountPool.members.m: " in str(refused.value.details())
+
+
+@pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
+def test_a_member_nobody_uses_may_be_taken_away(
+    *,
+    host: Host,
+    admin: DynamicClient,
+    namespace: str,
+    before: Properties,
+    after: Properties,
+    loss: str,
+) -> None:
+    make_account(admin, namespace, "m", {TENANT_NAME: "acme"})
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, before))
+    updated = provider.update(declared, roster(namespace, after))
+    assert updated.outputs["members"] == after
+
+
+@pytest.mark.parametrize(
+    ("state", "allow_destroy", "may_go"),
+    [
+        ("dirty", False, False),
+        ("dirty", True, True),
+        ("cleaning", True, False),
+        ("quarantined", False, True),
+    ],
+)
+def test_whether_a_member_may_go_depends_on_its_state_and_the_pools(
+    host: Host, admin: DynamicClient, namespace: str, *, state: str, allow_destroy: bool, may_go: bool
+) -> None:
+    make_account(admin, namespace, "m", {POOL_STATE: state})
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, {"m": one()}))
+    emptied = roster(namespace, {}, allowDestroy=allow_destroy)
+    assert (provider.refusals(emptied, declared.inputs) == []) is may_go
+
+
+def test_a_pool_does_not_move_away_from_its_claimed_members(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    make_claimed(admin, namespace, "m")
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, {"m": one(), "free": one(accountId="2")}))
+    moved = roster("elsewhere", {"m": one(), "free": one(accountId="2")})
+    (said,) = provider.refusals(moved, declared.inputs)
+    assert f"it would move from namespace {namespace} to elsewhere" in said
+
+
+def test_partition_keys_stay_while_claims_are_recorded_under_them(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, {}))
+    divided = roster(namespace, {}, partitionKeys=["region"])
+    assert provider.refusals(divided, declared.inputs) == []
+    record = {
+        "metadata": {"name": "claim-1", "labels": {POOL_RECORD: "true"}},
+        "data": {
+            "tenant": "acme",
+            "partition": "hyperscaler-type=aws",
+            "slot": "0",
+            "member": "m",
+            "memberUid": "u",
+            "attempt": "1",
+            "phase": "Bound",
+            "policy": "clean",
+            "holders": "{}",
+        },
+    }
+    api = admin.resources.get(api_version="v1", kind="ConfigMap")
+    api.create(body=record, namespace=namespace)
+    (said,) = provider.refusals(divided, declared.inputs)
+    assert said.startswith("credfleet:accountPool.partitionKeys: 1 claims are recorded")
+
+
+def test_nothing_is_refused_before_anything_was_declared(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    make_claimed(admin, namespace, "m")
+    assert host.provider(PoolRosterProvider()).refusals(roster(namespace, {})) == []
+
+
+def claims(*tenants: str) -> list[Properties]:
+    return [
+        {"tenant": t, "type": "aws", "slot": "0", "partition": {}, "shared": False, "holder": f"h/{t}"}
+        for t in tenants
+    ]
+
+
+def test_it_tells_what_claims_can_expect_of_the_accounts_this_update_makes(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    with dynamic_host(cluster_of(control_plane)) as host:
+        provider = host.provider(PoolRosterProvider())
+        provider.check(roster(namespace, {"m": one()}, claims=claims("acme", "globex")))
+        said = host.said()
+    assert said[0] == "acme/0: expected to get the only one free (hyperscaler-type=aws)"
+    assert said[1].startswith("warning: globex/0: expected to find none free: 1 free for 2 claims")
+
+
+def test_a_change_of_claims_alone_is_no_change_of_the_roster(host: Host, namespace: str) -> None:
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, {"m": one()}))
+    assert not provider.is_changed(declared, roster(namespace, {"m": one()}, claims=claims("acme")))
+    assert provider.is_changed(declared, roster(namespace, {}))
+
+
+def test_a_preview_writes_nothing_into_the_pool(host: Host, admin: DynamicClient, namespace: str) -> None:
+    api = admin.resources.get(api_version="v1", kind="ConfigMap")
+    api.create(
+        body={"metadata": {"name": "credfleet-pool"}, "data": {"formatVersion": "1"}}, namespace=namespace
+    )
+    before = api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion
+    provider = host.provider(PoolRosterProvider())
+    provider.check(roster(namespace, {"m": one()}, claims=claims("acme")))
+    assert api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion == before
+
+
+def test_a_refresh_changes_nothing(host: Host, namespace: str) -> None:
+    provider = host.provider(PoolRosterProvider())
+    declared = provider.create(roster(namespace, {"m": one()}, claims=claims("acme")))
+    assert provider.refresh(declared).outputs == declared.outputs
+    assert provider.refresh(declared).inputs == declared.inputs
+
+
+def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_path: Path) -> None:
+    config = {"cluster": {"kubeconfig": str(tmp_path / "none")}}
+    with dynamic_host(config) as host:
+        provider = host.provider(PoolRosterProvider())
+        declared = provider.create(roster("pool", {"m": one()}))
+        provider.check(roster("pool", {}), declared.inputs)
+        with pytest.raises(grpc.RpcError) as refused:
+            provider.update_unchecked(declared, roster("pool", {}))
+        assert "MembersInUse: what is in use is unknown: " in str(refused.value.details())
+        (said, mend) = host.said()
+    assert said.startswith("pool: the pool was not looked at, so what it holds is unknown (kubeconfig ")
+    assert mend.startswith("→ set KUBECONFIG")

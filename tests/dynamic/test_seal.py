@@ -1,0 +1,128 @@
+"""The seal of a pool in the genuine host, on a real API server: a pool in use is not deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+
+from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.seal import PoolSealProvider
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support.dynamic_host import Host, Properties, dynamic_host
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
+
+
+@pytest.fixture(scope="module")
+def host(control_plane: ControlPlane) -> Generator[Host]:
+    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
+        yield host
+
+
+def sealed(namespace: str, *, allow_destroy: bool = False) -> Properties:
+    return {"namespace": namespace, "allowDestroy": allow_destroy}
+
+
+def make_account(
+    admin: DynamicClient, namespace: str, name: str, labels: Mapping[str, str], notes: Mapping[str, str]
+) -> None:
+    metadata = {"name": name, "labels": {HYPERSCALER_TYPE: "aws", **labels}, "annotations": dict(notes)}
+    api = admin.resources.get(api_version="v1", kind="Secret")
+    api.create(body={"metadata": metadata}, namespace=namespace)
+
+
+def refusal(host: Host, inputs: Properties) -> str | None:
+    """Delete a seal; why the pool may not go, or None when it may."""
+    provider = host.provider(PoolSealProvider())
+    try:
+        provider.delete(provider.create(inputs))
+    except grpc.RpcError as error:
+        return str(error.details()).partition("PoolInUse: ")[2]
+    return None
+
+
+@pytest.mark.parametrize("allow_destroy", [False, True])
+@pytest.mark.parametrize(
+    ("labels", "notes", "reason"),
+    [
+        ({TENANT_NAME: "acme"}, {CLAIM_TOKEN: TOKEN}, "it is claimed by tenant acme"),
+        ({SHARED: "true"}, {SHARED_CAPACITY: "1", SHARED_CLAIMS: f'{{"{TOKEN}": "x"}}'}, "it is claimed"),
+        ({POOL_STATE: "cleaning"}, {}, "it is being cleaned"),
+        (
+            {TENANT_NAME: "acme"},
+            {CLAIM_TOKEN: "unreadable"},
+            f"{CLAIM_TOKEN} 'unreadable' is not a token of this protocol",
+        ),
+    ],
+    ids=["claimed", "shared", "cleaning", "unreadable"],
+)
+def test_a_pool_in_use_stays_even_if_it_may_be_thrown_away(
+    *,
+    host: Host,
+    admin: DynamicClient,
+    namespace: str,
+    labels: Mapping[str, str],
+    notes: Mapping[str, str],
+    reason: str,
+    allow_destroy: bool,
+) -> None:
+    make_account(admin, namespace, "free", {}, {})
+    make_account(admin, namespace, "m", labels, notes)
+    said = str(refusal(host, sealed(namespace, allow_destroy=allow_destroy)))
+    assert said.startswith(f"pool {namespace} is in use, nothing of it was deleted")
+    assert f"→ m: {reason}" in said
+    assert "free: " not in said
+
+
+def test_a_dirty_account_keeps_a_pool_unless_it_may_be_thrown_away(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    make_account(admin, namespace, "m", {POOL_STATE: "dirty"}, {})
+    assert "m: its last tenant's resources may still be in it" in str(refusal(host, sealed(namespace)))
+    assert refusal(host, sealed(namespace, allow_destroy=True)) is None
+
+
+def test_a_pool_of_free_owned_and_given_up_accounts_may_go(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    make_account(admin, namespace, "free", {}, {})
+    make_account(admin, namespace, "owned", {TENANT_NAME: "acme"}, {})
+    make_account(admin, namespace, "given-up", {POOL_STATE: "quarantined"}, {})
+    assert refusal(host, sealed(namespace)) is None
+
+
+def test_a_pool_whose_namespace_is_gone_may_go(host: Host) -> None:
+    assert refusal(host, sealed("never-made")) is None
+
+
+def test_of_many_accounts_in_use_some_are_named_and_the_rest_counted(
+    host: Host, admin: DynamicClient, namespace: str
+) -> None:
+    for number in range(7):
+        make_account(admin, namespace, f"m{number}", {POOL_STATE: "dirty"}, {})
+    said = str(refusal(host, sealed(namespace)))
+    assert said.count("its last tenant's resources") == 5
+    assert "; and 2 more" in said
+
+
+def test_a_pool_that_cannot_be_seen_stays(tmp_path: Path) -> None:
+    with dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as host:
+        assert str(refusal(host, sealed("pool"))).startswith("what is in use is unknown: kubeconfig ")
+
+
+def test_a_seal_moves_with_its_pool_and_learns_whether_it_may_be_broken(host: Host) -> None:
+    provider = host.provider(PoolSealProvider())
+    seal = provider.create(sealed("a"))
+    assert provider.diff(seal, sealed("b")).replaces == ["namespace"]
+    assert not provider.is_changed(seal, sealed("a"))
+    assert provider.update(seal, sealed("a", allow_destroy=True)).outputs == sealed("a", allow_destroy=True)
+    assert provider.refresh(seal).outputs == seal.outputs
