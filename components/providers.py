@@ -19,7 +19,9 @@ def kubernetes_provider(cluster: Cluster, opts: pulumi.ResourceOptions) -> Provi
     """Make the one Kubernetes provider, bound to the configured context and, if given, to the cluster's uid.
 
     A changed Secret or ConfigMap is updated where it is: replacing it would take the claim, or the pool's own
-    settings, with it. Conflicts are never forced and existing objects never taken over (decision 8).
+    settings, with it. Conflicts are never forced and existing objects never taken over (decision 8). The
+    cluster's identifier never changes, or an API server behind a new address would count as another cluster,
+    and every Secret would be replaced; another cluster is what the uid tells.
     """
     if cluster.uid is None:
         return _provider("kubernetes", cluster, cluster.context, opts)
@@ -33,6 +35,7 @@ def _provider(
 
     return Provider(
         name,
+        cluster_identifier="credfleet",
         context=context,
         kubeconfig=cluster.kubeconfig,
         enable_config_map_mutable=True,

@@ -31,5 +31,7 @@ def keeps_claims(provider: Resource) -> Iterator[str]:
         given = provider.inputs.get(flag)
         if given is not UNKNOWN and given not in (required, str(required).lower()):
             yield f"{flag} is not {str(required).lower()}"
+    if "clusterIdentifier" not in provider.inputs:
+        yield "clusterIdentifier is missing, so an API server behind a new address replaces every Secret"
     if "context" not in provider.inputs:
         yield "context is missing, so the cluster is chosen by accident"

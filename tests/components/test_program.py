@@ -73,7 +73,7 @@ def test_every_credential_of_the_dev_stack_is_encrypted_by_itself() -> None:
 def test_every_key_may_be_left_out_of_a_stack_file_and_is_not_marked_secret_as_a_whole() -> None:
     project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
 
-    assert project["runtime"] == {"name": "python", "options": {"virtualenv": ".venv"}}
+    assert project["runtime"] == {"name": "python", "options": {"toolchain": "pip", "virtualenv": ".venv"}}
     assert project["config"] == {
         f"credfleet:{key}": {"type": "object", "default": {}}
         for key in (

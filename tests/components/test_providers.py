@@ -12,6 +12,7 @@ from tests.support.recorder import Recorder, record
 
 PROVIDER = "pulumi:providers:kubernetes"
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
+CONSTANT = {"clusterIdentifier": "credfleet"}
 FLAGS = {
     "enableConfigMapMutable": "true",
     "enablePatchForce": "false",
@@ -33,7 +34,7 @@ def test_the_provider_keeps_claims_and_uses_the_configured_context_only() -> Non
     recorder = declared(Cluster(context="fleet", kubeconfig="/etc/kubeconfig"))
 
     assert {one.name: one.inputs for one in recorder.registrations} == {
-        "kubernetes": {"context": "fleet", "kubeconfig": "/etc/kubeconfig", **FLAGS}
+        "kubernetes": {"context": "fleet", "kubeconfig": "/etc/kubeconfig", **CONSTANT, **FLAGS}
     }
 
 
@@ -50,11 +51,18 @@ def test_the_environment_cannot_turn_a_flag_around(monkeypatch: pytest.MonkeyPat
     }
 
 
+def test_a_cluster_with_a_new_address_or_a_renamed_context_is_the_same_to_the_provider() -> None:
+    """The genuine provider replaces every object of a cluster it takes for another one, claims included."""
+    before, after = (declared(Cluster(context=name)).named(PROVIDER, "kubernetes") for name in ("one", "two"))
+
+    assert before.inputs["clusterIdentifier"] == after.inputs["clusterIdentifier"]
+
+
 @pytest.mark.parametrize("preview", [False, True])
 def test_a_cluster_with_the_configured_uid_is_let_through(*, preview: bool) -> None:
     recorder = declared(Cluster(context="fleet", uid=UID), preview=preview)
 
-    assert recorder.named(PROVIDER, "kubernetes").inputs == {"context": "fleet", **FLAGS}
+    assert recorder.named(PROVIDER, "kubernetes").inputs == {"context": "fleet", **CONSTANT, **FLAGS}
     looked = recorder.named("kubernetes:core/v1:Namespace", "kube-system")
     assert looked.read_id == "kube-system"
     assert "kubernetes-lookout" in looked.provider

@@ -28,6 +28,7 @@ RBAC = "kubernetes:rbac.authorization.k8s.io/v1:"
 PRIVATE_KEY = f"-----BEGIN {'RSA '}PRIVATE KEY-----\n{CANARY}"
 
 FLAGS = {
+    "clusterIdentifier": "credfleet",
     "context": "fleet",
     "enableSecretMutable": "true",
     "enableConfigMapMutable": "true",
@@ -182,6 +183,12 @@ VIOLATIONS = [
         PROVIDER,
         {key: value for key, value in FLAGS.items() if key != "enableSecretMutable"},
         "enableSecretMutable is not true",
+    ),
+    (
+        cluster_provider.keeps_claims,
+        PROVIDER,
+        {key: value for key, value in FLAGS.items() if key != "clusterIdentifier"},
+        "clusterIdentifier is missing, so an API server behind a new address replaces every Secret",
     ),
     (
         cluster_provider.keeps_claims,
