@@ -44,7 +44,7 @@ def claim(wanted: Wanted) -> Steps[Claimed]:
             if isinstance(choice, Again):
                 continue
             if choice is None:
-                if (yield from get_record(wanted.record)) is None:
+                if (yield from _is_absent(wanted.record)):
                     raise (yield from refusal(wanted))
                 continue
             record, member = (yield from _create(wanted, choice)), choice  # C2
@@ -63,6 +63,11 @@ def claim(wanted: Wanted) -> Steps[Claimed]:
         if claimed is not None:
             return claimed
     raise AssertionError
+
+
+def _is_absent(name: str) -> Steps[bool]:
+    """C1: look once more, after nothing was found: a helper may have taken the last member for this claim."""
+    return (yield from get_record(name)) is None
 
 
 def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
