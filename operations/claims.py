@@ -68,7 +68,7 @@ def claim(wanted: Wanted, kubeconfig: Path | None, *, wait: str | None, as_json:
     if as_json:
         print_json(claim_as_json(claimed, wanted.namespace))
         return
-    how = "has had" if claimed.reused else "now has"
+    how = "already has" if claimed.reused else "now has"
     typer.echo(
         f"✓ tenant {claimed.tenant} {how} {claimed.type} account {claimed.secret_name}"
         f" (slot {claimed.slot}, namespace {wanted.namespace}, holder {claimed.holder})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from operations import config_commands, pool_commands, sandbox_commands
+from operations import care_commands, config_commands, sandbox_commands
 from operations.failures import ReportingGroup
 from operations.forms import examples
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(sandbox_commands.app, name="sandbox")
-app.add_typer(pool_commands.app, name="pool")
+app.add_typer(care_commands.app, name="pool")
 app.add_typer(config_commands.app, name="config")
 
 

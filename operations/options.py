@@ -25,3 +25,10 @@ PolicyPackOption = Annotated[
     list[Path] | None,
     typer.Option("--policy-pack", metavar="FOLDER", help="Policy packs instead of the project's policies/."),
 ]
+NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
+ClusterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="The cluster; else KUBECONFIG, else the sandbox's own."
+    ),
+]

@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from components.account_pool.pool import Pool
+from components.account_pool.pool import CLAIMS, Pool
 from components.connection import ClusterTarget
 from components.errors import CredfleetError
 from operations.site import Site
 
 
-def open_pool(namespace: str, kubeconfig: Path | None) -> Pool:
+def open_pool(namespace: str, kubeconfig: Path | None, *, manager: str = CLAIMS) -> Pool:
     """Open the pool in the named cluster, else in that of KUBECONFIG, else in the sandbox's own.
+
+    manager: under which name the API server books what is written.
 
     Raises:
         CredfleetError: code `no-cluster` when there is none of them; and what `Pool.open` raises.
     """
+    return Pool.open(target(kubeconfig), namespace, manager=manager)
+
+
+def target(kubeconfig: Path | None) -> ClusterTarget:
+    """Tell which cluster `open_pool` opens the pool in; raises `no-cluster` as it does."""
     if kubeconfig is None and "KUBECONFIG" not in os.environ:
         kubeconfig = _of_sandbox()
-    return Pool.open(ClusterTarget(kubeconfig=None if kubeconfig is None else str(kubeconfig)), namespace)
+    return ClusterTarget(kubeconfig=None if kubeconfig is None else str(kubeconfig))
 
 
 def _of_sandbox() -> Path:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from operations.forms import Form, OutputOption, examples
-from operations.options import YesOption
+from operations.options import ClusterOption, NamespaceOption, YesOption
 
 app = typer.Typer(
     help="See a pool of accounts; claim and release one by hand.",
@@ -19,7 +18,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
 TypeOption = Annotated[
     str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
 ]
@@ -43,12 +41,6 @@ PartitionOption = Annotated[
 ]
 HolderOption = Annotated[
     str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
-]
-ClusterOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--kubeconfig", metavar="FILE", help="The cluster; else KUBECONFIG, else the sandbox's own."
-    ),
 ]
 
 

@@ -18,7 +18,7 @@ _TEMPLATE = Path(__file__).with_name("report.html.j2")
 class Claimed:
     """An account that a tenant has, under the tenant's name for it, its slot.
 
-    reused: the tenant had it already when the stack claimed it. is_new: this update claimed it for the tenant.
+    reused: the tenant had it already when the stack claimed it. is_new: claimed by this very update.
     """
 
     tenant: str

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.engine import secrets
+
 PROJECT = """\
 name: credfleet
 runtime: {name: python}
@@ -21,6 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a passphrase for tests")
+    monkeypatch.setattr(secrets, "_ROUNDS", 1)  # a slow key protects nothing here
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text(PROJECT)
