@@ -15,6 +15,7 @@ from operations.forms import print_json, print_table
 from operations.ground import Ground
 from operations.progress_line import ProgressLine
 from operations.site import Site
+from sandbox.engine.workspace import find_backend
 from sandbox.services.control_plane import ControlPlane
 from sandbox.services.parts import Part
 
@@ -41,8 +42,9 @@ def stop() -> None:
 def status(site: Site) -> dict[str, Any]:
     """Name what runs: kubeconfig and server (null when stopped), users, services, the state's address."""
     plane = ControlPlane.find(site.control_plane)
+    state = find_backend(site.backend).as_uri()
     if plane is None:
-        return {"kubeconfig": None, "server": None, "users": {}, "services": {}, "state": site.backend_url}
+        return {"kubeconfig": None, "server": None, "users": {}, "services": {}, "state": state}
     pids = {part: plane.pid(part) for part in Part}
     runs = all(pids.values())
     return {
@@ -53,7 +55,7 @@ def status(site: Site) -> dict[str, Any]:
             str(part): {"running": pid is not None, "pid": pid, "log": str(plane.log(part))}
             for part, pid in pids.items()
         },
-        "state": site.backend_url,
+        "state": state,
     }
 
 
@@ -82,7 +84,7 @@ def exports(site: Site, stack: str, environment: Mapping[str, str]) -> dict[str,
     ground = Ground.recall(site.clusters(stack))
     plane = ControlPlane.find(site.control_plane)
     kubeconfig = ground.kubeconfig if ground else plane.kubeconfig("admin") if plane else None
-    variables = {"PULUMI_BACKEND_URL": site.backend_url}
+    variables = {"PULUMI_BACKEND_URL": find_backend(site.backend, environment).as_uri()}
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
     if (running := standins.addresses(site.providers)) is not None:

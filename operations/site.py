@@ -48,11 +48,6 @@ class Site:
         return self.sandbox / "backend"
 
     @property
-    def backend_url(self) -> str:
-        """The backend as the Pulumi CLI names it."""
-        return self.backend.as_uri()
-
-    @property
     def logs(self) -> Path:
         """What providers said, and the tracebacks of defects."""
         return self.sandbox / "logs"
