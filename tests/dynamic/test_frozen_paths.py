@@ -14,10 +14,12 @@ from pulumi.dynamic.dynamic import serialize_provider
 from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.roster import PoolRosterProvider
 from components.account_pool.seal import PoolSealProvider
+from components.projection.provider import SecretProjectionProvider
 
 FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
     AccountClaimProvider: ("components.account_pool.provider", "AccountClaimProvider"),
     PoolRosterProvider: ("components.account_pool.roster", "PoolRosterProvider"),
+    SecretProjectionProvider: ("components.projection.provider", "SecretProjectionProvider"),
     PoolSealProvider: ("components.account_pool.seal", "PoolSealProvider"),
 }
 HEAVY = ("kubernetes", "pulumi_kubernetes", "jinja2", "rich", "pydantic")

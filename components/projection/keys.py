@@ -1,0 +1,127 @@
+"""Which key of the source becomes which key of the target, and what its value must look like.
+
+The forms of Azure Service Operator (ASO) hold exactly the keys of one method: ASO chooses the method by the
+keys that are present, so one key too many would silently choose another (decisions 9 and 23).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from components.naming import is_data_key
+from components.projection.errors import ProjectionError
+
+_GUID = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class AsoMethod(StrEnum):
+    """How ASO proves itself to Azure with a credential."""
+
+    SERVICE_PRINCIPAL_SECRET = "servicePrincipalSecret"  # noqa: S105 - the name of a method
+    SERVICE_PRINCIPAL_CERTIFICATE = "servicePrincipalCertificate"
+    WORKLOAD_IDENTITY = "workloadIdentity"
+    POD_IDENTITY = "podIdentity"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlan:
+    """The keys of a target Secret.
+
+    keys: target key → source key; empty means every key as it is. optional: target keys that may be missing
+    in the source. fixed: target key → text that is the same everywhere. guids: target keys whose value is a
+    GUID.
+    """
+
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    optional: frozenset[str] = frozenset()
+    fixed: Mapping[str, str] = field(default_factory=dict[str, str])
+    guids: frozenset[str] = frozenset()
+
+    def apply(self, source: Mapping[str, str], place: str) -> dict[str, str]:
+        """Make the target's data from the source's, both base64.
+
+        place: the source, for messages. Raises ProjectionError for a key that is missing or unfit.
+        """
+        names = self.keys or {key: key for key in source}
+        missing = [key for target, key in names.items() if key not in source and target not in self.optional]
+        if missing:
+            has = ", ".join(sorted(source)) or "none"
+            raise ProjectionError(
+                code="keys-missing",
+                place=place,
+                cause=f"of its keys ({has}), {', '.join(sorted(missing))} is missing",
+                mend="name its keys under deliverTo.keys, or add the missing ones to the credential",
+            )
+        data = {target: source[key] for target, key in names.items() if key in source}
+        if self.keys:
+            for target, value in data.items():
+                self._examine(target, value, f"{place}, key {names[target]}")
+        return data | {
+            target: base64.b64encode(text.encode()).decode() for target, text in self.fixed.items()
+        }
+
+    def _examine(self, target: str, value: str, place: str) -> None:
+        content = base64.b64decode(value)
+        if not content:
+            raise _unfit(place, "it is empty, and an empty credential opens nothing")
+        if target in self.guids and not _GUID.fullmatch(content):
+            raise _unfit(place, f"{target} is a GUID and nothing else, not even a line end behind it")
+
+
+def _unfit(place: str, cause: str) -> ProjectionError:
+    return ProjectionError(
+        code="value-unfit", place=place, cause=cause, mend="correct the account's credential and run again"
+    )
+
+
+_IDENTITY: Final = {
+    "AZURE_SUBSCRIPTION_ID": "subscriptionID",
+    "AZURE_TENANT_ID": "tenantID",
+    "AZURE_CLIENT_ID": "clientID",
+}
+_ASO: Final[Mapping[AsoMethod, KeyPlan]] = {
+    AsoMethod.SERVICE_PRINCIPAL_SECRET: KeyPlan({**_IDENTITY, "AZURE_CLIENT_SECRET": "clientSecret"}),
+    AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE: KeyPlan(
+        {
+            **_IDENTITY,
+            "AZURE_CLIENT_CERTIFICATE": "clientCertificate",
+            "AZURE_CLIENT_CERTIFICATE_PASSWORD": "clientCertificatePassword",
+        },
+        optional=frozenset({"AZURE_CLIENT_CERTIFICATE_PASSWORD"}),
+    ),
+    AsoMethod.WORKLOAD_IDENTITY: KeyPlan(_IDENTITY),
+    AsoMethod.POD_IDENTITY: KeyPlan(_IDENTITY, fixed={"AUTH_MODE": "podidentity"}),
+}
+"""Source keys are those Gardener gives the credential of an Azure account."""
+
+
+def plan_keys(keys: Mapping[str, str], aso_method: AsoMethod | None) -> KeyPlan:
+    """Tell the keys of a target.
+
+    keys: target key → source key; for a method of ASO, what differs from its defaults. Raises
+    ProjectionError for a key ASO would not look for, or no Secret can have.
+    """
+    strange = [key for pair in keys.items() for key in pair if not is_data_key(key)]
+    if strange:
+        raise _unfit_keys(
+            f"{', '.join(strange)} cannot be a key of a Secret", "use letters, digits, - _ and ."
+        )
+    if aso_method is None:
+        return KeyPlan(dict(keys))
+    plan = _ASO[aso_method]
+    foreign = sorted(keys.keys() - plan.keys.keys())
+    if foreign:
+        raise _unfit_keys(
+            f"{', '.join(foreign)} is no key of method {aso_method}, and could make ASO choose another",
+            f"map only {', '.join(plan.keys)}",
+        )
+    return replace(plan, keys={**plan.keys, **keys}, guids=frozenset(_IDENTITY))
+
+
+def _unfit_keys(cause: str, mend: str) -> ProjectionError:
+    return ProjectionError(code="keys-unfit", place="deliverTo.keys", cause=cause, mend=mend)

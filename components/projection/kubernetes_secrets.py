@@ -1,0 +1,83 @@
+"""`Secrets` on a real API server. What it says of a failure never holds what was sent to it."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from components.connection import Connection, NoReply, Reply
+from components.projection.errors import ProjectionError
+from components.projection.model import JsonObject, SecretRef
+
+FIELD_MANAGER: Final = "credfleet-projection"
+"""Under which name the API server books what projections write."""
+
+_ABSENT: Final = 404
+_CONFLICT: Final = 409
+_FORBIDDEN: Final = 403
+_WRITTEN: Final = f"?fieldManager={FIELD_MANAGER}"
+
+
+class KubernetesSecrets:
+    """Secrets of the cluster behind a connection, whole, data included."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, ref: SecretRef) -> JsonObject | None:
+        """Read one."""
+        reply = self._call("GET", _path(ref), ref)
+        return None if reply is None or reply.status == _ABSENT else reply.body
+
+    def create(self, body: JsonObject) -> JsonObject | None:
+        """POST; a taken name is not done."""
+        ref = _ref(body)
+        reply = self._call("POST", _collection(ref) + _WRITTEN, ref, body)
+        return _done(reply)
+
+    def replace(self, body: JsonObject) -> JsonObject | None:
+        """PUT with the resourceVersion in the body."""
+        ref = _ref(body)
+        return _done(self._call("PUT", _path(ref) + _WRITTEN, ref, body))
+
+    def delete(self, body: JsonObject) -> bool:
+        """DELETE with both preconditions."""
+        ref, metadata = _ref(body), body["metadata"]
+        preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+        return _done(self._call("DELETE", _path(ref), ref, {"preconditions": preconditions})) is not None
+
+    def _call(self, method: str, path: str, ref: SecretRef, body: JsonObject | None = None) -> Reply | None:
+        """Make a call; None when a write may or may not have been done."""
+        try:
+            reply = self._connection.call(method, path, body=body)
+        except NoReply as silence:
+            if method != "GET":
+                return None
+            raise _failed(ref, f"the API server does not answer ({silence})", "run again") from None
+        if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
+            return reply
+        if reply.status == _FORBIDDEN:
+            mend = "let whoever runs this read the source and write Secrets of the target's namespace"
+            raise _failed(ref, f"the API server does not allow it: {reply.text}", mend)
+        reason = str(reply.body.get("reason") or f"HTTP {reply.status}")
+        raise _failed(ref, f"the API server refused to {method} it: {reason}", "run again")
+
+
+def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:
+    return ProjectionError(code="not-possible", place=f"Secret {ref}", cause=cause, mend=mend)
+
+
+def _done(reply: Reply | None) -> JsonObject | None:
+    return None if reply is None or reply.status in (_ABSENT, _CONFLICT) else reply.body
+
+
+def _ref(body: JsonObject) -> SecretRef:
+    return SecretRef(str(body["metadata"]["namespace"]), str(body["metadata"]["name"]))
+
+
+def _collection(ref: SecretRef) -> str:
+    return f"/api/v1/namespaces/{quote(ref.namespace, safe='')}/secrets"
+
+
+def _path(ref: SecretRef) -> str:
+    return f"{_collection(ref)}/{quote(ref.name, safe='')}"

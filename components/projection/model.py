@@ -1,0 +1,83 @@
+"""The nouns of a projection: which Secret is copied to where, and for whom."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from components.labels import PREFIX
+from components.projection.keys import KeyPlan
+
+JsonObject: TypeAlias = dict[str, Any]
+
+PROJECTED_BY: Final = f"{PREFIX}projected-by"
+"""Annotation of a target: who wrote it. Without it a Secret is somebody else's and never touched."""
+
+PROJECTED_FROM: Final = f"{PREFIX}projected-from"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """A Secret by its namespace and name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A copy that is wanted.
+
+    owner: the same text whenever the program runs; two owners never share a target. source_labels: what the
+    source must be labelled with, so that a copy never follows a Secret that went to somebody else.
+    """
+
+    source: SecretRef
+    target: SecretRef
+    owner: str
+    plan: KeyPlan
+    source_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Draw the target."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.target.name,
+                "namespace": self.target.namespace,
+                "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
+            },
+            "type": "Opaque",
+            "data": dict(data),
+        }
+
+    def owns(self, target: JsonObject) -> bool:
+        """Whether this projection wrote a Secret."""
+        annotations = target["metadata"].get("annotations") or {}
+        return annotations.get(PROJECTED_BY) == self.owner
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A copy that stands: the digest of what is in it, and the version of the source it was made from."""
+
+    digest: str
+    source_version: str
+
+
+def digest(target: JsonObject, data: Mapping[str, str]) -> str:
+    """Tell data apart without showing them: an HMAC keyed with the uid of the target Secret.
+
+    The uid is random, and only in the cluster, never in the state; so whoever reads the state alone cannot
+    try out short credentials against the digest.
+    """
+    key = str(target["metadata"]["uid"]).encode()
+    return hmac.new(key, json.dumps(dict(data), sort_keys=True).encode(), hashlib.sha256).hexdigest()

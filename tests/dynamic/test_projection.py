@@ -1,0 +1,242 @@
+"""The projection of a Secret in the genuine host, on a real API server."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from components.projection.provider import SecretProjectionProvider
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+SENTINEL = "s3ntinel-of-a-credential"
+GUID = "00000000-0000-4000-8000-000000000001"
+AZURE = {"subscriptionID": GUID, "tenantID": GUID, "clientID": GUID, "clientSecret": SENTINEL}
+
+
+@pytest.fixture(scope="module")
+def host(control_plane: ControlPlane) -> Generator[Host]:
+    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
+        yield host
+
+
+@pytest.fixture
+def provider(host: Host) -> Provider:
+    return host.provider(SecretProjectionProvider())
+
+
+@pytest.fixture
+def api(admin: DynamicClient) -> Any:
+    return admin.resources.get(api_version="v1", kind="Secret")
+
+
+def projection(namespace: str, **more: Any) -> Properties:
+    return {
+        "sourceNamespace": namespace,
+        "sourceName": "account",
+        "sourceLabels": {},
+        "targetNamespace": namespace,
+        "targetName": "copy",
+        "owner": "pulumi/o/p/s/acme/aws",
+        "keys": {},
+        **more,
+    }
+
+
+def put(api: Any, namespace: str, name: str, values: Mapping[str, str], **metadata: Any) -> None:
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    body = {"metadata": {"name": name, **metadata}, "data": data}
+    api.create(body=body, namespace=namespace)
+
+
+def rotate(api: Any, namespace: str, name: str, key: str, value: str) -> None:
+    body = {"data": {key: base64.b64encode(value.encode()).decode()}}
+    where = {"name": name, "namespace": namespace}
+    api.patch(**where, body=body, content_type="application/merge-patch+json")
+
+
+def content(api: Any, namespace: str, name: str = "copy") -> dict[str, str]:
+    data = api.get(name=name, namespace=namespace).to_dict()["data"]
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+def exists(api: Any, namespace: str, name: str = "copy") -> bool:
+    return name in {item.metadata.name for item in api.get(namespace=namespace).items}
+
+
+def test_a_copy_is_made_followed_and_removed_and_no_byte_leaves_the_cluster(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": SENTINEL})
+    made = provider.create(projection(namespace))
+    assert content(api, namespace) == {"key": SENTINEL}
+    assert made.outputs["reference"] == f"{namespace}/copy"
+    assert not provider.is_changed(made, projection(namespace))
+    rotate(api, namespace, "account", "key", "rotated")
+    assert provider.is_changed(made, projection(namespace))
+    followed = provider.update(made, projection(namespace))
+    assert content(api, namespace) == {"key": "rotated"}
+    assert followed.outputs["digest"] != made.outputs["digest"]
+    assert SENTINEL not in repr((made, followed))
+    assert base64.b64encode(SENTINEL.encode()).decode() not in repr((made, followed))
+    provider.delete(followed)
+    assert not exists(api, namespace)
+    provider.delete(followed)
+
+
+def test_what_is_written_is_booked_under_its_own_manager(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    provider.create(projection(namespace))
+    managed = api.get(name="copy", namespace=namespace).metadata.managedFields
+    assert {entry.manager for entry in managed} == {"credfleet-projection"}
+
+
+def test_a_refresh_sees_a_copy_changed_by_hand_and_an_update_mends_it(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    made = provider.create(projection(namespace))
+    rotate(api, namespace, "copy", "key", "tampered")
+    seen = provider.refresh(made)
+    assert seen.outputs["digest"] != made.outputs["digest"]
+    assert provider.is_changed(seen, projection(namespace))
+    provider.update(seen, projection(namespace))
+    assert content(api, namespace) == {"key": "x"}
+
+
+def test_a_refresh_of_an_untouched_copy_changes_nothing(provider: Provider, api: Any, namespace: str) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    made = provider.create(projection(namespace))
+    seen = provider.refresh(made)
+    assert (seen.inputs, seen.outputs) == (made.inputs, made.outputs)
+
+
+def test_a_copy_deleted_by_hand_is_gone_on_refresh_and_made_again_without_one(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    made = provider.create(projection(namespace))
+    api.delete(name="copy", namespace=namespace)
+    assert provider.refresh(made).id == ""
+    assert provider.is_changed(made, projection(namespace))
+    provider.update(made, projection(namespace))
+    assert content(api, namespace) == {"key": "x"}
+
+
+def test_somebody_elses_secret_is_refused_in_a_preview_and_left_alone(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    put(api, namespace, "copy", {"theirs": "y"})
+    (said,) = provider.refusals(projection(namespace))
+    assert said.startswith(f"Secret {namespace}/copy: it exists and this claim did not write it")
+    assert content(api, namespace) == {"theirs": "y"}
+
+
+def test_a_copy_that_was_taken_over_by_somebody_else_is_not_deleted(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    made = provider.create(projection(namespace))
+    api.delete(name="copy", namespace=namespace)
+    put(api, namespace, "copy", {"theirs": "y"})
+    assert provider.refresh(made).id == ""
+    provider.delete(made)
+    assert content(api, namespace) == {"theirs": "y"}
+
+
+def test_an_aso_credential_has_the_keys_of_its_method_and_no_other(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", AZURE)
+    provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
+    assert content(api, namespace) == {
+        "AZURE_SUBSCRIPTION_ID": GUID,
+        "AZURE_TENANT_ID": GUID,
+        "AZURE_CLIENT_ID": GUID,
+        "AZURE_CLIENT_SECRET": SENTINEL,
+    }
+
+
+def test_another_method_takes_the_keys_of_the_former_one_away(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", AZURE)
+    made = provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
+    provider.update(made, projection(namespace, asoCredential="workloadIdentity"))
+    assert "AZURE_CLIENT_SECRET" not in content(api, namespace)
+
+
+def test_an_unfit_value_is_refused_when_it_is_written_without_showing_it(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {**AZURE, "clientID": SENTINEL})
+    with pytest.raises(grpc.RpcError) as refused:
+        provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
+    said = str(refused.value.details())
+    assert f"ProjectionFailed: value-unfit: Secret {namespace}/account, key clientID: " in said
+    assert SENTINEL not in said
+    assert not exists(api, namespace)
+
+
+def test_a_source_that_is_another_tenants_by_now_is_not_delivered(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"}, labels={"tenant-name": "globex"})
+    with pytest.raises(grpc.RpcError) as refused:
+        provider.create(projection(namespace, sourceLabels={"tenant-name": "acme"}))
+    assert "ProjectionFailed: source-not-owned: " in str(refused.value.details())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"targetName": "No Name"}, "it is no name of a Secret"),
+        ({"targetNamespace": "a/b"}, "it is no namespace"),
+        ({"owner": ""}, "a copy has an owner"),
+        ({"asoCredential": "password"}, "the methods are servicePrincipalSecret"),
+        ({"asoCredential": "workloadIdentity", "keys": {"AZURE_CLIENT_SECRET": "x"}}, "is no key of method"),
+    ],
+)
+def test_what_can_never_be_written_is_refused_in_a_preview(
+    provider: Provider, wrong: Properties, said: str
+) -> None:
+    (reason,) = provider.refusals(projection("pool", **wrong))
+    assert said in reason
+
+
+def test_a_source_that_is_not_known_yet_passes_a_preview(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    provider.check(projection(namespace, sourceName=UNKNOWN))
+    put(api, namespace, "copy", {"theirs": "y"})
+    assert provider.refusals(projection(namespace, sourceName=UNKNOWN))
+
+
+def test_another_target_is_another_copy_made_before_the_first_is_removed(
+    provider: Provider, api: Any, namespace: str
+) -> None:
+    put(api, namespace, "account", {"key": "x"})
+    made = provider.create(projection(namespace))
+    answer = provider.diff(made, projection(namespace, targetName="other"))
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == (["targetName"], False)
+
+
+def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_path: Path) -> None:
+    with dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as host:
+        provider = host.provider(SecretProjectionProvider())
+        inputs = provider.check(projection("pool"))
+        with pytest.raises(grpc.RpcError) as refused:
+            provider.create(inputs)
+    assert "ProjectionFailed: misconfigured: kubeconfig " in str(refused.value.details())
