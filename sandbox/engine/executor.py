@@ -138,12 +138,15 @@ class Executor:
         goal = replace(goal, provider=reference)
         self._progress.goals[urn] = goal
         former = self._progress.find_old(urn, goal)
-        async with self._gate.shared():
+        await self._gate.enter()
+        try:
             provider = await self._provider_of(goal)
             planned = await self._planning.plan(urn, former, goal, provider)
             self._progress.planned.update({urn, former})
             if planned.recreating or (planned.plan and planned.plan.verdict == "replace"):
                 self._progress.replaced.add(urn)
+        finally:
+            self._gate.leave()
         record = await self._take(planned, goal, provider)
         self._run.learn(record.outputs)
         self._progress.done[urn] = record

@@ -14,24 +14,30 @@ class Gate:
         """Nobody is in."""
         self._inside = 0
         self._alone = asyncio.Lock()
-        self._empty = asyncio.Condition()
+        self._empty = asyncio.Event()
+        self._empty.set()
 
-    @asynccontextmanager
-    async def shared(self) -> AsyncGenerator[None]:
-        """Be inside together with others."""
-        async with self._alone:
-            self._inside += 1
-        try:
-            yield
-        finally:
-            self._inside -= 1
-            async with self._empty:
-                self._empty.notify_all()
+    async def enter(self) -> None:
+        """Come in together with others."""
+        if self._alone.locked():
+            async with self._alone:
+                self._come()
+        else:
+            self._come()
+
+    def _come(self) -> None:
+        self._inside += 1
+        self._empty.clear()
+
+    def leave(self) -> None:
+        """Go out again."""
+        self._inside -= 1
+        if not self._inside:
+            self._empty.set()
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
         """Be inside with nobody else."""
         async with self._alone:
-            async with self._empty:
-                await self._empty.wait_for(lambda: not self._inside)
+            await self._empty.wait()
             yield

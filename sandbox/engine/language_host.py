@@ -8,6 +8,7 @@ arguments or initial environment. Nothing of this package may be imported here.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import logging
 import os
@@ -44,6 +45,7 @@ def main() -> int:
         )
     )
     sys.argv = [task["program"]]
+    pulumi.log.debug = _be_silent
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -60,9 +62,14 @@ def main() -> int:
     finally:
         executor.shutdown(wait=True)
         loop.close()
-        sys.stdout.flush()
-        sys.stderr.flush()
     return 0
+
+
+def _be_silent(*_args: object, **_kwargs: object) -> None:
+    """Stand in for `pulumi.log.debug`: the engine drops debug messages, and each would cost a round trip.
+
+    The SDK itself sends four for every resource.
+    """
 
 
 def _run(program: str) -> None:
@@ -86,5 +93,14 @@ def _user_traceback(error: BaseException) -> str:
     return "".join(shown.format())
 
 
+def _leave(code: int) -> None:
+    """Skip the rest of the interpreter's own end: taking the SDKs apart takes as long as some programs run."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_code = 1
+    atexit.register(lambda: _leave(exit_code))  # the first to be registered is the last to run
+    exit_code = main()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import grpc
@@ -48,6 +48,7 @@ from sandbox.engine.run import Run, Stopped
 from sandbox.errors import SandboxError
 
 _T = TypeVar("_T")
+_Q = TypeVar("_Q")
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 _FEATURES: Final = {
@@ -129,7 +130,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.RegisterResourceRequest, context: _Context
     ) -> resource_pb2.RegisterResourceResponse:
         """Bring a resource to the state the program wants."""
-        return await self._serve(context, self._register(request))
+        return await self._serve(context, self._register, request)
 
     async def _register(
         self, request: resource_pb2.RegisterResourceRequest
@@ -170,7 +171,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.ReadResourceRequest, context: _Context
     ) -> resource_pb2.ReadResourceResponse:
         """Look up a resource that is managed elsewhere."""
-        return await self._serve(context, self._read(request))
+        return await self._serve(context, self._read, request)
 
     async def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
         parent = self._progress.goals.get(request.parent)
@@ -202,18 +203,21 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.RegisterResourceOutputsRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Take the outputs of a component; the stack's own are kept aside until the end."""
+        return await self._serve(context, self._outputs, request)
+
+    async def _outputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
         outputs = wire.decode(request.outputs)
         if request.urn == self._root.urn:
             self._root.keep(outputs)
         else:
-            await self._serve(context, self._executor.outputs(request.urn, outputs))
+            await self._executor.outputs(request.urn, outputs)
         return empty_pb2.Empty()
 
     async def Invoke(
         self, request: resource_pb2.ResourceInvokeRequest, context: _Context
     ) -> resource_pb2.ResourceInvokeResponse:
         """Call a provider's function."""
-        return await self._serve(context, self._invoke(request))
+        return await self._serve(context, self._invoke, request)
 
     async def _invoke(
         self, request: resource_pb2.ResourceInvokeRequest
@@ -271,33 +275,35 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.ResourceCallRequest, context: _Context
     ) -> provider_pb2.CallResponse:
         """Refuse by name."""
-        return await self._serve(context, _refuse(f"methods of remote components ({request.tok})"))
+        return await self._serve(context, _refuse, f"methods of remote components ({request.tok})")
 
     async def RegisterErrorHook(
         self, request: resource_pb2.RegisterErrorHookRequest, context: _Context
     ) -> empty_pb2.Empty:
         """Refuse by name."""
-        return await self._serve(context, _refuse(f"error hooks ({request.name})"))
+        return await self._serve(context, _refuse, f"error hooks ({request.name})")
 
     async def RegisterPackage(
         self, request: resource_pb2.RegisterPackageRequest, context: _Context
     ) -> resource_pb2.RegisterPackageResponse:
         """Refuse by name."""
-        return await self._serve(context, _refuse(f"parameterized packages ({request.name})"))
+        return await self._serve(context, _refuse, f"parameterized packages ({request.name})")
 
     async def ExistsResource(
         self, request: resource_pb2.ExistsResourceRequest, context: _Context
     ) -> resource_pb2.ExistsResourceResponse:
         """Refuse by name."""
-        return await self._serve(context, _refuse(f"looking whether resources exist ({request.type})"))
+        return await self._serve(context, _refuse, f"looking whether resources exist ({request.type})")
 
-    async def _serve(self, context: _Context, work: Coroutine[Any, Any, _T]) -> _T:
+    async def _serve(
+        self, context: _Context, work: Callable[[_Q], Coroutine[Any, Any, _T]], request: _Q
+    ) -> _T:
         """Do what a call asks for.
 
         When the deployment stops, the call ends as the SDK expects: UNAVAILABLE.
         """
         try:
-            return await self._run.serve(self._reported(work))
+            return await self._run.serve(lambda: self._reported(work(request)))
         except Stopped:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the deployment has stopped")
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,16 +44,14 @@ class ProgramTask:
         )
 
 
-async def start_program(
-    python: Path, program: Path, stdout: Callable[[str], None], stderr: Callable[[str], None]
-) -> Child:
+async def start_program(python: Path, program: Path) -> Child:
     """Start the language host in the program's folder; it waits for its `ProgramTask` on standard input.
+
+    What it prints waits until someone follows it.
 
     Raises:
         SandboxError: `program-missing`, when the project's environment does not exist.
     """
     host = Path(__file__).with_name("language_host.py")
     folder = program if program.is_dir() else program.parent
-    child = await Child.start("program", [str(python), "-u", "-P", str(host)], cwd=folder, env={})
-    child.follow(stdout, stderr)
-    return child
+    return await Child.start("program", [str(python), "-u", "-P", str(host)], cwd=folder, env={})

@@ -74,10 +74,12 @@ class Run:
         self.violations: list[PolicyViolation] = []
         self._sink = sink
         self._secrets = set(secrets)
+        self._unsearched: list[Value] = []
         self._redactor: Redactor | None = None
         self._stopping = asyncio.Event()
         self._slots = asyncio.Semaphore(parallel)
         self._under_way: set[asyncio.Task[Any]] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
         self._counts: Counter[str] = Counter()
         self._began = time.monotonic()
 
@@ -91,15 +93,18 @@ class Run:
         self._sink.handle(event)
 
     def learn(self, value: Value) -> None:
-        """Keep the secrets in a value out of all texts to come."""
-        new = frozenset(_secret_texts(value)) - self._secrets
-        if new:
-            self._secrets |= new
-            self._redactor = None
+        """Keep the secrets in a value out of all texts to come.
+
+        Values are searched when the next text comes: most deployments have many values and few texts.
+        """
+        self._unsearched.append(value)
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets known so far."""
-        if self._redactor is None:
+        new = {text for value in self._unsearched for text in _secret_texts(value)} - self._secrets
+        self._unsearched.clear()
+        if new or self._redactor is None:
+            self._secrets |= new
             self._redactor = Redactor(self._secrets)
         return self._redactor(text)
 
@@ -115,6 +120,9 @@ class Run:
     def stop(self) -> Stopped:
         """Let no new step begin; returns what to raise. The reason was told already."""
         self._stopping.set()
+        for left in self._waiting:
+            if not left.done():
+                left.set_result(None)
         return Stopped()
 
     def fail(self, message: str, urn: str = "") -> Stopped:
@@ -132,7 +140,7 @@ class Run:
     def cancel(self) -> None:
         """Stop because the user wants it."""
         self.cancelled = True
-        self._stopping.set()
+        self.stop()
 
     def objected(self, violation: PolicyViolation) -> None:
         """Tell what a policy has to say; a mandatory objection spoils the result."""
@@ -150,26 +158,33 @@ class Run:
         if self.stopping:
             raise Stopped
 
-    async def serve(self, work: Coroutine[Any, Any, _T]) -> _T:
+    async def serve(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Do a piece of work for the program; when the deployment stops, leave without waiting for it.
 
         Raises:
             Stopped: When it stops; the work goes on to its own end, `drained` waits for that.
         """
-        task = asyncio.create_task(work)
+        if self.stopping:
+            raise Stopped
+        task = asyncio.create_task(work())
         self._under_way.add(task)
-        task.add_done_callback(self._done)
-        stopping = asyncio.create_task(self._stopping.wait())
-        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(left)
+
+        def done(task: asyncio.Task[_T]) -> None:
+            self._under_way.discard(task)
+            _ = task.cancelled() or task.exception()
+            if not left.done():
+                left.set_result(None)
+
+        task.add_done_callback(done)
+        try:
+            await left
+        finally:
+            self._waiting.discard(left)
         if not task.done():
             raise Stopped
         return task.result()
-
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()
 
     async def drained(self) -> None:
         """Wait until no work is under way."""

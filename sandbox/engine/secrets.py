@@ -27,12 +27,14 @@ class PassphraseCrypter:
     for byte (engine facts 5). No two places tell by their ciphertext that they hold the same.
     """
 
-    __slots__ = ("_key", "_passphrase", "_sealed", "salt")
+    __slots__ = ("_cipher", "_passphrase", "_sealed", "salt")
 
     def __init__(self, *, passphrase: str, key: bytes, salt: str) -> None:
         """Use `new` or `open`, which derive the key."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         self._passphrase = passphrase
-        self._key = key
+        self._cipher = AESGCM(key)
         self._sealed: dict[tuple[str, str], str] = {}
         self.salt = salt
 
@@ -108,21 +110,18 @@ class PassphraseCrypter:
         return plaintext
 
     def _seal(self, plaintext: str) -> str:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         nonce = os.urandom(12)
-        return f"v1:{_text(nonce)}:{_text(AESGCM(self._key).encrypt(nonce, plaintext.encode(), None))}"
+        return f"v1:{_text(nonce)}:{_text(self._cipher.encrypt(nonce, plaintext.encode(), None))}"
 
     def _unseal(self, ciphertext: str) -> str | None:
         from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         version, _, rest = ciphertext.partition(":")
         nonce, _, sealed = rest.partition(":")
         if version != "v1":
             return None
         try:
-            return AESGCM(self._key).decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None).decode()
+            return self._cipher.decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None).decode()
         except (InvalidTag, ValueError):
             return None
 
