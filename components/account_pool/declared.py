@@ -110,7 +110,7 @@ def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
         elif after.tenant != before.tenant and before.tenant is not None:
             yield name, f"it would be taken from {before.tenant}, who brought it along"
         elif after.labels != before.labels:
-            yield name, "it would move to another partition"
+            yield name, "it would move to another part of the pool"
 
 
 def _removal(member: DeclaredMember, new: Declaration) -> str:

@@ -73,7 +73,7 @@ LOSSES: Mapping[str, tuple[Properties, Properties, str]] = {
     "retyped": ({"m": one()}, {"m": one("gcp")}, "it would become gcp instead of aws"),
     "replaced": ({"m": one()}, {"m": one(accountId="222")}, "another account under the same name"),
     "disowned": ({"m": one(tenant="acme")}, {"m": one()}, "taken from acme"),
-    "moved": ({"m": one()}, {"m": one(labels={"eu-access": "true"})}, "move to another partition"),
+    "moved": ({"m": one()}, {"m": one(labels={"eu-access": "true"})}, "move to another part of the pool"),
 }
 
 

@@ -1,0 +1,70 @@
+"""What a tenant is delivered: copies of the Secrets it may use, in its own namespace.
+
+Owns the copies only. The sources stay where they are; a copy goes before the claim it was made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pulumi
+
+from components.projection.provider import SecretProjection, SecretProjectionArgs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryArgs:
+    """One copy: of which Secret, for whom, under which name.
+
+    owner: the holder of the claim. source_labels: what says that the source is the tenant's. keys,
+    aso_credential: as in SecretProjectionArgs.
+    """
+
+    source_namespace: pulumi.Input[str]
+    source_name: pulumi.Input[str]
+    source_labels: Mapping[str, str]
+    owner: str
+    target_name: str
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    aso_credential: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantDeliveriesArgs:
+    """The namespace of a tenant, and what is delivered there by slot."""
+
+    namespace: pulumi.Input[str]
+    deliveries: Mapping[str, DeliveryArgs]
+
+
+class TenantDeliveries(pulumi.ComponentResource):
+    """The copies of one tenant. Outputs: references, slot → namespace/name of the copy."""
+
+    TYPE: ClassVar = "credfleet:index:TenantDeliveries"
+    references: Mapping[str, pulumi.Output[str]]
+
+    def __init__(
+        self, name: str, args: TenantDeliveriesArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        props = {"namespace": args.namespace, "slots": sorted(args.deliveries)}
+        super().__init__(self.TYPE, name, props, opts)
+        self.references = {
+            slot: SecretProjection(
+                f"{name}/{slot}-copy",
+                SecretProjectionArgs(
+                    source_namespace=delivery.source_namespace,
+                    source_name=delivery.source_name,
+                    source_labels=delivery.source_labels,
+                    target_namespace=args.namespace,
+                    target_name=delivery.target_name,
+                    owner=delivery.owner,
+                    keys=delivery.keys,
+                    aso_credential=delivery.aso_credential,
+                ),
+                pulumi.ResourceOptions(parent=self),
+            ).reference
+            for slot, delivery in args.deliveries.items()
+        }
+        self.register_outputs({"references": self.references})
