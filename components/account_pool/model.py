@@ -309,6 +309,7 @@ class Record:
 
     holders: holder id → sequence number, raised by every repeated claim of that holder (claim protocol
     section 8).
+    retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
     former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
     """
 
@@ -325,6 +326,7 @@ class Record:
     policy: Policy
     limit: int | None
     holders: Mapping[str, int]
+    retired: int = 0
     former_uid: str = ""
     since: str = ""
 
@@ -344,11 +346,13 @@ class Record:
 
     def with_holder(self, holder: str) -> Record:
         """Give the same claim after one more claim of this holder."""
-        return replace(self, holders={**self.holders, holder: self.holders.get(holder, 0) + 1})
+        sequence = max(self.holders.get(holder, 0), self.retired) + 1
+        return replace(self, holders={**self.holders, holder: sequence})
 
     def without_holder(self, holder: str) -> Record:
         """Give the same claim after this holder left."""
-        return replace(self, holders={h: n for h, n in self.holders.items() if h != holder})
+        rest = {h: n for h, n in self.holders.items() if h != holder}
+        return replace(self, holders=rest, retired=max(self.retired, self.holders.get(holder, 0)))
 
     def moved_to(self, member: Member) -> Record:
         """Give the same claim trying another member: a new attempt, so the old token is dead."""
@@ -380,6 +384,8 @@ class Record:
         }
         if self.limit is not None:
             data["limit"] = str(self.limit)
+        if self.retired:
+            data["retired"] = str(self.retired)
         if self.former_uid:
             data["formerUid"] = self.former_uid
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
@@ -404,6 +410,7 @@ class Record:
                 policy=Policy(data["policy"]),
                 limit=int(data["limit"]) if "limit" in data else None,
                 holders={holder: int(number) for holder, number in holders.items()},
+                retired=int(data.get("retired", "0")),
                 former_uid=data.get("formerUid", ""),
                 since=str(meta.get("creationTimestamp") or ""),
             )

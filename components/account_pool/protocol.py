@@ -285,14 +285,8 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
         record = yield from get_record(name)
         if record is None or not (_has(record, holder) or _has(record, amended.holder)):
             return None
-        sequence = max(record.holders.get(holder, 0), record.holders.get(amended.holder, 0))
-        changed = record.without_holder(holder)
-        changed = replace(
-            changed,
-            holders={**changed.holders, amended.holder: sequence + 1},
-            policy=amended.policy,
-            limit=amended.limit,
-        )
+        left = record if holder == amended.holder else record.without_holder(holder)
+        changed = replace(left.with_holder(amended.holder), policy=amended.policy, limit=amended.limit)
         if changed.limit is not None and len(changed.holders) > changed.limit:
             raise _limit_reached(changed)
         written = yield from replace_record(changed, namespace)
