@@ -16,7 +16,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test check format bench
+.PHONY: help env up down test check format model bench
 
 help: ## list what make can do
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ check: env ## format, lint, types, arrows, lock
 format: env ## put the code in its form
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
+
+model: env ## explore the claim protocol's model whole; the wrong variants must be found
+	@$(BIN)/python -m models.claims.claimcheck
+	@$(BIN)/python -m models.claims.claimcheck -wrong
 
 bench: env ## speed, as ratios within one run
 	@$(BIN)/python -m benchmarks
