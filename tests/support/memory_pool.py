@@ -39,7 +39,7 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
-from components.account_pool.errors import Exhausted, LostMember, PoolError
+from components.account_pool.errors import LostMember, PoolError
 from components.account_pool.finding import Wanted
 from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
 from components.account_pool.model import (
@@ -52,6 +52,7 @@ from components.account_pool.model import (
     Record,
     State,
 )
+from components.account_pool.selection import members_of_type
 from components.account_pool.sweeping import pending_records, sweep
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
@@ -622,15 +623,18 @@ class World:
             raise Violation(f"I8: {name} was wiped while it is somebody's")
 
     def _check_outcome(self, before: Process, after: Process) -> None:
-        new = after.outcomes[len(before.outcomes) :]
-        if not new or not isinstance(before.op, Claims | Reads):
+        if not isinstance(before.op, Claims | Reads):
             return
         claim = before.op if isinstance(before.op, Claims) else before.op.claim
         record = self.server.record(claim.wanted.record)
-        outcome = new[0]
+        gives_up = isinstance(after.asked, ListPage) and after.asked.selector == members_of_type("aws")
         is_bound = record is not None and record.phase is Phase.BOUND and record.member not in self.touched
-        if isinstance(outcome, Exhausted) and is_bound:
-            raise Violation("I6: exhausted, though the claim is bound")
+        if gives_up and is_bound:
+            raise Violation("I6: about to say exhausted, though the claim is bound")
+        new = after.outcomes[len(before.outcomes) :]
+        if not new:
+            return
+        outcome = new[0]
         was_held = claim.wanted.record in before.held and claim.wanted.record not in self.touched
         if isinstance(before.op, Reads) and outcome is None and was_held:
             raise Violation("I3: a held claim was read as gone")
