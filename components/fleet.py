@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 import pulumi
@@ -10,7 +11,6 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.account_pool.component import (
-    AccountArgs,
     AccountPool,
     AccountPoolArgs,
     Grantee,
@@ -18,6 +18,7 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
+from components.account_pool.model import ClaimRequest
 from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.rules import Fault
 from components.credentials import Credentials
@@ -42,28 +43,40 @@ class Fleet(pulumi.ComponentResource):
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
         child = pulumi.ResourceOptions(parent=self, providers=[provider])
-        section = settings.account_pool
-        self.account_pool, claims = {}, {}
-        if section is not None:
-            pool = AccountPool("account-pool", _pool_args(section, settings.credentials), child)
-            self.account_pool = {"namespace": pool.namespace, "members": pool.members}
-            claiming = pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[pool]))
-            claims = {
-                tenant: TenantAccounts(tenant, _account_args(tenant, noun, section, pool.namespace), claiming)
-                for tenant, noun in settings.tenants.items()
-                if noun.accounts
-            }
+        self.account_pool = {}
+        accounts: Mapping[str, TenantAccounts] = {}
+        if settings.account_pool is not None:
+            accounts = self._declare_accounts(settings.account_pool, settings, child)
         self.tenants = {
-            tenant: {
-                "namespace": _tenant_namespace(tenant, noun, child).metadata.name,
-                "accounts": claims[tenant].accounts if tenant in claims else {},
+            name: {
+                "namespace": _tenant_namespace(name, tenant, child).metadata.name,
+                "accounts": accounts[name].accounts if name in accounts else {},
             }
-            for tenant, noun in settings.tenants.items()
+            for name, tenant in settings.tenants.items()
         }
         self.register_outputs({"accountPool": self.account_pool, "tenants": self.tenants})
 
+    def _declare_accounts(
+        self, section: nouns.AccountPool, settings: Settings, child: pulumi.ResourceOptions
+    ) -> Mapping[str, TenantAccounts]:
+        """Declare the pool, then claim from it: a claim comes after every member and goes before them."""
+        claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
+        args = _pool_args(section, settings.credentials, [*chain(*claims.values())])
+        pool = AccountPool("account-pool", args, child)
+        self.account_pool = {"namespace": pool.namespace, "members": pool.members}
+        after = pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[pool]))
+        return {
+            name: TenantAccounts(
+                name, TenantAccountsArgs(pool_namespace=pool.namespace, tenant=name, claims=wanted), after
+            )
+            for name, wanted in claims.items()
+            if wanted
+        }
 
-def _pool_args(section: nouns.AccountPool, credentials: Credentials) -> AccountPoolArgs:
+
+def _pool_args(
+    section: nouns.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
+) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
         settings=PoolSettings(section.partition_keys, section.release_policy, section.limits),
@@ -74,9 +87,13 @@ def _pool_args(section: nouns.AccountPool, credentials: Credentials) -> AccountP
                 data=credentials.secret_data(member.credentials_from),
                 tenant=member.tenant,
                 partition=member.partition,
+                shared_capacity=member.shared_capacity,
+                internal=member.internal,
             )
             for name, member in section.members.items()
         },
+        claims=claims,
+        allow_destroy=section.allow_destroy,
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
     )
@@ -91,25 +108,23 @@ def _tenant_namespace(name: str, tenant: nouns.Tenant, opts: pulumi.ResourceOpti
     return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
 
 
-def _account_args(
-    name: str, tenant: nouns.Tenant, section: nouns.AccountPool, pool_namespace: pulumi.Output[str]
-) -> TenantAccountsArgs:
-    whose = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack(), name)
-    return TenantAccountsArgs(
-        pool_namespace=pool_namespace,
-        tenant=name,
-        accounts={slot: _account(noun, section) for slot, noun in tenant.accounts.items()},
-        holders={slot: stack_holder(*whose, slot) for slot in tenant.accounts},
-    )
+def _claims(name: str, tenant: nouns.Tenant, section: nouns.AccountPool) -> Sequence[ClaimRequest]:
+    return [_claim(name, slot, account, section) for slot, account in tenant.accounts.items()]
 
 
-def _account(slot: nouns.Slot, section: nouns.AccountPool) -> AccountArgs:
-    pool = slot.pool(section.ruleset)
+def _claim(tenant: str, slot: str, account: nouns.Slot, section: nouns.AccountPool) -> ClaimRequest:
+    pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.cause}")
-    return AccountArgs(
+    return ClaimRequest(
+        tenant=tenant,
         type=pool.type,
-        partition=slot.partition_in(pool),
-        policy=slot.release_policy,
-        limit=slot.limit,
+        slot=slot,
+        partition=account.partition_in(pool),
+        shared=pool.shared,
+        holder=stack_holder(
+            pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack(), tenant, slot
+        ),
+        policy=account.release_policy,
+        limit=account.limit,
     )

@@ -1,7 +1,8 @@
 """The account pool as a stack declares it, and the accounts a tenant claims from one.
 
 Owns the pool's namespace, its members from the configuration with their data, what the pool says about
-itself, and the rights of claimers and cleaners. Members of a CSV are not declared: somebody else made them.
+itself, the rights of claimers and cleaners, and the roster and the seal that keep members in use. Members
+of a CSV are not declared: somebody else made them.
 Owner, state and token keys on a member belong to the claim protocol: nothing here declares or ignores them,
 so an update, a refresh or a rotation leaves a claim as it is (decisions 8 and 11).
 """
@@ -17,11 +18,14 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.model import Policy
+from components.account_pool import keys
+from components.account_pool.declared import Declaration, DeclaredMember
+from components.account_pool.model import ClaimRequest
 from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
-from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
-from components.naming import tenant_label
+from components.account_pool.roster import PoolRoster, PoolRosterArgs
+from components.account_pool.seal import PoolSeal, PoolSealArgs
+from components.labels import BRING_YOUR_OWN, SHARED
 
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 _VIRTUAL_GROUP = "credfleet.io"
@@ -33,7 +37,8 @@ class MemberArgs:
     """One account of the pool: the Secret that holds its credential.
 
     data: keys of the Secret → base64, secret. tenant: owner of a bring-your-own account.
-    partition: values of the pool's partition keys.
+    partition: values of the pool's partition keys. shared_capacity: claims it takes at once, None if only one
+    tenant has it. internal: only its own tenant may claim it.
     """
 
     type: str
@@ -41,6 +46,21 @@ class MemberArgs:
     data: pulumi.Input[Mapping[str, str]]
     tenant: str | None = None
     partition: Mapping[str, str] = field(default_factory=dict[str, str])
+    shared_capacity: int | None = None
+    internal: bool = False
+
+    @property
+    def declared(self) -> DeclaredMember:
+        """The member without its data."""
+        labels, annotations = dict(self.partition), dict[str, str]()
+        if self.tenant is not None:
+            annotations[BRING_YOUR_OWN] = "true"
+        if self.shared_capacity is not None:
+            labels[SHARED] = "true"
+            annotations[keys.SHARED_CAPACITY] = str(self.shared_capacity)
+        if self.internal:
+            labels[keys.INTERNAL] = "true"
+        return DeclaredMember(self.type, self.account_id, self.tenant, labels, annotations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +74,16 @@ class Grantee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPoolArgs:
-    """A pool: its namespace, what it says about itself, its members by Secret name, and its people."""
+    """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
+
+    claims: what this stack asks of it, for the forecast. allow_destroy: dirty members may go uncleaned.
+    """
 
     namespace: str
     settings: PoolSettings
     members: Mapping[str, MemberArgs]
+    claims: Sequence[ClaimRequest] = ()
+    allow_destroy: bool = False
     claimers: Sequence[Grantee] = ()
     cleaners: Sequence[Grantee] = ()
 
@@ -76,21 +101,41 @@ class AccountPool(pulumi.ComponentResource):
         )
         self._name = name
         self._child = pulumi.ResourceOptions(parent=self)
+        roster = self._keep_roster(args)
         namespace = Namespace(
-            f"{name}-namespace", metadata=ObjectMetaArgs(name=args.namespace), opts=self._child
+            f"{name}-namespace",
+            metadata=ObjectMetaArgs(name=args.namespace),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[roster]),
         )
         self.namespace = namespace.metadata.name
-        self._declare_settings(args.settings)
+        settings = self._declare_settings(args.settings)
         secrets = [self._declare_member(member, args.members[member]) for member in args.members]
-        if args.claimers:
-            self._grant("claimer", args.claimers, _claimer_rights())
-        if args.cleaners:
-            self._grant("cleaner", args.cleaners, _cleaner_rights())
+        grants = [
+            *(self._grant("claimer", args.claimers, _claimer_rights()) if args.claimers else ()),
+            *(self._grant("cleaner", args.cleaners, _cleaner_rights()) if args.cleaners else ()),
+        ]
+        PoolSeal(
+            f"{name}-seal",
+            PoolSealArgs(namespace=self.namespace, allow_destroy=args.allow_destroy),
+            pulumi.ResourceOptions(parent=self, depends_on=[settings, *secrets, *grants]),
+        )
         self.members = pulumi.Output.all(*(secret.metadata.name for secret in secrets))
         self.register_outputs({"namespace": self.namespace, "members": self.members})
 
-    def _declare_settings(self, settings: PoolSettings) -> None:
-        ConfigMap(
+    def _keep_roster(self, args: AccountPoolArgs) -> PoolRoster:
+        """Let nothing of the pool change before it is known that nobody loses an account (decision 13)."""
+        declaration = Declaration(
+            args.namespace,
+            args.settings.partition_keys,
+            {name: member.declared for name, member in args.members.items()},
+            args.allow_destroy,
+        )
+        return PoolRoster(
+            f"{self._name}-roster", PoolRosterArgs(declaration=declaration, claims=args.claims), self._child
+        )
+
+    def _declare_settings(self, settings: PoolSettings) -> ConfigMap:
+        return ConfigMap(
             f"{self._name}-settings",
             metadata=ObjectMetaArgs(name=CONFIG_MAP, namespace=self.namespace),
             data=settings.render(),
@@ -98,26 +143,24 @@ class AccountPool(pulumi.ComponentResource):
         )
 
     def _declare_member(self, member: str, args: MemberArgs) -> Secret:
-        labels = {HYPERSCALER_TYPE: args.type, **args.partition}
-        annotations = {ACCOUNT_ID: args.account_id}
-        if args.tenant is not None:
-            labels[TENANT_NAME] = tenant_label(args.tenant)
-            annotations[BRING_YOUR_OWN] = "true"
+        shown = args.declared.as_member(member)
         return Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
-                name=member, namespace=self.namespace, labels=labels, annotations=annotations
+                name=member, namespace=self.namespace, labels=shown.labels, annotations=shown.annotations
             ),
             type="Opaque",
             data=args.data,
             opts=self._child,
         )
 
-    def _grant(self, role: str, people: Sequence[Grantee], rights: Sequence[PolicyRuleArgs]) -> None:
+    def _grant(
+        self, role: str, people: Sequence[Grantee], rights: Sequence[PolicyRuleArgs]
+    ) -> tuple[Role, RoleBinding]:
         """Draw a Role with what its work needs in the pool (decision 16), and give it to people."""
         metadata = ObjectMetaArgs(name=f"credfleet-{role}", namespace=self.namespace)
         drawn = Role(f"{self._name}-{role}", metadata=metadata, rules=rights, opts=self._child)
-        RoleBinding(
+        binding = RoleBinding(
             f"{self._name}-{role}-binding",
             metadata=metadata,
             role_ref=RoleRefArgs(api_group=_RBAC_GROUP, kind="Role", name=drawn.metadata.name),
@@ -132,26 +175,16 @@ class AccountPool(pulumi.ComponentResource):
             ],
             opts=self._child,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountArgs:
-    """One account a tenant asks for. policy and limit: None means the pool's."""
-
-    type: str
-    partition: Mapping[str, str] = field(default_factory=dict[str, str])
-    policy: Policy | None = None
-    limit: int | None = None
+        return drawn, binding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantAccountsArgs:
-    """The accounts of one tenant by slot, the pool they come from, and each slot's holder id."""
+    """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it."""
 
     pool_namespace: pulumi.Input[str]
     tenant: str
-    accounts: Mapping[str, AccountArgs]
-    holders: Mapping[str, str]
+    claims: Sequence[ClaimRequest]
 
 
 class TenantAccounts(pulumi.ComponentResource):
@@ -163,25 +196,26 @@ class TenantAccounts(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: TenantAccountsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        props = {"tenant": args.tenant, "slots": sorted(args.accounts)}
+        props = {"tenant": args.tenant, "slots": [claim.slot for claim in args.claims]}
         super().__init__(self.TYPE, name, props, opts)
         accounts: dict[str, Mapping[str, pulumi.Output[str | None]]] = {}
-        for slot, account in args.accounts.items():
+        for wanted in args.claims:
             claim = AccountClaim(
-                f"{name}/{slot}",
+                f"{name}/{wanted.slot}",
                 AccountClaimArgs(
                     namespace=args.pool_namespace,
                     tenant=args.tenant,
-                    type=account.type,
-                    slot=slot,
-                    partition=account.partition,
-                    holder=args.holders[slot],
-                    release_policy=None if account.policy is None else str(account.policy),
-                    limit=account.limit,
+                    type=wanted.type,
+                    slot=wanted.slot,
+                    partition=wanted.partition,
+                    shared=wanted.shared,
+                    holder=wanted.holder,
+                    release_policy=None if wanted.policy is None else str(wanted.policy),
+                    limit=wanted.limit,
                 ),
                 pulumi.ResourceOptions(parent=self),
             )
-            accounts[slot] = {
+            accounts[wanted.slot] = {
                 "namespace": claim.namespace,
                 "secretName": claim.secret_name,
                 "accountId": claim.account_id,

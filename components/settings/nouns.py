@@ -112,6 +112,24 @@ class Member(Noun):
     credentials_from: Text = Field(description="Name of an entry of credentials: a JSON object of texts.")
     tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
     partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
+    shared_capacity: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Claims it takes at once, for an account many tenants share."
+    )
+    internal: bool = Field(
+        default=False, description="Kept out of the pool; only its own tenant may claim it."
+    )
+
+    @model_validator(mode="after")
+    def _is_shared_or_somebodys(self) -> Self:
+        if self.shared_capacity is not None and (self.tenant is not None or self.internal):
+            raise unfit("a shared account has no owner and is not kept back", "leave tenant and internal out")
+        return self
+
+    def may_serve(self, tenant: str, *, shared: bool) -> bool:
+        """Tell whether a tenant's claim could get it."""
+        if shared or self.shared_capacity is not None:
+            return shared and self.shared_capacity is not None
+        return self.tenant == tenant or (self.tenant is None and not self.internal)
 
 
 class Subject(Noun):
@@ -154,8 +172,8 @@ class AccountPool(Noun):
     members_from: FilePath | None = Field(
         default=None, description="CSV of Secrets that exist already; never declared."
     )
+    allow_destroy: bool = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
     admission_policy: Coming = None
-    allow_destroy: Coming = None
     cleaning: Coming = None
 
     @property

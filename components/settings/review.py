@@ -120,7 +120,7 @@ class _Supply:
         """Tell whether any member could go to the tenant."""
         return any(
             member.type == pool.type
-            and (not isinstance(member, Member) or member.tenant in (None, tenant))
+            and (not isinstance(member, Member) or member.may_serve(tenant, shared=pool.shared))
             and all(member.partition.get(key) == partition.get(key) for key in self.keys)
             for member in self.members
         )
@@ -133,17 +133,14 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
     if isinstance(choice, Fault):
         yield ConfigurationProblem(place, choice.cause, choice.mend)
         return
-    if choice.shared:
-        cause = f"plan {account.plan} is served by shared accounts, which cannot be claimed yet"
-        yield ConfigurationProblem(place, cause, "ask for a type instead")
-        return
     partition = account.partition_in(choice)
     strange = [key for key in partition if key not in supply.keys]
     for key in strange:
         yield _unknown_partition(f"{place}.partition", key, supply.keys)
     if strange or not supply.whole or supply.serves(tenant, choice, partition):
         return
-    asked = ", ".join((choice.type, *(f"{key}={value}" for key, value in partition.items())))
+    kind = f"shared {choice.type}" if choice.shared else choice.type
+    asked = ", ".join((kind, *(f"{key}={value}" for key, value in partition.items())))
     types = ", ".join(sorted({member.type for member in supply.members})) or "none"
     yield ConfigurationProblem(
         place,

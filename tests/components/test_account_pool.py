@@ -9,7 +9,6 @@ import pulumi
 import pytest
 
 from components.account_pool.component import (
-    AccountArgs,
     AccountPool,
     AccountPoolArgs,
     Grantee,
@@ -17,7 +16,7 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
-from components.account_pool.model import Policy
+from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.pool_settings import PoolSettings
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
@@ -25,11 +24,18 @@ CANARY = base64.b64encode(b"canary-7f3a").decode()
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
 CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
 POOL = "credfleet:index:AccountPool"
+ROSTER = "pulumi-python:dynamic/credfleet:PoolRoster"
+SEAL = "pulumi-python:dynamic/credfleet:PoolSeal"
 RBAC = "kubernetes:rbac.authorization.k8s.io/v1"
 
 
 def pool(
-    *, tenant: str | None = None, claimers: Sequence[Grantee] = (), cleaners: Sequence[Grantee] = ()
+    *,
+    tenant: str | None = None,
+    shared_capacity: int | None = None,
+    internal: bool = False,
+    claimers: Sequence[Grantee] = (),
+    cleaners: Sequence[Grantee] = (),
 ) -> Callable[[], AccountPool]:
     """A pool of one member; made inside the program, since outputs live in its event loop."""
 
@@ -40,6 +46,8 @@ def pool(
             data=pulumi.Output.secret({"clientSecret": CANARY}),
             tenant=tenant,
             partition={"eu-access": "true"},
+            shared_capacity=shared_capacity,
+            internal=internal,
         )
         return AccountPool(
             "pool",
@@ -49,6 +57,7 @@ def pool(
                 members={"aws-1": member},
                 claimers=claimers,
                 cleaners=cleaners,
+                allow_destroy=True,
             ),
         )
 
@@ -75,6 +84,8 @@ def test_a_pool_is_its_namespace_its_settings_and_its_members_and_nothing_else()
         ("kubernetes:core/v1:ConfigMap", "pool-settings"),
         ("kubernetes:core/v1:Namespace", "pool-namespace"),
         ("kubernetes:core/v1:Secret", "pool-aws-1"),
+        (ROSTER, "pool-roster"),
+        (SEAL, "pool-seal"),
     ]
 
 
@@ -101,6 +112,56 @@ def test_only_an_account_that_came_with_a_tenant_is_declared_with_an_owner() -> 
     metadata = secret.inputs["metadata"]
     assert metadata["labels"]["tenant-name"] == "enc-nwnctplxg524q6cmucbceaaemccp4bw7hs7qtt2g6ateywrfpn3q"
     assert metadata["annotations"]["credfleet.io/bring-your-own"] == "true"
+
+
+def test_a_shared_account_says_how_many_claims_it_takes() -> None:
+    metadata = the(recorded(pool(shared_capacity=3)), "kubernetes:core/v1:Secret").inputs["metadata"]
+
+    assert metadata["labels"]["credfleet.io/shared"] == "true"
+    assert metadata["annotations"]["credfleet.io/shared-capacity"] == "3"
+
+
+def test_an_account_kept_back_says_so() -> None:
+    metadata = the(recorded(pool(internal=True)), "kubernetes:core/v1:Secret").inputs["metadata"]
+
+    assert metadata["labels"]["credfleet.io/internal"] == "true"
+
+
+def test_the_roster_knows_every_member_and_nothing_of_its_data() -> None:
+    roster = the(recorded(pool(tenant="globex")), ROSTER)
+
+    assert {key: value for key, value in roster.inputs.items() if key != "__provider"} == {
+        "namespace": "account-pool",
+        "partitionKeys": ["eu-access"],
+        "allowDestroy": True,
+        "claims": [],
+        "members": {
+            "aws-1": {
+                "type": "aws",
+                "accountId": "111",
+                "tenant": "globex",
+                "labels": {"eu-access": "true"},
+                "annotations": {"credfleet.io/bring-your-own": "true"},
+            }
+        },
+    }
+
+
+def test_the_roster_is_asked_before_anything_of_the_pool_changes() -> None:
+    recorder = recorded(pool())
+
+    assert the(recorder, ROSTER).dependencies == frozenset()
+    assert the(recorder, ROSTER).urn in the(recorder, "kubernetes:core/v1:Namespace").dependencies
+
+
+def test_the_seal_depends_on_everything_a_destroy_would_take() -> None:
+    people = [Grantee(kind="User", name="x")]
+    recorder = recorded(pool(claimers=people, cleaners=people))
+    seal = the(recorder, SEAL)
+
+    everything = {one.urn for one in recorder.registrations if one.type.startswith("kubernetes:")}
+    assert everything <= seal.dependencies
+    assert seal.inputs["allowDestroy"] is True
 
 
 def test_a_credential_travels_as_a_secret_and_only_to_the_secret_that_holds_it() -> None:
@@ -201,17 +262,20 @@ def test_a_role_is_bound_to_people_and_service_accounts_alike() -> None:
 
 
 def accounts() -> TenantAccounts:
-    return TenantAccounts(
-        "acme",
-        TenantAccountsArgs(
-            pool_namespace="account-pool",
+    claims = [
+        ClaimRequest(tenant="acme", type="aws", slot="aws", holder="pulumi/o/p/s/acme/aws"),
+        ClaimRequest(
             tenant="acme",
-            accounts={
-                "aws": AccountArgs(type="aws"),
-                "eu": AccountArgs(type="aws", partition={"eu-access": "true"}, policy=Policy.RETAIN, limit=2),
-            },
-            holders={"aws": "pulumi/o/p/s/acme/aws", "eu": "pulumi/o/p/s/acme/eu"},
+            type="aws",
+            slot="eu",
+            partition={"eu-access": "true"},
+            holder="pulumi/o/p/s/acme/eu",
+            policy=Policy.RETAIN,
+            limit=2,
         ),
+    ]
+    return TenantAccounts(
+        "acme", TenantAccountsArgs(pool_namespace="account-pool", tenant="acme", claims=claims)
     )
 
 

@@ -12,6 +12,7 @@ from tests.support.recorder import Recorder, Registration, Secret, Unknown, plai
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
+ROSTER = "pulumi-python:dynamic/credfleet:PoolRoster"
 CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
 
 
@@ -53,6 +54,8 @@ def test_a_small_stack_is_a_pool_a_tenant_and_its_claim() -> None:
         ("kubernetes:core/v1:Namespace", "acme-namespace"),
         ("kubernetes:core/v1:Secret", "account-pool-aws-1"),
         (CLAIM, "acme/aws"),
+        ("pulumi-python:dynamic/credfleet:PoolRoster", "account-pool-roster"),
+        ("pulumi-python:dynamic/credfleet:PoolSeal", "account-pool-seal"),
         ("pulumi:providers:kubernetes", "kubernetes"),
     ]
 
@@ -73,6 +76,7 @@ def test_a_claim_begins_after_every_member_and_ends_before_them() -> None:
 
     assert recorder.named("kubernetes:core/v1:Secret", "account-pool-aws-1").urn in needed
     assert recorder.named("kubernetes:core/v1:ConfigMap", "account-pool-settings").urn in needed
+    assert recorder.named("pulumi-python:dynamic/credfleet:PoolSeal", "account-pool-seal").urn in needed
 
 
 def test_a_claim_is_held_by_the_stack_the_tenant_and_the_slot() -> None:
@@ -91,6 +95,25 @@ def test_a_plan_becomes_the_type_and_the_partition_the_rules_choose() -> None:
 
     claim = recorder.named(CLAIM, "acme/aws")
     assert (claim.inputs["type"], claim.inputs["partition"]) == ("aws", {"eu-access": "true"})
+
+
+def test_a_plan_of_shared_accounts_becomes_a_shared_claim() -> None:
+    recorder = declared(
+        stack(
+            tenants__acme__accounts__aws={"plan": "trial", "hyperscaler": "aws"},
+            **{"accountPool__members__aws-1__sharedCapacity": 2},
+        )
+    )
+
+    assert recorder.named(CLAIM, "acme/aws").inputs["shared"] is True
+
+
+def test_the_roster_knows_what_every_tenant_asks_for() -> None:
+    recorder = declared(stack())
+
+    (wanted,) = recorder.named(ROSTER, "account-pool-roster").inputs["claims"]
+    claim = recorder.named(CLAIM, "acme/aws").inputs
+    assert wanted == {key: claim[key] for key in ("tenant", "type", "slot", "partition", "shared", "holder")}
 
 
 def test_the_namespace_of_a_tenant_says_whose_it_is() -> None:

@@ -24,6 +24,8 @@ COUNTS = {
     "kubernetes:rbac.authorization.k8s.io/v1:Role": 2,
     "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 2,
     "pulumi-python:dynamic/credfleet:AccountClaim": 6,
+    "pulumi-python:dynamic/credfleet:PoolRoster": 1,
+    "pulumi-python:dynamic/credfleet:PoolSeal": 1,
     "pulumi:providers:kubernetes": 1,
 }
 

@@ -52,7 +52,6 @@ def test_a_room_that_is_not_built_yet_is_refused_by_name(room: str) -> None:
     ("change", "place"),
     [
         ({"accountPool__admissionPolicy": True}, "credfleet:accountPool.admissionPolicy"),
-        ({"accountPool__allowDestroy": True}, "credfleet:accountPool.allowDestroy"),
         ({"accountPool__cleaning": {"aws": ["x"]}}, "credfleet:accountPool.cleaning"),
         (
             {"tenants__acme__accounts__aws__deliverTo": "copy"},
@@ -273,6 +272,18 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
             id="upper-case-type",
         ),
         pytest.param(
+            {"accountPool__members__aws-1__tenant": "acme", "accountPool__members__aws-1__sharedCapacity": 2},
+            "credfleet:accountPool.members.aws-1",
+            "leave tenant",
+            id="shared-and-owned",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__sharedCapacity": 0},
+            "credfleet:accountPool.members.aws-1.sharedCapacity",
+            "config schema",
+            id="shared-by-nobody",
+        ),
+        pytest.param(
             {"accountPool__partitionKeys": ["hyperscaler-type"]},
             "credfleet:accountPool.partitionKeys[0]",
             "eu-access",
@@ -388,4 +399,4 @@ def test_the_published_schema_is_what_the_settings_say() -> None:
 
     published = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text(encoding="utf-8"))
 
-    assert published == stack_file_schema(), "write it anew: credfleet config schema > docs/schema/stack.json"
+    assert published == stack_file_schema(), "write it anew from stack_file_schema()"

@@ -88,8 +88,8 @@ from tests.support.stacks import problems, stack
         pytest.param(
             {"tenants__acme__accounts__aws": {"plan": "trial", "hyperscaler": "aws"}},
             "credfleet:tenants.acme.accounts.aws",
-            "ask for a type",
-            id="shared-account",
+            "add a member",
+            id="shared-account-that-nobody-has",
         ),
         pytest.param(
             {"accountPool": {}},
@@ -152,6 +152,20 @@ def test_an_account_another_tenant_brought_serves_nobody_else() -> None:
 
 def test_an_account_a_tenant_brought_serves_it() -> None:
     assert problems(stack(**{"accountPool__members__aws-1__tenant": "acme"})) == ()
+
+
+def test_an_account_kept_back_serves_nobody() -> None:
+    values = stack(**{"accountPool__members__aws-1__internal": True})
+
+    assert [problem.place for problem in problems(values)] == ["credfleet:tenants.acme.accounts.aws"]
+
+
+def test_a_plan_of_shared_accounts_is_served_by_shared_members_only() -> None:
+    trial = {"plan": "trial", "hyperscaler": "aws"}
+    shared = {"accountPool__members__aws-1__sharedCapacity": 2}
+
+    assert problems(stack(tenants__acme__accounts__aws=trial, **shared)) == ()
+    assert [problem.place for problem in problems(stack(**shared))] == ["credfleet:tenants.acme.accounts.aws"]
 
 
 def test_a_limit_may_name_a_cloud_for_all_its_types() -> None:
