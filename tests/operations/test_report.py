@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+from components.account_pool.status import Standing
 from operations.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
 
 REPORT = Report(
@@ -96,3 +97,8 @@ def test_writing_again_replaces_the_page_and_leaves_nothing_beside_it(tmp_path: 
     path = write(replace(REPORT, headline="Second run"), tmp_path / "new" / "report.html")
     assert "Second run" in path.read_text()
     assert [each.name for each in path.parent.iterdir()] == ["report.html"]
+
+
+def test_every_standing_of_an_account_has_its_colour() -> None:
+    page = render(REPORT)
+    assert [each for each in Standing if f".c-{each}" not in page] == []
