@@ -294,9 +294,6 @@ def _outputs(claimed: Claimed) -> Properties:
     }
 
 
-class ClaimFailed(Exception):  # noqa: N818 - shown to the user as the first word of the message
-    """What the host shows of a failure: it prints a traceback, so the text is short and the chain is cut."""
-
-
-def _short(error: CredfleetError) -> ClaimFailed:
-    return ClaimFailed(f"{error.code}: {error}")
+def _short(error: CredfleetError) -> pulumi.RunError:
+    """Say it in one line: the host prints a traceback around any exception, and the chain is cut."""
+    return pulumi.RunError(f"{error.code}: {error}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from pulumi import Input, Output, ResourceOptions
+from pulumi import Input, Output, ResourceOptions, RunError
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
@@ -38,10 +38,6 @@ Properties: TypeAlias = dict[str, Any]
 
 _DECLARED: Final = ("namespace", "partitionKeys", "members", "allowDestroy")
 _INPUTS: Final = (*_DECLARED, "claims")
-
-
-class MembersInUse(Exception):  # noqa: N818 - shown to the user as the first word of the message
-    """What the host shows when members in use would be taken away: it prints a traceback, so it is short."""
 
 
 class PoolRosterProvider(ResourceProvider):
@@ -86,9 +82,9 @@ class PoolRosterProvider(ResourceProvider):
         try:
             problems = list(_problems(_olds, _news, self._census))
         except CredfleetError as error:
-            raise MembersInUse(f"what is in use is unknown: {error}") from None
+            raise RunError(f"what is in use is unknown: {error}") from None
         if problems:
-            raise MembersInUse("; ".join(map(_line, problems)))
+            raise RunError("; ".join(map(_line, problems)))
         return UpdateResult(_kept(_news))
 
     def delete(self, _id: str, _props: Properties) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pulumi import Input, Output, ResourceOptions
+from pulumi import Input, Output, ResourceOptions, RunError
 from pulumi.dynamic import (
     ConfigureRequest,
     CreateResult,
@@ -31,10 +31,6 @@ Properties: TypeAlias = dict[str, Any]
 _INPUTS: Final = ("namespace", "allowDestroy")
 _SHOWN: Final = 5
 """Accounts named in a refusal; the rest are counted, since the text stands below a traceback."""
-
-
-class PoolInUse(Exception):  # noqa: N818 - shown to the user as the first word of the message
-    """What the host shows when a pool in use would be deleted: it prints a traceback, so it is short."""
 
 
 class PoolSealProvider(ResourceProvider):
@@ -70,12 +66,12 @@ class PoolSealProvider(ResourceProvider):
         try:
             census = Pool.census(ClusterTarget.parse(self._cluster), namespace)
         except CredfleetError as error:
-            raise PoolInUse(f"what is in use is unknown: {error}") from None
+            raise RunError(f"what is in use is unknown: {error}") from None
         in_use = list(blocked(census, allow_destroy=bool(_props.get("allowDestroy"))))
         if in_use:
             named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
             more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""
-            raise PoolInUse(f"pool {namespace} is in use, nothing of it was deleted\n→ {named}{more}")
+            raise RunError(f"pool {namespace} is in use, nothing of it was deleted\n→ {named}{more}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

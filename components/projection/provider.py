@@ -41,10 +41,6 @@ _INPUTS: Final = (*_TARGET, "sourceNamespace", "sourceName", "sourceLabels", "ke
 _OUTPUTS: Final = ("reference", "digest", "sourceResourceVersion")
 
 
-class ProjectionFailed(Exception):  # noqa: N818 - shown to the user as the first word of the message
-    """What the host shows of a failure: it prints a traceback, so the text is short and the chain is cut."""
-
-
 class SecretProjectionProvider(ResourceProvider):
     """A thin shell over the projector; one instance serves all threads of the provider's process."""
 
@@ -235,5 +231,5 @@ def _kept(props: Properties, keys: tuple[str, ...]) -> Properties:
     return {key: props.get(key) for key in keys}
 
 
-def _short(error: CredfleetError) -> ProjectionFailed:
-    return ProjectionFailed(f"{error.code}: {error}")
+def _short(error: CredfleetError) -> pulumi.RunError:
+    return pulumi.RunError(f"{error.code}: {error}")

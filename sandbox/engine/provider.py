@@ -59,6 +59,10 @@ class Live:
     inputs: Properties | None = None
 
 
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_RUN_ERROR: Final = "\npulumi.errors.RunError: "
+
+
 class ProviderError(Exception):
     """A provider refused a call; the text is the provider's."""
 
@@ -452,7 +456,13 @@ def _failures(failures: object) -> tuple[CheckFailure, ...]:
 def _text(error: grpc.aio.AioRpcError) -> str:
     if error.code() is grpc.StatusCode.UNAVAILABLE:
         return f"the provider's process is gone ({error.details()})"
-    return error.details() or error.code().name
+    return without_traceback(error.details() or error.code().name)
+
+
+def without_traceback(text: str) -> str:
+    """Cut the traceback that the dynamic host prints around a RunError, as the program's own runner does."""
+    _, found, message = text.rpartition(_RUN_ERROR)
+    return message.strip() if found and text.startswith(_TRACEBACK) else text
 
 
 def _init_failure(error: grpc.aio.AioRpcError) -> provider_pb2.ErrorResourceInitFailed | None:

@@ -185,7 +185,7 @@ def test_an_unfit_value_is_refused_when_it_is_written_without_showing_it(
     with pytest.raises(grpc.RpcError) as refused:
         provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
     said = str(refused.value.details())
-    assert f"ProjectionFailed: value-unfit: Secret {namespace}/account, key clientID: " in said
+    assert f"RunError: value-unfit: Secret {namespace}/account, key clientID: " in said
     assert SENTINEL not in said
     assert not exists(api, namespace)
 
@@ -196,7 +196,7 @@ def test_a_source_that_is_another_tenants_by_now_is_not_delivered(
     put(api, namespace, "account", {"key": "x"}, labels={"tenant-name": "globex"})
     with pytest.raises(grpc.RpcError) as refused:
         provider.create(projection(namespace, sourceLabels={"tenant-name": "acme"}))
-    assert "ProjectionFailed: source-not-owned: " in str(refused.value.details())
+    assert "RunError: source-not-owned: " in str(refused.value.details())
 
 
 @pytest.mark.parametrize(
@@ -239,4 +239,4 @@ def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_p
         inputs = provider.check(projection("pool"))
         with pytest.raises(grpc.RpcError) as refused:
             provider.create(inputs)
-    assert "ProjectionFailed: misconfigured: kubeconfig " in str(refused.value.details())
+    assert "RunError: misconfigured: kubeconfig " in str(refused.value.details())

@@ -96,7 +96,7 @@ def test_a_claimed_member_is_not_taken_away(
     assert "it is claimed by tenant acme; release the claim first" in said
     with pytest.raises(grpc.RpcError) as refused:
         provider.update_unchecked(declared, roster(namespace, after))
-    assert "MembersInUse: credfleet:accountPool.members.m: " in str(refused.value.details())
+    assert "RunError: credfleet:accountPool.members.m: " in str(refused.value.details())
 
 
 @pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
@@ -231,7 +231,7 @@ def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_p
         provider.check(roster("pool", {}), declared.inputs)
         with pytest.raises(grpc.RpcError) as refused:
             provider.update_unchecked(declared, roster("pool", {}))
-        assert "MembersInUse: what is in use is unknown: " in str(refused.value.details())
+        assert "RunError: what is in use is unknown: " in str(refused.value.details())
         (said, mend) = host.said()
     assert said.startswith("pool: the pool was not looked at, so what it holds is unknown (kubeconfig ")
     assert mend.startswith("→ set KUBECONFIG")

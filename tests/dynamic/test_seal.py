@@ -46,7 +46,7 @@ def refusal(host: Host, inputs: Properties) -> str | None:
     try:
         provider.delete(provider.create(inputs))
     except grpc.RpcError as error:
-        return str(error.details()).partition("PoolInUse: ")[2]
+        return str(error.details()).partition("RunError: ")[2]
     return None
 
 
