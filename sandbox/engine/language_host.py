@@ -94,7 +94,7 @@ def _user_traceback(error: BaseException) -> str:
 
 
 def _leave(code: int) -> None:
-    """Skip the rest of the interpreter's own end: taking the SDKs apart takes as long as some programs run."""
+    """Skip the rest of the interpreter's own end: taking the SDKs apart takes longer than some programs."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
