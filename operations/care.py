@@ -18,7 +18,7 @@ from components.account_pool.status import Standing
 from components.account_pool.sweeping import FREED_UNASKED, SweepReport
 from components.labels import hyperscaler_of
 from operations.forms import print_json, print_table
-from operations.pool_access import open_pool, target
+from operations.pool_access import Where, open_pool
 from operations.questions import ask
 
 _STANDARD_ERROR: Final = 2
@@ -46,8 +46,7 @@ def programs(terms: Sequence[str]) -> Mapping[str, str]:
 
 
 def clean(
-    namespace: str,
-    kubeconfig: Path | None,
+    where: Where,
     cleaners: Mapping[str, str],
     cleaner: str,
     take_over: frozenset[str],
@@ -60,12 +59,12 @@ def clean(
     Raises:
         Misconfigured: When a dirty account has no program; then none is touched.
     """
-    pool = open_pool(namespace, kubeconfig, manager=CLEANER)
+    pool = open_pool(where, manager=CLEANER)
     dirty = [each for each in pool.status().accounts if each.standing is Standing.DIRTY]
     for account in dirty:
         _program(cleaners, account.type, account.secret_name)
     if dirty or take_over:
-        ask(f"{len(dirty) + len(take_over)} accounts of {namespace} will be wiped. Go on?", yes=yes)
+        ask(f"{len(dirty) + len(take_over)} accounts of {where.namespace} will be wiped. Go on?", yes=yes)
 
     def wipe(member: Member) -> str | None:
         return _run(_program(cleaners, member.type, member.name), member.name)
@@ -112,29 +111,29 @@ def _run(program: str, account: str) -> str | None:
     return None if done.returncode == 0 else f"{Path(program).name} ended with exit code {done.returncode}"
 
 
-def quarantine(namespace: str, kubeconfig: Path | None, account: str, reason: str, *, as_json: bool) -> None:
+def quarantine(where: Where, account: str, reason: str, *, as_json: bool) -> None:
     """Keep an account from new holders; raises as `Pool.quarantine`."""
-    pool = open_pool(namespace, kubeconfig, manager=OPERATOR)
+    pool = open_pool(where, manager=OPERATOR)
     _tell_member(_and_flush(pool, lambda: pool.quarantine(account, reason)), as_json=as_json)
 
 
-def unquarantine(namespace: str, kubeconfig: Path | None, account: str, *, yes: bool, as_json: bool) -> None:
+def unquarantine(where: Where, account: str, *, yes: bool, as_json: bool) -> None:
     """Let an account back; raises as `Pool.unquarantine`."""
-    ask(f"Account {account} of {namespace} was kept away for a reason. Let it back?", yes=yes)
-    pool = open_pool(namespace, kubeconfig, manager=OPERATOR)
+    ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=yes)
+    pool = open_pool(where, manager=OPERATOR)
     _tell_member(_and_flush(pool, lambda: pool.unquarantine(account)), as_json=as_json)
 
 
-def decommission(namespace: str, kubeconfig: Path | None, account: str, *, yes: bool, as_json: bool) -> None:
+def decommission(where: Where, account: str, *, yes: bool, as_json: bool) -> None:
     """Give an account up; raises as `Pool.decommission`."""
-    ask(f"Account {account} of {namespace} will be given up without cleaning. Go on?", yes=yes)
-    pool = open_pool(namespace, kubeconfig, manager=OPERATOR)
+    ask(f"Account {account} of {where.namespace} will be given up without cleaning. Go on?", yes=yes)
+    pool = open_pool(where, manager=OPERATOR)
     _tell_member(_and_flush(pool, lambda: pool.decommission(account)), as_json=as_json)
 
 
-def sweep(namespace: str, kubeconfig: Path | None, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+def sweep(where: Where, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Finish what crashes left, and tell what was done and what only people can judge."""
-    pool = open_pool(namespace, kubeconfig, manager=OPERATOR)
+    pool = open_pool(where, manager=OPERATOR)
     most = sys.maxsize if yes else FREED_UNASKED
     report = _and_flush(pool, lambda: pool.sweep(dry_run=dry_run, most=most))
     if as_json:
@@ -163,16 +162,16 @@ def sweep_as_json(report: SweepReport) -> dict[str, list[str]]:
     }
 
 
-def adopt(namespace: str, kubeconfig: Path | None, holder: str, *, yes: bool, as_json: bool) -> None:
+def adopt(where: Where, holder: str, *, yes: bool, as_json: bool) -> None:
     """Claim every account for the owner its label names; report first."""
-    pool = open_pool(namespace, kubeconfig, manager=OPERATOR)
+    pool = open_pool(where, manager=OPERATOR)
     found = pool.adoptable()
     sound = [each for each in found if each.problem is None]
     if not as_json and found:
         rows = [(each.member, each.tenant, each.slot, each.problem or "") for each in found]
         print_table("Accounts with an owner and no claim", ("Account", "Tenant", "Slot", "Problem"), rows)
     if sound:
-        ask(f"{len(sound)} accounts of {namespace} will be claimed for their owners. Go on?", yes=yes)
+        ask(f"{len(sound)} accounts of {where.namespace} will be claimed for their owners. Go on?", yes=yes)
     adopted = _and_flush(pool, lambda: [pool.adopt(each, holder) for each in sound])
     if as_json:
         print_json(
@@ -192,11 +191,11 @@ def adopt(namespace: str, kubeconfig: Path | None, holder: str, *, yes: bool, as
         typer.echo(f"{len(adopted)} accounts were adopted.")
 
 
-def recover(namespace: str, kubeconfig: Path | None, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+def recover(where: Where, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Bind the claims of a restored pool again, and tell which could not be."""
     if not dry_run:
-        ask(f"The claims of {namespace} will be bound to its accounts by name. Go on?", yes=yes)
-    report = Pool.recover(target(kubeconfig), namespace, dry_run=dry_run)
+        ask(f"The claims of {where.namespace} will be bound to its accounts by name. Go on?", yes=yes)
+    report = Pool.recover(where.target(), where.namespace, dry_run=dry_run)
     told = {"rebound": [*report.rebound], "intact": [*report.intact], "lost": [*report.lost]}
     if as_json:
         print_json(told)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from operations.forms import Form, OutputOption, examples
-from operations.options import ClusterOption, NamespaceOption, YesOption
+from operations.options import ClusterOption, ContextOption, NamespaceOption, YesOption
 from operations.pool_commands import app
 
 AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
@@ -44,6 +44,7 @@ def clean(
     ] = None,
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Wipe dirty accounts by your own programs and let them back.
@@ -52,10 +53,10 @@ def clean(
     free again; else it is quarantined.
     """
     from operations import care
+    from operations.pool_access import Where
 
     care.clean(
-        namespace,
-        kubeconfig,
+        Where(namespace, kubeconfig, context),
         care.programs(command),
         cleaner,
         frozenset(take_over or ()),
@@ -71,12 +72,14 @@ def quarantine(
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
     namespace: NamespaceOption = "account-pool",
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Keep an account from new holders; present ones keep it."""
     from operations import care
+    from operations.pool_access import Where
 
-    care.quarantine(namespace, kubeconfig, account, reason, as_json=output is Form.JSON)
+    care.quarantine(Where(namespace, kubeconfig, context), account, reason, as_json=output is Form.JSON)
 
 
 @app.command(epilog=examples("credfleet pool unquarantine aws-7 --yes"))
@@ -86,12 +89,14 @@ def unquarantine(
     namespace: NamespaceOption = "account-pool",
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Let a quarantined account back, to the cleaner if it was used."""
     from operations import care
+    from operations.pool_access import Where
 
-    care.unquarantine(namespace, kubeconfig, account, yes=yes, as_json=output is Form.JSON)
+    care.unquarantine(Where(namespace, kubeconfig, context), account, yes=yes, as_json=output is Form.JSON)
 
 
 @app.command(epilog=examples("credfleet pool decommission aws-7 --yes"))
@@ -101,12 +106,14 @@ def decommission(
     namespace: NamespaceOption = "account-pool",
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Give a dirty account up, so that it may be removed uncleaned."""
     from operations import care
+    from operations.pool_access import Where
 
-    care.decommission(namespace, kubeconfig, account, yes=yes, as_json=output is Form.JSON)
+    care.decommission(Where(namespace, kubeconfig, context), account, yes=yes, as_json=output is Form.JSON)
 
 
 @app.command(epilog=examples("credfleet pool sweep --dry-run", "credfleet pool sweep --yes"))
@@ -116,6 +123,7 @@ def sweep(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Finish what crashed claims and releases left behind.
@@ -123,8 +131,9 @@ def sweep(
     Without --yes no more than a few accounts are freed: many dead claims at once are a sign of something.
     """
     from operations import care
+    from operations.pool_access import Where
 
-    care.sweep(namespace, kubeconfig, dry_run=dry_run, yes=yes, as_json=output is Form.JSON)
+    care.sweep(Where(namespace, kubeconfig, context), dry_run=dry_run, yes=yes, as_json=output is Form.JSON)
 
 
 @app.command(epilog=examples("credfleet pool adopt", "credfleet pool adopt --holder legacy-broker --yes"))
@@ -134,6 +143,7 @@ def adopt(
     holder: Annotated[str, typer.Option("--holder", help="Who uses the accounts.")] = "cli",
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Make claims for accounts that only bear an owner's label.
@@ -141,8 +151,9 @@ def adopt(
     Reports what it would do; does it with --yes or when you agree.
     """
     from operations import care
+    from operations.pool_access import Where
 
-    care.adopt(namespace, kubeconfig, holder, yes=yes, as_json=output is Form.JSON)
+    care.adopt(Where(namespace, kubeconfig, context), holder, yes=yes, as_json=output is Form.JSON)
 
 
 @app.command(epilog=examples("credfleet pool recover --dry-run", "credfleet pool recover --yes"))
@@ -152,9 +163,11 @@ def recover(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Bind claims to accounts again after a restore from a backup."""
     from operations import care
+    from operations.pool_access import Where
 
-    care.recover(namespace, kubeconfig, dry_run=dry_run, yes=yes, as_json=output is Form.JSON)
+    care.recover(Where(namespace, kubeconfig, context), dry_run=dry_run, yes=yes, as_json=output is Form.JSON)

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import typer
@@ -16,7 +15,7 @@ from components.account_pool.model import Claimed, ClaimRequest
 from components.account_pool.protocol import Outcome, Released
 from components.account_pool.rules import Request
 from operations.forms import print_json
-from operations.pool_access import open_pool
+from operations.pool_access import Where, open_pool
 from operations.progress_line import ProgressLine
 from operations.questions import ask
 from sandbox.services.progress import Step
@@ -33,7 +32,7 @@ _LONGEST_PAUSE: Final = 15.0
 class Wanted:
     """What was asked for on the command line; `holder` is None when it was left out."""
 
-    namespace: str
+    where: Where
     tenant: str
     type: str | None
     plan: Request | None
@@ -51,7 +50,7 @@ class Claimable(Protocol):
         ...
 
 
-def claim(wanted: Wanted, kubeconfig: Path | None, *, wait: str | None, as_json: bool) -> None:
+def claim(wanted: Wanted, *, wait: str | None, as_json: bool) -> None:
     """Claim an account, waiting for a free one as long as allowed, and say which it is.
 
     Raises:
@@ -59,19 +58,19 @@ def claim(wanted: Wanted, kubeconfig: Path | None, *, wait: str | None, as_json:
     """
     patience = seconds(wait) if wait else 0.0
     request = as_request(wanted)
-    pool = open_pool(wanted.namespace, kubeconfig)
+    pool = open_pool(wanted.where)
     try:
         with ProgressLine() as progress:
             claimed = claim_within(pool, request, patience, progress)
     finally:
         pool.flush()
     if as_json:
-        print_json(claim_as_json(claimed, wanted.namespace))
+        print_json(claim_as_json(claimed, wanted.where.namespace))
         return
     how = "already has" if claimed.reused else "now has"
     typer.echo(
         f"✓ tenant {claimed.tenant} {how} {claimed.type} account {claimed.secret_name}"
-        f" (slot {claimed.slot}, namespace {wanted.namespace}, holder {claimed.holder})"
+        f" (slot {claimed.slot}, namespace {wanted.where.namespace}, holder {claimed.holder})"
     )
 
 
@@ -99,7 +98,7 @@ def claim_within(
             pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def release(wanted: Wanted, kubeconfig: Path | None, *, yes: bool, as_json: bool) -> None:
+def release(wanted: Wanted, *, yes: bool, as_json: bool) -> None:
     """Give an account back and say what was done.
 
     Raises:
@@ -112,14 +111,14 @@ def release(wanted: Wanted, kubeconfig: Path | None, *, yes: bool, as_json: bool
             f" (slot {request.slot}). Release it in its place?",
             yes=yes,
         )
-    pool = open_pool(wanted.namespace, kubeconfig)
+    pool = open_pool(wanted.where)
     record = pool.record_of(request)
     try:
         released = pool.release(record, request.holder)
     finally:
         pool.flush()
     if as_json:
-        print_json(release_as_json(request, released, wanted.namespace))
+        print_json(release_as_json(request, released, wanted.where.namespace))
     elif released.outcome is Outcome.RELEASED:
         others = "" if released.last else "; others still use it"
         typer.echo(f"✓ {request.holder} released account {released.member}{others}")

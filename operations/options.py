@@ -32,3 +32,7 @@ ClusterOption = Annotated[
         "--kubeconfig", metavar="FILE", help="The cluster; else KUBECONFIG, else the sandbox's own."
     ),
 ]
+ContextOption = Annotated[
+    str | None,
+    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from components.account_pool.pool import CLAIMS, Pool
@@ -11,22 +12,35 @@ from components.errors import CredfleetError
 from operations.site import Site
 
 
-def open_pool(namespace: str, kubeconfig: Path | None, *, manager: str = CLAIMS) -> Pool:
-    """Open the pool in the named cluster, else in that of KUBECONFIG, else in the sandbox's own.
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The pool a command means: its namespace, in the cluster of a kubeconfig file and a context of it.
+
+    Without a file it is the cluster of KUBECONFIG, else the sandbox's own; without a context the current.
+    """
+
+    namespace: str
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+    def target(self) -> ClusterTarget:
+        """Tell which cluster it is.
+
+        Raises:
+            CredfleetError: code `no-cluster` when there is none.
+        """
+        kubeconfig = self.kubeconfig
+        if kubeconfig is None and "KUBECONFIG" not in os.environ:
+            kubeconfig = _of_sandbox()
+        return ClusterTarget(context=self.context, kubeconfig=None if kubeconfig is None else str(kubeconfig))
+
+
+def open_pool(where: Where, *, manager: str = CLAIMS) -> Pool:
+    """Open a pool; raises as `Where.target` and `Pool.open`.
 
     manager: under which name the API server books what is written.
-
-    Raises:
-        CredfleetError: code `no-cluster` when there is none of them; and what `Pool.open` raises.
     """
-    return Pool.open(target(kubeconfig), namespace, manager=manager)
-
-
-def target(kubeconfig: Path | None) -> ClusterTarget:
-    """Tell which cluster `open_pool` opens the pool in; raises `no-cluster` as it does."""
-    if kubeconfig is None and "KUBECONFIG" not in os.environ:
-        kubeconfig = _of_sandbox()
-    return ClusterTarget(kubeconfig=None if kubeconfig is None else str(kubeconfig))
+    return Pool.open(where.target(), where.namespace, manager=manager)
 
 
 def _of_sandbox() -> Path:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from operations.forms import Form, OutputOption, examples
-from operations.options import ClusterOption, NamespaceOption, YesOption
+from operations.options import ClusterOption, ContextOption, NamespaceOption, YesOption
 
 app = typer.Typer(
     help="See a pool of accounts; claim and release one by hand.",
@@ -54,15 +54,17 @@ def status(
     *,
     namespace: NamespaceOption = "account-pool",
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Show who has which account since when, and what is free.
 
     By type and partition: free, claimed, dirty, being cleaned, quarantined.
     """
+    from operations.pool_access import Where
     from operations.pool_status import show
 
-    show(namespace, kubeconfig, as_json=output is Form.JSON)
+    show(Where(namespace, kubeconfig, context), as_json=output is Form.JSON)
 
 
 @app.command(
@@ -90,6 +92,7 @@ def claim(
     ] = None,
     stack: RulesOption = "dev",
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Give a tenant an account: the one it has, or a free one.
@@ -100,10 +103,12 @@ def claim(
     """
     from components.account_pool.rules import Request
     from operations import claims
+    from operations.pool_access import Where
 
     planned = Request(plan, region, hyperscaler_region, hyperscaler) if plan else None
-    wanted = claims.Wanted(namespace, tenant, type_, planned, slot, partition or [], holder, stack)
-    claims.claim(wanted, kubeconfig, wait=wait, as_json=output is Form.JSON)
+    where = Where(namespace, kubeconfig, context)
+    wanted = claims.Wanted(where, tenant, type_, planned, slot, partition or [], holder, stack)
+    claims.claim(wanted, wait=wait, as_json=output is Form.JSON)
 
 
 @app.command(
@@ -127,6 +132,7 @@ def release(
     yes: YesOption = False,
     stack: RulesOption = "dev",
     kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
     """Give an account back.
@@ -137,7 +143,9 @@ def release(
     """
     from components.account_pool.rules import Request
     from operations import claims
+    from operations.pool_access import Where
 
     planned = Request(plan, region, hyperscaler_region, hyperscaler) if plan else None
-    wanted = claims.Wanted(namespace, tenant, type_, planned, slot, partition or [], holder, stack)
-    claims.release(wanted, kubeconfig, yes=yes, as_json=output is Form.JSON)
+    where = Where(namespace, kubeconfig, context)
+    wanted = claims.Wanted(where, tenant, type_, planned, slot, partition or [], holder, stack)
+    claims.release(wanted, yes=yes, as_json=output is Form.JSON)

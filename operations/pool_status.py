@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -11,20 +10,20 @@ import typer
 from components.account_pool.status import Account, PoolStatus, Standing
 from components.labels import HYPERSCALER_TYPE
 from operations.forms import print_json, print_table
-from operations.pool_access import open_pool
+from operations.pool_access import Where, open_pool
 
 _ALWAYS_TOLD: Final = frozenset(
     {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
 )
 
 
-def show(namespace: str, kubeconfig: Path | None, *, as_json: bool) -> None:
+def show(where: Where, *, as_json: bool) -> None:
     """Print how the accounts of a pool stand; raises as `Pool.open`."""
-    status = open_pool(namespace, kubeconfig).status()
+    status = open_pool(where).status()
     if as_json:
-        print_json(status_as_json(namespace, status))
+        print_json(status_as_json(where.namespace, status))
     elif not status.accounts:
-        typer.echo(f"Pool {namespace} has no accounts.")
+        typer.echo(f"Pool {where.namespace} has no accounts.")
     else:
         show_counts(status)
         _show_accounts(status)

@@ -17,7 +17,7 @@ from operations import ledger
 from operations.configuration import sound_settings
 from operations.forms import print_table
 from operations.ground import Ground
-from operations.pool_access import open_pool
+from operations.pool_access import Where, open_pool
 from operations.pool_status import place
 from operations.report import Report, Share, Skipped, Violation
 from operations.services import status as services_status
@@ -185,7 +185,7 @@ def _pool(workspace: Workspace, ground: Ground) -> tuple[tuple[Share, ...], froz
     if section is None:
         return (), frozenset()
     try:
-        status = open_pool(section.namespace, ground.kubeconfig).status()
+        status = open_pool(Where(section.namespace, ground.kubeconfig)).status()
     except CredfleetError:
         return (), frozenset()
     shares = tuple(

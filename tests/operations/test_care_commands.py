@@ -21,6 +21,7 @@ from components.account_pool.sweeping import Orphan, SweepReport
 from components.connection import ClusterTarget
 from operations import care
 from operations.main import app
+from operations.pool_access import Where
 
 
 def member(name: str, type_: str = "aws", state: str | None = None) -> Member:
@@ -96,7 +97,7 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def open_pool(namespace: str, kubeconfig: Path | None, *, manager: str) -> FakePool:
+    def open_pool(where: Where, *, manager: str) -> FakePool:
         assert manager in ("credfleet-cleaner", "credfleet-operator")
         return fake
 

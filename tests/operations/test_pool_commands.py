@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from components.account_pool.status import PoolStatus, status_of
 from operations import claims, pool_status
 from operations.claims import claim_within
 from operations.main import app
+from operations.pool_access import Where
 from sandbox.services.progress import Step
 
 EXHAUSTED = Exhausted(
@@ -112,7 +112,7 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def open_pool(namespace: str, kubeconfig: Path | None) -> FakePool:
+    def open_pool(where: Where) -> FakePool:
         return fake
 
     for module in (claims, pool_status):
