@@ -1,0 +1,44 @@
+"""The whole program, on the real API server."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.services.control_plane import ControlPlane
+from sandbox.services.users import ADMIN
+from tests.support.fleet_project import FleetProject
+
+CREDENTIALS = {f"aws-{n}": f'{{"accessKeyID":"AKIA{n}","secretAccessKey":"sentinel-{n}"}}' for n in (1, 2, 3)}
+
+
+def pool_of(*members: int) -> dict[str, Any]:
+    """A pool with these members, each with its own credential."""
+    return {
+        "members": {
+            f"aws-{n}": {"type": "aws", "accountId": f"{n:012}", "credentialsFrom": f"aws-{n}"}
+            for n in members
+        },
+    }
+
+
+def tenant_of(project: FleetProject, name: str) -> dict[str, Any]:
+    """A tenant with one account."""
+    return {"namespace": f"{project.pool}-{name}", "accounts": {"aws": {"type": "aws"}}}
+
+
+@pytest.fixture
+def project(tmp_path: Path, control_plane: ControlPlane) -> FleetProject:
+    """Two tenants, a pool of three accounts, nothing deployed yet."""
+    made = FleetProject.make(
+        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
+    )
+    made.configure(
+        credentials=CREDENTIALS,
+        tenants={name: tenant_of(made, name) for name in ("acme", "globex")},
+        pool=pool_of(1, 2, 3),
+    )
+    return made

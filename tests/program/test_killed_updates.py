@@ -1,0 +1,59 @@
+"""An update that is killed is continued by the next one, wherever it was."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from itertools import count
+from typing import TYPE_CHECKING
+
+from tests.program.accounts import accounts, owned
+from tests.support import killed_up
+from tests.support.fleet_project import ROOT, STACK, FleetProject
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+
+def up_until(project: FleetProject, writes: int) -> int:
+    """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            killed_up.__file__,
+            str(project.folder),
+            STACK,
+            str(project.folder / ".sandbox" / "backend"),
+            str(writes),
+        ],
+        cwd=project.folder,
+        env={**project.environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode
+
+
+def test_updates_killed_after_ever_more_writes_end_in_one_that_finds_everything_done_once(
+    project: FleetProject, admin: DynamicClient
+):
+    for writes in count(1):
+        code = up_until(project, writes)
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+
+    again = project.sandbox("up", "--expect-no-changes")
+    assert again.code == 0, again.out + again.err
+    assert set(accounts(admin, project)) == {"aws-1", "aws-2", "aws-3"}
+    assert set(owned(admin, project)) == {"acme", "globex"}
+    records = (
+        admin.resources.get(api_version="v1", kind="ConfigMap")
+        .get(namespace=project.pool, label_selector="credfleet.io/pool-record")
+        .items
+    )
+    assert sorted((record.data.tenant, record.data.phase) for record in records) == [
+        ("acme", "Bound"),
+        ("globex", "Bound"),
+    ]

@@ -1,0 +1,144 @@
+"""A stack from nothing to nothing, as a person at the command line meets it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.program.accounts import accounts, owned
+from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
+from tests.support.fleet_project import STACK, FleetProject
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+
+def secret_data(admin: DynamicClient, project: FleetProject, name: str) -> dict[str, str]:
+    data: Any = (
+        admin.resources.get(api_version="v1", kind="Secret").get(name=name, namespace=project.pool).data
+    )
+    return {key: base64.b64decode(value).decode() for key, value in data.to_dict().items()}
+
+
+def plain_texts_below(folder: Path) -> list[str]:
+    """Name files the project's commands wrote that hold a credential in plain."""
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink() and b"sentinel-" in path.read_bytes()
+    ]
+
+
+def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
+    project: FleetProject, admin: DynamicClient
+):
+    up = project.sandbox("up")
+    assert up.code == 0, up.out + up.err
+    first = owned(admin, project)
+    assert set(first) == {"acme", "globex"}
+    assert secret_data(admin, project, "aws-1") == {"accessKeyID": "AKIA1", "secretAccessKey": "sentinel-1"}
+
+    again = project.sandbox("up", "--expect-no-changes")
+    assert again.code == 0, again.out + again.err
+    assert "Nothing changed" in again.out
+
+    secrets = admin.resources.get(api_version="v1", kind="Secret")
+    (free,) = set(accounts(admin, project)) - {name for name, _ in first.values()}
+    secrets.delete(name=free, namespace=project.pool)
+    assert project.sandbox("refresh", "--expect-no-changes").code == 7
+    repaired = project.sandbox("up")
+    assert repaired.code == 0, repaired.out + repaired.err
+    assert set(accounts(admin, project)) == {"aws-1", "aws-2", "aws-3"}
+
+    account, _ = first["acme"]
+    rotated = {**CREDENTIALS, account: '{"accessKeyID":"AKIA9","secretAccessKey":"sentinel-9"}'}
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
+    project.configure(credentials=rotated, tenants=tenants, pool=pool_of(1, 2, 3))
+    changed = project.sandbox("up")
+    assert changed.code == 0, changed.out + changed.err
+    assert secret_data(admin, project, account)["secretAccessKey"] == "sentinel-9"
+    after = owned(admin, project)
+    assert {tenant: after[tenant] for tenant in first} == first
+    assert set(after) == {"acme", "globex", "initech"}
+
+    assert plain_texts_below(project.folder) == []
+    assert "sentinel-" not in "".join((up.out, up.err, again.out, changed.out, changed.err))
+
+    destroyed = project.sandbox("destroy")
+    assert destroyed.code == 0, destroyed.out + destroyed.err
+    namespaces = {
+        each.metadata.name for each in admin.resources.get(api_version="v1", kind="Namespace").get().items
+    }
+    assert not [name for name in namespaces if name.startswith(project.pool)]
+
+
+def test_more_tenants_than_accounts_is_told_with_what_to_do_and_repaired_by_an_account_more(
+    project: FleetProject, admin: DynamicClient
+):
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2))
+    short = project.sandbox("up")
+    assert short.code == 1
+    assert "no free aws account is left" in short.out + short.err
+    assert "Traceback" not in short.out + short.err
+    assert len(owned(admin, project)) == 2
+
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
+    assert project.sandbox("up").code == 0
+    assert set(owned(admin, project)) == {"acme", "globex", "initech"}
+
+
+def test_an_interrupted_update_says_so_saves_what_it_did_and_is_continued(
+    project: FleetProject, admin: DynamicClient
+):
+    words = ["sandbox", "up", "--stack", STACK, "--kubeconfig", str(project.kubeconfig), "--yes"]
+    update = subprocess.Popen(
+        project.command(*words),
+        cwd=project.folder,
+        env=project.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert update.stdout is not None
+    for line in update.stdout:
+        if "created" in line:
+            update.send_signal(signal.SIGINT)
+            break
+    rest = update.stdout.read()
+    with contextlib.closing(update.stdout):
+        assert update.wait() == 8, rest
+    assert "Traceback" not in rest
+    state = json.loads(
+        (project.folder / f".sandbox/backend/.pulumi/stacks/credfleet/{STACK}.json").read_text()
+    )
+    assert "pending_operations" not in state["checkpoint"]["latest"]
+
+    continued = project.sandbox("up")
+    assert continued.code == 0, continued.out + continued.err
+    assert set(owned(admin, project)) == {"acme", "globex"}
+
+
+def test_another_context_than_the_configured_one_is_refused_before_anything_is_written(
+    project: FleetProject, admin: DynamicClient
+):
+    project.configure(
+        credentials=CREDENTIALS,
+        tenants={"acme": tenant_of(project, "acme")},
+        pool=pool_of(1),
+        context="somewhere-else",
+    )
+    refused = project.sandbox("up")
+    assert refused.code != 0
+    assert "somewhere-else" in refused.out + refused.err
+    assert "Traceback" not in refused.out + refused.err
+    names = {
+        each.metadata.name for each in admin.resources.get(api_version="v1", kind="Namespace").get().items
+    }
+    assert project.pool not in names

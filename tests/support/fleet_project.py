@@ -1,0 +1,107 @@
+"""A copy of the program with a stack of its own: small, with namespaces that no other test has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.engine.secrets import PassphraseCrypter
+from sandbox.engine.stack_file import StackFile
+
+ROOT = Path(__file__).parents[2]
+CREDFLEET = Path(sys.executable).with_name("credfleet")
+STACK = "test"
+PASSPHRASE = "only for tests"
+
+_LINKED = (".venv", "Pulumi.yaml", "__main__.py", "components", "policies")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class FleetProject:
+    """The program in a folder of its own, with one stack, on one cluster."""
+
+    folder: Path
+    kubeconfig: Path
+    pool: str
+
+    @classmethod
+    def make(cls, folder: Path, kubeconfig: Path, unique: str) -> FleetProject:
+        """Lay out the program and its stack; every namespace of it begins with `unique`."""
+        folder.mkdir(exist_ok=True)
+        for name in _LINKED:
+            (folder / name).symlink_to(Path(sys.prefix) if name == ".venv" else ROOT / name)
+        return cls(folder, kubeconfig, f"{unique}-pool")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "KUBECONFIG": str(self.kubeconfig),
+            "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+            "COLUMNS": "200",
+        }
+
+    def configure(
+        self,
+        *,
+        credentials: Mapping[str, str],
+        tenants: Mapping[str, Any],
+        pool: Mapping[str, Any],
+        context: str = "credfleet-sandbox",
+    ) -> None:
+        """Write the stack's configuration; credentials are encrypted, each by itself."""
+        path = self.folder / f"Pulumi.{STACK}.yaml"
+        stack = StackFile.load(path, "credfleet")
+        crypter = (
+            PassphraseCrypter.open(stack.salt, PASSPHRASE)
+            if stack.salt
+            else PassphraseCrypter.new(PASSPHRASE)
+        )
+        config = {
+            "credfleet:cluster": {"context": context},
+            "credfleet:credentials": {
+                name: {"secure": crypter.encrypt(text)} for name, text in credentials.items()
+            },
+            "credfleet:tenants": tenants,
+            "credfleet:accountPool": {"namespace": self.pool, **pool},
+        }
+        path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
+
+    def command(self, *words: str) -> list[str]:
+        return [str(CREDFLEET), *words]
+
+    def sandbox(self, verb: str, *words: str) -> Ran:
+        """Run a command of `credfleet sandbox` on the stack."""
+        named = ["--kubeconfig", str(self.kubeconfig), "--yes"]
+        return self.run("sandbox", verb, "--stack", STACK, *named, *words)
+
+    def run(self, *words: str) -> Ran:
+        """Run a `credfleet` command in the project's folder."""
+        done = subprocess.run(
+            self.command(*words),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,49 @@
+"""Run `up` in a process that is killed, by SIGKILL, right after it wrote its state for the n-th time.
+
+Arguments: the project's folder, the stack, the backend's folder, n. Exit 0 when `up` was through before that.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.engine import deployment
+from sandbox.engine.deployment import Options
+from sandbox.engine.events import Event
+from sandbox.engine.state import Snapshot
+from sandbox.engine.store import Store
+from sandbox.engine.workspace import Workspace, find_passphrase
+
+
+class _DeadlyStore(Store):
+    """A store after whose n-th write nothing more happens in this process."""
+
+    writes_left = 0
+
+    def save(self, snapshot: Snapshot) -> None:
+        super().save(snapshot)
+        self.writes_left -= 1
+        if self.writes_left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _Silent:
+    def handle(self, event: Event) -> None:
+        del event
+
+
+def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
+    """Deploy until killed."""
+    passphrase = find_passphrase(folder, stack)
+    workspace = Workspace.open(folder, stack, backend_dir=backend, passphrase=passphrase)
+    store = _DeadlyStore(backend, workspace.project.name, stack, workspace.crypter)
+    store.writes_left = writes
+    return deployment.up(replace(workspace, store=store), Options(), _Silent()).exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])))
