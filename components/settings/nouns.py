@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from components.account_pool.model import Policy
+from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
 from components.labels import EU_ACCESS
 from components.settings.words import (
@@ -96,6 +96,19 @@ class Slot(Noun):
         """Tell the partition it asks for, with what the rules add."""
         return {**self.partition, **({EU_ACCESS: "true"} if pool.eu_access else {})}
 
+    def claim_on(self, pool: Pool, tenant: str, slot: str, holder: str) -> ClaimRequest:
+        """Make the claim of a tenant's slot on the pool that serves it."""
+        return ClaimRequest(
+            tenant=tenant,
+            type=pool.type,
+            slot=slot,
+            partition=self.partition_in(pool),
+            shared=pool.shared,
+            holder=holder,
+            policy=self.release_policy,
+            limit=self.limit,
+        )
+
 
 class Tenant(Noun):
     """Where the rooms meet: a namespace and the accounts used in it."""
@@ -174,7 +187,10 @@ class AccountPool(Noun):
     )
     allow_destroy: bool = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
     admission_policy: Coming = None
-    cleaning: Coming = None
+    cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
+        default={},
+        description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
+    )
 
     @property
     def ruleset(self) -> Ruleset:

@@ -70,6 +70,13 @@ def review_pool(
                 f"no member is of type {name}, so the limit would never count",
                 _near(name, known),
             )
+    for name in pool.cleaning:
+        if name not in known - {"default"}:
+            yield ConfigurationProblem(
+                config_path("accountPool", "cleaning", name),
+                f"no member is of type {name}, so its cleaner would never run",
+                _near(name, known - {"default"}),
+            )
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, credentials)
     yield from _review_identities(pool.members, existing)
