@@ -277,7 +277,9 @@ class Amendment:
 def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[Claimed | None]:
     """Change a held claim without giving it up for a moment. None: gone.
 
-    Raises LimitReached when more consumers hold it than the new limit allows, LostMember.
+    A holder who stays keeps its sequence number: what it shows at its release is still what it was given,
+    even if the answer to this write never reached it. Raises LostMember, before anything is written, and
+    LimitReached when more consumers hold the claim than the new limit allows.
     """
     for attempt in count():
         if attempt:
@@ -285,13 +287,20 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
         record = yield from get_record(name)
         if record is None or not (_has(record, holder) or _has(record, amended.holder)):
             return None
-        left = record if holder == amended.holder else record.without_holder(holder)
-        changed = replace(left.with_holder(amended.holder), policy=amended.policy, limit=amended.limit)
+        member = yield from get_member(record.member)
+        if member is None or not member.carries(record):
+            yield from read_claim(name, holder if holder in record.holders else amended.holder)
+            continue
+        if holder != amended.holder:
+            record = record.without_holder(holder)
+        if amended.holder not in record.holders:
+            record = record.with_holder(amended.holder)
+        changed = replace(record, policy=amended.policy, limit=amended.limit)
         if changed.limit is not None and len(changed.holders) > changed.limit:
             raise _limit_reached(changed)
         written = yield from replace_record(changed, namespace)
         if written is not None:
-            return (yield from read_claim(name, amended.holder, written.member))
+            return Claimed.by(written, member, amended.holder, reused=True)
     raise AssertionError
 
 

@@ -1,0 +1,253 @@
+"""The claim in the genuine host of dynamic providers, over gRPC, on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from pulumi.runtime.proto.provider_pb2 import DiffResponse
+
+from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.provider import AccountClaimProvider
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.dynamic_host import UNKNOWN, Properties, Provider, dynamic_host
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+SENTINEL = "sentinel-credential-that-must-never-travel"
+
+
+@pytest.fixture(scope="module")
+def claim(control_plane: ControlPlane) -> Generator[Provider]:
+    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
+        yield host.provider(AccountClaimProvider())
+
+
+@pytest.fixture
+def add(admin: DynamicClient, namespace: str) -> Callable[..., None]:
+    secrets = admin.resources.get(api_version="v1", kind="Secret")
+
+    def add(name: str, labels: dict[str, str] | None = None) -> None:
+        metadata = {
+            "name": name,
+            "labels": {HYPERSCALER_TYPE: "aws", **(labels or {})},
+            "annotations": {ACCOUNT_ID: f"id-of-{name}"},
+        }
+        secrets.create(namespace=namespace, body={"metadata": metadata, "stringData": {"key": SENTINEL}})
+
+    return add
+
+
+@pytest.fixture
+def secret(admin: DynamicClient, namespace: str) -> Callable[[str], dict[str, Any]]:
+    secrets = admin.resources.get(api_version="v1", kind="Secret")
+
+    def metadata(name: str) -> dict[str, Any]:
+        return secrets.get(name=name, namespace=namespace).to_dict()["metadata"]
+
+    return metadata
+
+
+def wanted(namespace: str, **more: Any) -> Properties:
+    return {"namespace": namespace, "tenant": "acme", "type": "aws", "holder": "pulumi/o/p/s/acme/0", **more}
+
+
+def test_a_claim_tells_which_secret_it_is_and_nothing_of_what_is_in_it(
+    claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    outputs = {key: made.outputs[key] for key in ("secretName", "accountId", "phase", "reused", "sequence")}
+    assert outputs == {
+        "secretName": "aws-1",
+        "accountId": "id-of-aws-1",
+        "phase": "Bound",
+        "reused": False,
+        "sequence": 1,
+    }
+    assert SENTINEL not in str(made)
+
+
+def test_what_was_left_out_is_filled_in_and_the_same_claim_again_is_no_change(
+    claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    assert (made.inputs["slot"], made.inputs["shared"]) == ("0", False)
+    assert not claim.is_changed(made, wanted(namespace))
+
+
+def test_a_limit_that_came_as_a_float_is_the_same_limit(
+    claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace, limit=3))
+    assert not claim.is_changed(made, wanted(namespace, limit=3.0))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("tenant", "other"), ("type", "gcp"), ("slot", "1"), ("namespace", "elsewhere"), ("shared", True)],
+)
+def test_another_account_is_another_claim(
+    key: str, value: object, claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    difference = claim.diff(made, {**wanted(namespace), key: value})
+    assert difference.changes == DiffResponse.DIFF_SOME
+    assert list(difference.replaces) == [key]
+    assert not difference.deleteBeforeReplace
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("holder", "somebody else"), ("releasePolicy", "retain"), ("limit", 5)]
+)
+def test_facts_of_a_claim_change_in_place_and_the_account_stays(
+    key: str, value: object, claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    news = {**wanted(namespace), key: value}
+    assert list(claim.diff(made, news).replaces) == []
+    changed = claim.update(made, news)
+    assert changed.outputs[key] == value
+    assert changed.outputs["secretName"] == made.outputs["secretName"]
+    assert changed.outputs.keys() >= made.outputs.keys()
+    assert not claim.is_changed(changed, news)
+
+
+def test_a_refresh_that_finds_everything_in_order_changes_nothing(
+    claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    assert claim.refresh(made) == made
+
+
+def test_a_refresh_notices_that_the_claim_is_gone(
+    claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    claim.delete(made)
+    assert claim.refresh(made).id == ""
+
+
+def test_an_account_deleted_by_hand_is_lost_until_somebody_decides(
+    claim: Provider, admin: DynamicClient, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1")
+    add("aws-2")
+    made = claim.create(wanted(namespace))
+    admin.resources.get(api_version="v1", kind="Secret").delete(
+        name=made.outputs["secretName"], namespace=namespace
+    )
+    lost = claim.refresh(made)
+    assert lost.outputs["phase"] == "Lost"
+    assert claim.is_changed(lost, wanted(namespace))
+    with pytest.raises(grpc.RpcError, match="lost-member: account aws-"):
+        claim.update(lost, wanted(namespace))
+    claim.delete(lost)
+    assert claim.create(wanted(namespace)).outputs["phase"] == "Bound"
+
+
+def test_delete_releases_by_policy_and_a_second_delete_is_no_error(
+    claim: Provider, namespace: str, add: Callable[..., None], secret: Callable[[str], dict[str, Any]]
+) -> None:
+    add("aws-1")
+    made = claim.create(wanted(namespace))
+    claim.delete(made)
+    claim.delete(made)
+    assert secret("aws-1")["labels"][POOL_STATE] == "dirty"
+    assert CLAIM_TOKEN not in secret("aws-1")["annotations"]
+
+
+def test_an_account_the_tenant_brought_stays_the_tenants(
+    claim: Provider, namespace: str, add: Callable[..., None], secret: Callable[[str], dict[str, Any]]
+) -> None:
+    add("aws-1")
+    add("own", {TENANT_NAME: "acme"})
+    made = claim.create(wanted(namespace))
+    claim.delete(made)
+    assert made.outputs["secretName"] == "own"
+    assert secret("own")["labels"][TENANT_NAME] == "acme"
+
+
+def test_a_replacement_that_means_the_same_account_keeps_it(
+    claim: Provider, namespace: str, add: Callable[..., None], secret: Callable[[str], dict[str, Any]]
+) -> None:
+    add("aws-1")
+    old = claim.create(wanted(namespace))
+    new = claim.create(wanted(namespace))
+    claim.delete(old)
+    assert (new.outputs["sequence"], new.outputs["reused"]) == (2, True)
+    assert CLAIM_TOKEN in secret("aws-1")["annotations"]
+    assert claim.refresh(new) == new
+
+
+def test_a_replacement_after_the_record_vanished_keeps_what_it_just_took(
+    claim: Provider, admin: DynamicClient, namespace: str, add: Callable[..., None]
+) -> None:
+    """The new record counts from one again: only its uid tells the old claim from the new one."""
+    add("aws-1")
+    old = claim.create(wanted(namespace, releasePolicy="release"))
+    admin.resources.get(api_version="v1", kind="ConfigMap").delete(name=old.id, namespace=namespace)
+    new = claim.create(wanted(namespace, releasePolicy="release"))
+    claim.delete(old)
+    assert new.outputs["sequence"] == old.outputs["sequence"]
+    assert claim.refresh(new) == new
+
+
+def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
+    claim: Provider, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1", {TENANT_NAME: "other"})
+    with pytest.raises(grpc.RpcError) as refusal:
+        claim.create(wanted(namespace))
+    said = str(refusal.value.details())
+    assert said.rstrip().endswith(
+        f"exhausted: pool {namespace}: no free aws account is left (partition hyperscaler-type=aws): "
+        "1 owned, 0 dirty, 0 cleaning, 0 quarantined; nothing was claimed\n"
+        "→ add accounts, or clean or release some, and run again"
+    )
+    assert "protocol.py" not in said
+    assert "finding.py" not in said
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ({"tenant": " acme"}, "blanks"),
+        ({"tenant": ""}, "not empty"),
+        ({"type": "AWS"}, "lower case"),
+        ({"releasePolicy": "burn"}, "retain, release, clean, quarantine"),
+        ({"limit": 1.5}, "whole number"),
+        ({"partition": {"eu-access": "false"}}, "leave it out"),
+    ],
+)
+def test_i50_what_no_pool_could_serve_is_refused_at_preview(
+    inputs: Properties, reason: str, claim: Provider
+) -> None:
+    (refusal,) = claim.refusals({**wanted("pool"), **inputs})
+    assert reason in refusal
+
+
+def test_what_is_not_known_yet_is_not_refused(claim: Provider) -> None:
+    everything = dict.fromkeys(("namespace", "tenant", "type", "slot", "partition", "limit"), UNKNOWN)
+    assert claim.refusals({**wanted("pool"), **everything}) == []
+
+
+def test_another_cluster_than_the_configured_one_is_refused(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    cluster = {"kubeconfig": str(control_plane.kubeconfig("admin")), "uid": "no-such-cluster"}
+    with dynamic_host({"cluster": cluster}) as host:
+        stranger = host.provider(AccountClaimProvider())
+        with pytest.raises(grpc.RpcError, match="wrong-cluster"):
+            stranger.create(wanted(namespace))
