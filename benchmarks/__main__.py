@@ -1,9 +1,16 @@
-"""Run every benchmark on one API server of its own and print the tables."""
+"""Run the benchmarks on one API server of their own and print the tables.
 
+`python -m benchmarks [engine|claims] [--full] [--peers]`: minutes without `--full`, half an hour with it.
+"""
+
+from __future__ import annotations
+
+import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import engine
+from benchmarks import claims, engine
 from benchmarks.stopwatch import table
 from sandbox.services import build
 from sandbox.services.control_plane import ControlPlane
@@ -11,13 +18,26 @@ from sandbox.services.control_plane import ControlPlane
 
 def main() -> None:
     """Start an API server, measure, print, stop it."""
+    options = _options()
     with tempfile.TemporaryDirectory(prefix="credfleet-bench-") as name:
         folder = Path(name)
         plane = ControlPlane.start(folder / "control-plane", binaries=build.binaries(), die_with_parent=True)
         try:
-            print(table("The embedded engine", engine.measure(plane, folder)))
+            if options.what in (None, "engine"):
+                print(table("The embedded engine", engine.measure(plane, folder)))
+            if options.what in (None, "claims"):
+                plan = replace(claims.FULL if options.full else claims.QUICK, peers=options.peers)
+                print(claims.report(claims.measure(plane, folder, plan)))
         finally:
             plane.stop()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios in one run.")
+    parser.add_argument("what", nargs="?", choices=("engine", "claims"), help="only one of them")
+    parser.add_argument("--full", action="store_true", help="pools of 10,000 accounts, more turns")
+    parser.add_argument("--peers", action="store_true", help="Boskos too, built from source once")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+"""Boskos (`sigs.k8s.io/boskos`), the pool of the Kubernetes project's own tests, built and run as a peer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from benchmarks.kept_alive import Access, KeptAlive, Tally, expect
+from benchmarks.large_pools import TYPE
+from sandbox.services.build import cache_folder
+from sandbox.services.ports import LOOPBACK, free_ports
+from sandbox.services.toolchain import installed, toolchain_for
+
+MODULE: Final = Path(__file__).with_name("peers") / "boskos"
+PACKAGE: Final = "sigs.k8s.io/boskos/cmd/boskos"
+_READY_SECONDS: Final = 300.0
+
+
+class BoskosFlow:
+    """Acquire and release; Boskos knows no tenant, so the same one asking again gets another resource."""
+
+    def __init__(self, access: Access, tally: Tally) -> None:
+        self._call = KeptAlive(access, tally)
+        self._held: dict[str, str] = {}
+
+    def claim(self, tenant: str, number: int) -> None:  # noqa: ARG002 - everybody asks the same server
+        """Acquire a resource."""
+        self._held[tenant] = expect(
+            self._post("acquire", type=TYPE, state="free", dest="busy", owner=tenant), 200
+        )["name"]
+
+    def reuse(self, tenant: str) -> None:
+        """Nothing to compare with."""
+
+    def release(self, tenant: str) -> None:
+        """Release it."""
+        expect(self._post("release", name=self._held.pop(tenant), dest="free", owner=tenant), 200)
+
+    def settle(self) -> None:
+        """Nothing the client waits for goes on in the background."""
+
+    def _post(self, what: str, **query: str) -> tuple[int, Any]:
+        return self._call("POST", f"/{what}?{urlencode(query)}")
+
+
+def build() -> Path:
+    """Build the server, once per machine and version; takes minutes the first time."""
+    go_mod = (MODULE / "go.mod").read_text(encoding="utf-8")
+    key = hashlib.sha256((go_mod + (MODULE / "go.sum").read_text(encoding="utf-8")).encode()).hexdigest()
+    program = cache_folder().with_name("boskos") / key[:20] / "boskos"
+    if not program.exists():
+        go = installed(toolchain_for(go_mod), cache_folder(), lambda _: None)
+        unfinished = program.with_name("boskos.unfinished")
+        flags = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", "-s -w"]
+        subprocess.run(
+            [str(go), "build", *flags, "-o", str(unfinished), PACKAGE],
+            cwd=MODULE,
+            env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+            check=True,
+        )
+        unfinished.rename(program)
+    return program
+
+
+@contextmanager
+def serving(kubeconfig: Path, namespace: str, members: int, folder: Path) -> Generator[str]:
+    """Run a Boskos with this many resources on the API server; give its address."""
+    import yaml
+
+    access, tally = Access.of(kubeconfig), Tally()
+    api = KeptAlive(access, tally)
+    for definition in yaml.safe_load_all(_definitions().read_text(encoding="utf-8")):
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        expect(api("POST", path, definition), 201, 409)
+    expect(api("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}), 201)
+    resource = {"type": TYPE, "state": "free", "names": [f"{TYPE}-{n:05d}" for n in range(members)]}
+    config = folder / f"{namespace}.yaml"
+    config.write_text(json.dumps({"resources": [resource]}), encoding="utf-8")
+    port, health, metrics, pprof = free_ports(4)
+    command = [
+        str(build()),
+        f"--kubeconfig={kubeconfig}",
+        f"--namespace={namespace}",
+        f"--config={config}",
+        f"--port={port}",
+        f"--health-port={health}",
+        f"--metrics-port={metrics}",
+        f"--pprof-port={pprof}",
+        "--log-level=error",
+    ]
+    with (
+        (folder / f"{namespace}.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as server,
+    ):
+        try:
+            address = f"http://{LOOPBACK}:{port}"
+            _wait_until_ready(address, server, Path(log.name))
+            yield address
+        finally:
+            server.terminate()
+
+
+def _definitions() -> Path:
+    """Find the custom resources in the module, which the build has downloaded."""
+    build()
+    asked = ["go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/boskos"]
+    answer = subprocess.run(asked, cwd=MODULE, capture_output=True, text=True, check=True)
+    return Path(answer.stdout.strip()) / "deployments" / "base" / "crd.yaml"
+
+
+def _wait_until_ready(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until it answers, which it does once it has made all its resources."""
+    deadline = time.monotonic() + _READY_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            KeptAlive(Access(address), Tally())("GET", "/")
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit(f"Boskos does not serve:\n{log.read_text(encoding='utf-8')[-2000:]}")
