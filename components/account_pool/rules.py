@@ -84,7 +84,7 @@ class Ruleset:
 
     def choose(self, request: Request) -> Pool | Fault:
         """Tell the pool for a request: of the rules that match, the one that asks for most."""
-        rule = max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
+        rule = self._most_specific(request)
         if rule is None:
             return Fault(
                 None,
@@ -111,6 +111,14 @@ class Ruleset:
                 )
             suffixes.append(region)
         return Pool("_".join((cloud, *suffixes)), "EU" in rule.outputs, "S" in rule.outputs)
+
+    def position(self, request: Request) -> int | None:
+        """Tell which rule decides about a request, by its position in the set; None when none does."""
+        rule = self._most_specific(request)
+        return None if rule is None else rule.position
+
+    def _most_specific(self, request: Request) -> _Rule | None:
+        return max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
 
 
 def read_rules(texts: Sequence[str]) -> tuple[Ruleset, tuple[Fault, ...]]:

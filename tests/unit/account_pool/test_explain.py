@@ -1,0 +1,209 @@
+"""Why a claim gets an account, or none: every account of the type with its reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.account_pool.errors import Misconfigured
+from components.account_pool.explain import Explanation, explain
+from components.account_pool.keys import (
+    CLAIM_TOKEN,
+    INTERNAL,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+    STATE_REASON,
+)
+from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
+from components.account_pool.outlook import Census, Prospect, outlook
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+KEYS = ("eu-access",)
+ACME = ClaimRequest("acme", "aws")
+
+
+def member(name: str, labels: dict[str, str] | None = None, notes: dict[str, str] | None = None) -> Member:
+    return Member(name, f"uid-{name}", "1", {HYPERSCALER_TYPE: "aws"} | (labels or {}), notes or {})
+
+
+def record_for(request: ClaimRequest, account: str, phase: Phase = Phase.BOUND) -> Record:
+    partition = Partition.of(request.type, request.partition, KEYS, shared=request.shared)
+    return Record(
+        name=record_name(partition, request.tenant, request.slot),
+        uid="u",
+        resource_version="1",
+        tenant=request.tenant,
+        partition=partition,
+        slot=request.slot,
+        member=account,
+        member_uid=f"uid-{account}",
+        attempt=1,
+        phase=phase,
+        policy=Policy.CLEAN,
+        limit=None,
+        holders={request.holder: 1},
+    )
+
+
+def carrying(account: str, record: Record) -> Member:
+    return member(account, {TENANT_NAME: record.tenant}, {CLAIM_TOKEN: str(record.token)})
+
+
+def explained(request: ClaimRequest, *members: Member, records: tuple[Record, ...] = ()) -> Explanation:
+    return explain(Census(members, records), request, KEYS)
+
+
+def reasons(explanation: Explanation) -> dict[str, str]:
+    return {each.member: each.reason for each in explanation.candidates}
+
+
+def taken(explanation: Explanation) -> list[str]:
+    return [each.member for each in explanation.candidates if each.taken]
+
+
+def test_a_first_claim_takes_the_first_free_account_of_its_own_order() -> None:
+    members = [member(f"aws-{n}") for n in range(9)]
+    told = explained(ACME, *members)
+    assert told.claim is None
+    assert taken(told) == [told.candidates[0].member]
+    assert told.candidates[0].reason == "free, number 1 in the order of this claim"
+    other = explained(replace(ACME, tenant="globex"), *members)
+    assert [each.member for each in other.candidates] != [each.member for each in told.candidates]
+
+
+def test_the_account_a_tenant_brought_along_comes_before_any_free_one() -> None:
+    told = explained(ACME, member("aws-1"), member("aws-2"), member("aws-9", {TENANT_NAME: "acme"}))
+    assert taken(told) == ["aws-9"]
+    assert told.expected.prospect is Prospect.OWN
+
+
+def test_a_claim_that_has_an_account_keeps_it_whatever_else_is_free() -> None:
+    record = record_for(ACME, "aws-2")
+    told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
+    assert taken(told) == ["aws-2"]
+    assert told.claim == record
+    assert reasons(told)["aws-2"] == "the account of this claim (Bound)"
+
+
+def test_a_claim_whose_account_was_relabelled_by_hand_takes_no_other() -> None:
+    record = record_for(ACME, "aws-2")
+    told = explained(ACME, member("aws-1"), member("aws-2", {TENANT_NAME: "globex"}), records=(record,))
+    assert taken(told) == []
+    assert told.expected.prospect is Prospect.REFUSED
+    assert reasons(told)["aws-2"] == "named by this claim (Bound), but does not carry it"
+
+
+def test_a_claim_on_its_way_out_is_not_what_the_next_one_gets() -> None:
+    record = record_for(ACME, "aws-2", Phase.RELEASING)
+    told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
+    assert taken(told) == ["aws-1"]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        pytest.param(member("m", {POOL_STATE: "dirty"}), "dirty, waits to be cleaned", id="dirty"),
+        pytest.param(member("m", {POOL_STATE: "cleaning"}), "being cleaned", id="cleaning"),
+        pytest.param(
+            member("m", {POOL_STATE: "quarantined"}, {STATE_REASON: "key leaked"}),
+            "quarantined: key leaked",
+            id="quarantined",
+        ),
+        pytest.param(member("m", {TENANT_NAME: "globex"}), "belongs to tenant globex", id="owned"),
+        pytest.param(member("m", {INTERNAL: "true"}), "internal: kept out of the pool", id="internal"),
+        pytest.param(
+            member("m", {"eu-access": "true"}),
+            "in another part of the pool: eu-access=true,hyperscaler-type=aws",
+            id="11-other-partition",
+        ),
+        pytest.param(
+            member("m", {TENANT_NAME: ""}),
+            "misconfigured: tenant-name is empty, so it is neither free nor owned",
+            id="51-empty-owner",
+        ),
+        pytest.param(
+            member("m", {"eu-access": "false"}),
+            "misconfigured: eu-access is 'false'; leave the label out instead",
+            id="51-false",
+        ),
+        pytest.param(
+            member("m", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: "claim-0.u.1"}),
+            "carries a claim that is gone; `credfleet pool sweep` takes it off",
+            id="dead-claim",
+        ),
+    ],
+)
+def test_an_account_that_is_not_taken_says_why(other: Member, reason: str) -> None:
+    told = explained(ACME, other)
+    assert reasons(told) == {"m": reason}
+    assert taken(told) == []
+
+
+def test_an_account_of_another_tenant_says_whose_it_is() -> None:
+    record = record_for(replace(ACME, tenant="globex", slot="eu"), "aws-1")
+    told = explained(ACME, carrying("aws-1", record), records=(record,))
+    assert reasons(told) == {"aws-1": "claimed by tenant globex, slot eu"}
+
+
+def test_accounts_of_other_types_are_not_looked_at() -> None:
+    told = explained(ACME, member("gcp-1", {HYPERSCALER_TYPE: "gcp"}))
+    assert told.candidates == ()
+    assert told.expected.prospect is Prospect.EXHAUSTED
+
+
+def shared(name: str, users: int, capacity: int = 3) -> Member:
+    claims = json.dumps({f"claim-{n}.u.1": str(n) for n in range(users)})
+    return member(name, {SHARED: "true"}, {SHARED_CLAIMS: claims, SHARED_CAPACITY: str(capacity)})
+
+
+def test_of_shared_accounts_the_least_used_is_taken_and_a_full_one_says_so() -> None:
+    members = (shared("aws-1", 2), shared("aws-2", 1), shared("aws-3", 3), member("aws-4"))
+    told = explained(replace(ACME, shared=True), *members)
+    assert taken(told) == ["aws-2"]
+    assert reasons(told)["aws-2"] == "1 of 3 claims on it, number 1 in the order of this claim"
+    assert reasons(told)["aws-3"] == "full: 3 of 3 claims on it"
+    assert "another part of the pool" in reasons(told)["aws-4"]
+
+
+def test_a_request_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(Misconfigured):
+        explained(replace(ACME, type="AWS"))
+
+
+LABELS = st.fixed_dictionaries(
+    {},
+    optional={
+        TENANT_NAME: st.sampled_from(["", "acme", "globex"]),
+        POOL_STATE: st.sampled_from(["dirty", "cleaning", "quarantined", "strange"]),
+        "eu-access": st.sampled_from(["true", "false"]),
+        INTERNAL: st.just("true"),
+        SHARED: st.sampled_from(["true", "yes"]),
+    },
+)
+NOTES = st.fixed_dictionaries(
+    {},
+    optional={
+        CLAIM_TOKEN: st.sampled_from(["claim-0.u.1", "no token"]),
+        SHARED_CAPACITY: st.sampled_from(["2", "many"]),
+        STATE_REASON: st.just("why"),
+    },
+)
+
+
+@given(st.lists(st.tuples(LABELS, NOTES), max_size=5), st.booleans())
+def test_every_account_is_judged_once_and_one_is_taken_exactly_when_the_claim_is_served(
+    drawn: list[tuple[dict[str, str], dict[str, str]]],
+    is_shared: bool,
+) -> None:
+    members = tuple(member(f"m{n}", *each) for n, each in enumerate(drawn))
+    request = replace(ACME, shared=is_shared)
+    told = explained(request, *members)
+    assert sorted(each.member for each in told.candidates) == sorted(each.name for each in members)
+    assert told.expected == outlook(Census(members, ()), [request], KEYS)[0]
+    served = told.expected.prospect in (Prospect.OWN, Prospect.FREE)
+    assert len(taken(told)) == served
