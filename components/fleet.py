@@ -4,35 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import pulumi
-from pulumi_kubernetes.core.v1 import Namespace
+from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
-    Grantee,
     MemberArgs,
     TenantAccounts,
     TenantAccountsArgs,
 )
 from components.account_pool.model import ClaimRequest
 from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.rights import Grantee
 from components.account_pool.rules import Fault
 from components.credentials import Credentials
-from components.labels import TENANT
+from components.labels import TENANT, TENANT_NAME
 from components.naming import stack_holder, tenant_label
+from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.providers import kubernetes_provider
 from components.settings import Settings, nouns
+
+_ACCOUNT_READER: Final = "account-reader"
 
 
 class Fleet(pulumi.ComponentResource):
     """The account pool, and each tenant with its namespace and its accounts.
 
-    Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts},
-    where accounts is slot → {namespace, secretName, accountId}. Secrets are named, never shown.
+    Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
+    deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
+    Secret, namespace/name. Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
@@ -42,36 +46,47 @@ class Fleet(pulumi.ComponentResource):
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
-        child = pulumi.ResourceOptions(parent=self, providers=[provider])
-        self.account_pool = {}
-        accounts: Mapping[str, TenantAccounts] = {}
-        if settings.account_pool is not None:
-            accounts = self._declare_accounts(settings.account_pool, settings, child)
+        self._child = pulumi.ResourceOptions(parent=self, providers=[provider])
+        section = settings.account_pool
+        self.account_pool, pool, claims = {}, None, {}
+        if section is not None:
+            claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
+            args = _pool_args(section, settings.credentials, [*chain(*claims.values())])
+            pool = AccountPool("account-pool", args, self._child)
+            self.account_pool = {"namespace": pool.namespace, "members": pool.members}
         self.tenants = {
-            name: {
-                "namespace": _tenant_namespace(name, tenant, child).metadata.name,
-                "accounts": accounts[name].accounts if name in accounts else {},
-            }
+            name: self._declare_tenant(name, tenant, pool, claims.get(name, ()))
             for name, tenant in settings.tenants.items()
         }
         self.register_outputs({"accountPool": self.account_pool, "tenants": self.tenants})
 
-    def _declare_accounts(
-        self, section: nouns.AccountPool, settings: Settings, child: pulumi.ResourceOptions
-    ) -> Mapping[str, TenantAccounts]:
-        """Declare the pool, then claim from it: a claim comes after every member and goes before them."""
-        claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
-        args = _pool_args(section, settings.credentials, [*chain(*claims.values())])
-        pool = AccountPool("account-pool", args, child)
-        self.account_pool = {"namespace": pool.namespace, "members": pool.members}
-        after = pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[pool]))
-        return {
-            name: TenantAccounts(
-                name, TenantAccountsArgs(pool_namespace=pool.namespace, tenant=name, claims=wanted), after
-            )
-            for name, wanted in claims.items()
-            if wanted
+    def _declare_tenant(
+        self, name: str, tenant: nouns.Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
+    ) -> Mapping[str, Any]:
+        """Declare a tenant's namespace, claim its accounts once the pool is whole, and deliver them."""
+        namespace = _tenant_namespace(name, tenant, self._child).metadata.name
+        if pool is None or not claims:
+            return {"namespace": namespace, "accounts": {}, "deliveries": {}}
+        claimed = TenantAccounts(
+            name,
+            TenantAccountsArgs(
+                pool_namespace=pool.namespace,
+                tenant=name,
+                claims=claims,
+                reader=_account_reader(name, namespace, self._child),
+            ),
+            pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
+        )
+        copies = {
+            claim.slot: _delivery(claim, claimed, copy)
+            for claim in claims
+            if (copy := tenant.accounts[claim.slot].deliver_to) is not None
         }
+        delivered: Mapping[str, pulumi.Output[str]] = {}
+        if copies:
+            args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
+            delivered = TenantDeliveries(name, args, self._child).references
+        return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
 
 
 def _pool_args(
@@ -94,6 +109,7 @@ def _pool_args(
         },
         claims=claims,
         allow_destroy=section.allow_destroy,
+        admission_policy=section.admission_policy,
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
     )
@@ -106,6 +122,30 @@ def _grantees(subjects: Sequence[nouns.Subject]) -> Sequence[Grantee]:
 def _tenant_namespace(name: str, tenant: nouns.Tenant, opts: pulumi.ResourceOptions) -> Namespace:
     metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
     return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
+
+
+def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:
+    """Make the identity under which a tenant's workloads read its accounts where they lie."""
+    reader = ServiceAccount(
+        f"{name}-account-reader",
+        metadata=ObjectMetaArgs(name=_ACCOUNT_READER, namespace=namespace),
+        automount_service_account_token=False,
+        opts=opts,
+    )
+    return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
+
+
+def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: nouns.Delivery) -> DeliveryArgs:
+    """Copy what a claim got, as long as it is the tenant's; a shared account bears no owner."""
+    return DeliveryArgs(
+        source_namespace=claimed.accounts[claim.slot]["namespace"],
+        source_name=claimed.accounts[claim.slot]["secretName"],
+        source_labels={} if claim.shared else {TENANT_NAME: tenant_label(claim.tenant)},
+        owner=claim.holder,
+        target_name=copy.target,
+        keys=copy.keys,
+        aso_credential=copy.aso_credential,
+    )
 
 
 def _claims(name: str, tenant: nouns.Tenant, section: nouns.AccountPool) -> Sequence[ClaimRequest]:

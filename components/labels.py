@@ -19,6 +19,9 @@ ACCOUNT_ID: Final = f"{PREFIX}account-id"
 BRING_YOUR_OWN: Final = f"{PREFIX}bring-your-own"
 """Says `true` on an account that came with its tenant: the only ones declared with an owner."""
 
+ASO_CREDENTIAL: Final = "aso-credential"
+"""Name of the Secret Azure Service Operator takes for a namespace by itself."""
+
 HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
 """The clouds a pool may hold accounts of; a type is one of them, or one with `_<region>` suffixes."""
 

@@ -11,25 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, TypedDict
 
 import pulumi
+from pulumi_kubernetes.admissionregistration.v1 import (
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+)
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
-from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
+from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs
 
 from components.account_pool import keys
+from components.account_pool.admission import admission_manifests
 from components.account_pool.declared import Declaration, DeclaredMember
 from components.account_pool.model import ClaimRequest
 from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
+from components.account_pool.rights import Grantee, claimer_rights, cleaner_rights, grant, reader_rights
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.labels import BRING_YOUR_OWN, SHARED
-
-_RBAC_GROUP = "rbac.authorization.k8s.io"
-_VIRTUAL_GROUP = "credfleet.io"
-"""Holds no objects: the admission policy asks who may `claim`, `clean` or `operate` its `accounts`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +66,11 @@ class MemberArgs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grantee:
-    """Who gets a Role of the pool; a ServiceAccount has a namespace."""
-
-    kind: Literal["User", "Group", "ServiceAccount"]
-    name: str
-    namespace: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPoolArgs:
     """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
 
     claims: what this stack asks of it, for the forecast. allow_destroy: dirty members may go uncleaned.
+    admission_policy: the API server itself keeps the rules of claims.
     """
 
     namespace: str
@@ -84,6 +78,7 @@ class AccountPoolArgs:
     members: Mapping[str, MemberArgs]
     claims: Sequence[ClaimRequest] = ()
     allow_destroy: bool = False
+    admission_policy: bool = False
     claimers: Sequence[Grantee] = ()
     cleaners: Sequence[Grantee] = ()
 
@@ -111,13 +106,14 @@ class AccountPool(pulumi.ComponentResource):
         settings = self._declare_settings(args.settings)
         secrets = [self._declare_member(member, args.members[member]) for member in args.members]
         grants = [
-            *(self._grant("claimer", args.claimers, _claimer_rights()) if args.claimers else ()),
-            *(self._grant("cleaner", args.cleaners, _cleaner_rights()) if args.cleaners else ()),
+            *self._grant("claimer", args.claimers, claimer_rights()),
+            *self._grant("cleaner", args.cleaners, cleaner_rights()),
         ]
+        guards = self._guard(args) if args.admission_policy else ()
         PoolSeal(
             f"{name}-seal",
             PoolSealArgs(namespace=self.namespace, allow_destroy=args.allow_destroy),
-            pulumi.ResourceOptions(parent=self, depends_on=[settings, *secrets, *grants]),
+            pulumi.ResourceOptions(parent=self, depends_on=[settings, *secrets, *grants, *guards]),
         )
         self.members = pulumi.Output.all(*(secret.metadata.name for secret in secrets))
         self.register_outputs({"namespace": self.namespace, "members": self.members})
@@ -154,51 +150,71 @@ class AccountPool(pulumi.ComponentResource):
             opts=self._child,
         )
 
+    def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
+        """Let the API server refuse what would break a claim, whoever tries it (decision 17)."""
+        members, members_binding, records, records_binding = admission_manifests(
+            args.namespace, allow_destroy=args.allow_destroy
+        )
+        guards: list[pulumi.Resource] = []
+        for what, policy, binding in (
+            ("members", members, members_binding),
+            ("records", records, records_binding),
+        ):
+            metadata = ObjectMetaArgs(name=policy["metadata"]["name"])
+            drawn = ValidatingAdmissionPolicy(
+                f"{self._name}-{what}-policy", metadata=metadata, spec=policy["spec"], opts=self._child
+            )
+            bound = ValidatingAdmissionPolicyBinding(
+                f"{self._name}-{what}-policy-binding",
+                metadata=metadata,
+                spec=binding["spec"],
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[drawn]),
+            )
+            guards += drawn, bound
+        return guards
+
     def _grant(
         self, role: str, people: Sequence[Grantee], rights: Sequence[PolicyRuleArgs]
-    ) -> tuple[Role, RoleBinding]:
-        """Draw a Role with what its work needs in the pool (decision 16), and give it to people."""
+    ) -> Sequence[pulumi.Resource]:
+        if not people:
+            return ()
         metadata = ObjectMetaArgs(name=f"credfleet-{role}", namespace=self.namespace)
-        drawn = Role(f"{self._name}-{role}", metadata=metadata, rules=rights, opts=self._child)
-        binding = RoleBinding(
-            f"{self._name}-{role}-binding",
-            metadata=metadata,
-            role_ref=RoleRefArgs(api_group=_RBAC_GROUP, kind="Role", name=drawn.metadata.name),
-            subjects=[
-                SubjectArgs(
-                    kind=person.kind,
-                    name=person.name,
-                    namespace=person.namespace,
-                    api_group=None if person.kind == "ServiceAccount" else _RBAC_GROUP,
-                )
-                for person in people
-            ],
-            opts=self._child,
-        )
-        return drawn, binding
+        return grant(f"{self._name}-{role}", metadata, people, rights, self._child)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantAccountsArgs:
-    """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it."""
+    """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it.
+
+    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts.
+    """
 
     pool_namespace: pulumi.Input[str]
     tenant: str
     claims: Sequence[ClaimRequest]
+    reader: Grantee
+
+
+class ClaimedAccount(TypedDict):
+    """Where the Secret of a claimed account is, and the id of the account at its cloud."""
+
+    namespace: pulumi.Output[str]
+    secretName: pulumi.Output[str]
+    accountId: pulumi.Output[str | None]
 
 
 class TenantAccounts(pulumi.ComponentResource):
     """The claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}."""
 
     TYPE: ClassVar = "credfleet:index:TenantAccounts"
-    accounts: Mapping[str, Mapping[str, pulumi.Output[str | None]]]
+    accounts: Mapping[str, ClaimedAccount]
 
     def __init__(
         self, name: str, args: TenantAccountsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         props = {"tenant": args.tenant, "slots": [claim.slot for claim in args.claims]}
         super().__init__(self.TYPE, name, props, opts)
-        accounts: dict[str, Mapping[str, pulumi.Output[str | None]]] = {}
+        accounts: dict[str, ClaimedAccount] = {}
         for wanted in args.claims:
             claim = AccountClaim(
                 f"{name}/{wanted.slot}",
@@ -215,6 +231,15 @@ class TenantAccounts(pulumi.ComponentResource):
                 ),
                 pulumi.ResourceOptions(parent=self),
             )
+            grant(
+                f"{name}/{wanted.slot}-reader",
+                ObjectMetaArgs(
+                    name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
+                ),
+                [args.reader],
+                reader_rights(claim.secret_name),
+                pulumi.ResourceOptions(parent=self),
+            )
             accounts[wanted.slot] = {
                 "namespace": claim.namespace,
                 "secretName": claim.secret_name,
@@ -222,23 +247,3 @@ class TenantAccounts(pulumi.ComponentResource):
             }
         self.accounts = accounts
         self.register_outputs({"accounts": self.accounts})
-
-
-def _claimer_rights() -> Sequence[PolicyRuleArgs]:
-    return (
-        PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["get", "list", "patch"]),
-        PolicyRuleArgs(
-            api_groups=[""], resources=["configmaps"], verbs=["get", "list", "create", "update", "delete"]
-        ),
-        PolicyRuleArgs(api_groups=[""], resources=["events"], verbs=["create"]),
-        PolicyRuleArgs(api_groups=[_VIRTUAL_GROUP], resources=["accounts"], verbs=["claim"]),
-    )
-
-
-def _cleaner_rights() -> Sequence[PolicyRuleArgs]:
-    return (
-        PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["get", "list", "patch"]),
-        PolicyRuleArgs(api_groups=[""], resources=["configmaps"], verbs=["get", "list"]),
-        PolicyRuleArgs(api_groups=[""], resources=["events"], verbs=["create"]),
-        PolicyRuleArgs(api_groups=[_VIRTUAL_GROUP], resources=["accounts"], verbs=["clean"]),
-    )

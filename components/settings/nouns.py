@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
-from components.labels import EU_ACCESS
+from components.labels import ASO_CREDENTIAL, EU_ACCESS
+from components.projection.errors import ProjectionError
+from components.projection.keys import AsoMethod, plan_keys
 from components.settings.words import (
     ClusterUid,
-    Coming,
     FilePath,
     Name,
     NamespaceName,
@@ -52,6 +53,37 @@ class Cluster(Noun):
     )
 
 
+class Delivery(Noun):
+    """A copy of the claimed account's Secret in the tenant's namespace, which follows its rotation."""
+
+    name: ObjectName | None = Field(default=None, description="Name of the copy.")
+    aso_credential: AsoMethod | None = Field(
+        default=None, description="Method of an Azure Service Operator credential; the copy has its keys."
+    )
+    keys: Mapping[Text, Text] = Field(
+        default={}, description="Key of the copy → key of the account's Secret; empty means all of them."
+    )
+
+    @property
+    def target(self) -> str:
+        """The name of the copy; for ASO the one it looks for by itself."""
+        return self.name or ASO_CREDENTIAL
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Self:
+        if self.name is None and self.aso_credential is None:
+            raise unfit("a copy has a name, else nobody would find it", "add name, or asoCredential")
+        try:
+            plan_keys(self.keys, self.aso_credential)
+        except ProjectionError as error:
+            raise unfit(error.cause, error.mend) from None
+        return self
+
+
+def _as_delivery(given: object) -> object:
+    return {"name": given} if isinstance(given, str) else given
+
+
 class Slot(Noun):
     """One account of a tenant: a claim on a pool, chosen by type or by the rules for a plan."""
 
@@ -71,7 +103,9 @@ class Slot(Noun):
         default=None, description="What becomes of the account when it is released."
     )
     limit: Count | None = Field(default=None, description="Consumers the claim takes at most.")
-    deliver_to: Coming = None
+    deliver_to: Annotated[
+        Delivery | None, BeforeValidator(_as_delivery, json_schema_input_type=Delivery | str | None)
+    ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
 
     @model_validator(mode="after")
     def _is_chosen_one_way(self) -> Self:
@@ -186,7 +220,9 @@ class AccountPool(Noun):
         default=None, description="CSV of Secrets that exist already; never declared."
     )
     allow_destroy: bool = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
-    admission_policy: Coming = None
+    admission_policy: bool = Field(
+        default=False, description="Whether the API server itself keeps the rules of claims."
+    )
     cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
         default={},
         description="Type or cloud → command that wipes an account, as a list: program, then arguments.",

@@ -98,6 +98,7 @@ def review_accounts(
                 "add accountPool with members, or remove the accounts",
             )
         elif supply is not None:
+            yield from _review_deliveries(name, tenant)
             for slot, account in tenant.accounts.items():
                 place = config_path("tenants", name, "accounts", slot)
                 yield from _review_account(place, name, account, supply)
@@ -140,6 +141,8 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
     if isinstance(choice, Fault):
         yield ConfigurationProblem(place, choice.cause, choice.mend)
         return
+    if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
+        yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
     partition = account.partition_in(choice)
     strange = [key for key in partition if key not in supply.keys]
     for key in strange:
@@ -154,6 +157,30 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
         f"no member ({asked}) is there for it, so the claim could never succeed",
         f"add a member, or ask for another type; types of the pool: {types}",
     )
+
+
+def _review_deliveries(name: str, tenant: Tenant) -> _Problems:
+    """Keep two accounts of a tenant from being copied over each other."""
+    copies: dict[str, str] = {}
+    for slot, account in tenant.accounts.items():
+        if account.deliver_to is None:
+            continue
+        first = copies.setdefault(account.deliver_to.target, slot)
+        if first != slot:
+            yield ConfigurationProblem(
+                config_path("tenants", name, "accounts", slot, "deliverTo"),
+                f"{account.deliver_to.target} is where account {first} is delivered to already",
+                "give one of the two another name",
+            )
+
+
+def _review_aso(place: str, type_: str) -> _Problems:
+    if hyperscaler_of(type_) != "azure":
+        yield ConfigurationProblem(
+            place,
+            f"the account is of type {type_}, and Azure Service Operator opens Azure accounts only",
+            "give deliverTo the name of a copy instead",
+        )
 
 
 def _review_member(name: str, member: Member, stated: Stated, credentials: Credentials) -> _Problems:

@@ -11,13 +11,13 @@ import pytest
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
-    Grantee,
     MemberArgs,
     TenantAccounts,
     TenantAccountsArgs,
 )
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.rights import Grantee
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
 CANARY = base64.b64encode(b"canary-7f3a").decode()
@@ -26,6 +26,7 @@ CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
 POOL = "credfleet:index:AccountPool"
 ROSTER = "pulumi-python:dynamic/credfleet:PoolRoster"
 SEAL = "pulumi-python:dynamic/credfleet:PoolSeal"
+ADMISSION = "kubernetes:admissionregistration.k8s.io/v1"
 RBAC = "kubernetes:rbac.authorization.k8s.io/v1"
 
 
@@ -34,6 +35,8 @@ def pool(
     tenant: str | None = None,
     shared_capacity: int | None = None,
     internal: bool = False,
+    admission_policy: bool = False,
+    allow_destroy: bool = True,
     claimers: Sequence[Grantee] = (),
     cleaners: Sequence[Grantee] = (),
 ) -> Callable[[], AccountPool]:
@@ -57,7 +60,8 @@ def pool(
                 members={"aws-1": member},
                 claimers=claimers,
                 cleaners=cleaners,
-                allow_destroy=True,
+                allow_destroy=allow_destroy,
+                admission_policy=admission_policy,
             ),
         )
 
@@ -261,6 +265,58 @@ def test_a_role_is_bound_to_people_and_service_accounts_alike() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("allow_destroy", "operations"), [(False, ["CREATE", "DELETE", "UPDATE"]), (True, ["CREATE", "UPDATE"])]
+)
+def test_the_api_server_is_told_the_rules_of_claims_before_anybody_claims(
+    *, allow_destroy: bool, operations: list[str]
+) -> None:
+    recorder = recorded(pool(admission_policy=True, allow_destroy=allow_destroy))
+    policies = recorder.of_type(f"{ADMISSION}:ValidatingAdmissionPolicy")
+    bindings = recorder.of_type(f"{ADMISSION}:ValidatingAdmissionPolicyBinding")
+
+    assert {name: one.inputs["metadata"]["name"] for name, one in policies.items()} == {
+        "pool-members-policy": "credfleet-members.account-pool",
+        "pool-records-policy": "credfleet-records.account-pool",
+    }
+    for policy in policies.values():
+        spec = policy.inputs["spec"]
+        assert spec["failurePolicy"] == "Fail"
+        assert spec["matchConstraints"]["resourceRules"][0]["operations"] == operations
+        assert {each["reason"] for each in spec["validations"]} == {"Forbidden"}
+    for name, binding in bindings.items():
+        drawn = policies[name.removesuffix("-binding")]
+        assert binding.inputs["spec"] == {
+            "policyName": drawn.inputs["metadata"]["name"],
+            "validationActions": ["Deny"],
+            "matchResources": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "account-pool"}}
+            },
+        }
+        assert drawn.urn in binding.dependencies
+        assert binding.urn in the(recorder, SEAL).dependencies
+
+
+def test_without_the_setting_the_api_server_is_told_nothing() -> None:
+    assert not [one for one in recorded(pool()).registrations if one.type.startswith(ADMISSION)]
+
+
+def test_a_claimed_account_is_read_by_its_tenants_reader_and_nothing_else_is() -> None:
+    recorder = recorded(accounts)
+    role = recorder.named(f"{RBAC}:Role", "acme/aws-reader")
+    binding = recorder.named(f"{RBAC}:RoleBinding", "acme/aws-reader-binding")
+
+    metadata = {"name": "credfleet-reader:acme:aws", "namespace": "account-pool"}
+    assert role.inputs["metadata"] == binding.inputs["metadata"] == metadata
+    assert role.inputs["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["aws-1"], "verbs": ["get"]}
+    ]
+    assert binding.inputs["subjects"] == [
+        {"kind": "ServiceAccount", "name": "account-reader", "namespace": "tenant-acme"}
+    ]
+    assert recorder.named(CLAIM, "acme/aws").urn in role.dependencies
+
+
 def accounts() -> TenantAccounts:
     claims = [
         ClaimRequest(tenant="acme", type="aws", slot="aws", holder="pulumi/o/p/s/acme/aws"),
@@ -274,8 +330,10 @@ def accounts() -> TenantAccounts:
             limit=2,
         ),
     ]
+    reader = Grantee(kind="ServiceAccount", name="account-reader", namespace="tenant-acme")
     return TenantAccounts(
-        "acme", TenantAccountsArgs(pool_namespace="account-pool", tenant="acme", claims=claims)
+        "acme",
+        TenantAccountsArgs(pool_namespace="account-pool", tenant="acme", claims=claims, reader=reader),
     )
 
 

@@ -53,6 +53,9 @@ def test_a_small_stack_is_a_pool_a_tenant_and_its_claim() -> None:
         ("kubernetes:core/v1:Namespace", "account-pool-namespace"),
         ("kubernetes:core/v1:Namespace", "acme-namespace"),
         ("kubernetes:core/v1:Secret", "account-pool-aws-1"),
+        ("kubernetes:core/v1:ServiceAccount", "acme-account-reader"),
+        ("kubernetes:rbac.authorization.k8s.io/v1:Role", "acme/aws-reader"),
+        ("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "acme/aws-reader-binding"),
         (CLAIM, "acme/aws"),
         ("pulumi-python:dynamic/credfleet:PoolRoster", "account-pool-roster"),
         ("pulumi-python:dynamic/credfleet:PoolSeal", "account-pool-seal"),
@@ -122,6 +125,25 @@ def test_the_namespace_of_a_tenant_says_whose_it_is() -> None:
     assert namespace.inputs["metadata"] == {"name": "tenant-acme", "labels": {"credfleet.io/tenant": "acme"}}
 
 
+def test_an_account_is_delivered_from_its_claim_to_its_tenant_as_long_as_it_is_the_tenants() -> None:
+    recorder = declared(stack(tenants__acme__accounts__aws__deliverTo="aws-account"))
+    copy = recorder.named("pulumi-python:dynamic/credfleet:SecretProjection", "acme/aws-copy")
+
+    inputs = {key: value for key, value in copy.inputs.items() if key != "__provider"}
+    assert inputs == {
+        "sourceNamespace": "account-pool",
+        "sourceName": "aws-1",
+        "sourceLabels": {"tenant-name": "acme"},
+        "targetNamespace": "tenant-acme",
+        "targetName": "aws-account",
+        "owner": "pulumi/organization/credfleet/dev/acme/aws",
+        "keys": {},
+    }
+    needed = ancestors_and_what_they_wait_for(recorder, copy)
+    assert recorder.named(CLAIM, "acme/aws").urn in needed
+    assert recorder.named("kubernetes:core/v1:Namespace", "acme-namespace").urn in needed
+
+
 def test_two_tenants_whose_names_and_slots_run_together_have_claims_of_their_own() -> None:
     recorder = declared(
         stack(
@@ -178,6 +200,7 @@ def test_the_stack_exports_where_each_account_is(
                         "accountId": account_id,
                     }
                 },
+                "deliveries": {},
             }
         },
     }

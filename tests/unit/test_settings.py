@@ -49,24 +49,6 @@ def test_a_room_that_is_not_built_yet_is_refused_by_name(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"accountPool__admissionPolicy": True}, "credfleet:accountPool.admissionPolicy"),
-        ({"accountPool__cleaning": {"aws": ["x"]}}, "credfleet:accountPool.cleaning"),
-        (
-            {"tenants__acme__accounts__aws__deliverTo": "copy"},
-            "credfleet:tenants.acme.accounts.aws.deliverTo",
-        ),
-    ],
-)
-def test_a_setting_that_has_no_effect_yet_is_refused(change: dict[str, Any], place: str) -> None:
-    (problem,) = problems(stack(**change))
-
-    assert problem.place == place
-    assert "not available yet" in problem.cause
-
-
-@pytest.mark.parametrize(
     ("change", "place", "meant"),
     [
         ({"acountPool": {}}, "credfleet:acountPool", "accountPool"),

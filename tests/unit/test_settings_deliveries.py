@@ -1,0 +1,76 @@
+"""Where a tenant's accounts are delivered to, as the configuration says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.projection.keys import AsoMethod
+from components.settings.nouns import Delivery
+from tests.support.stacks import problems, settings, stack
+
+PLACE = "credfleet:tenants.acme.accounts.aws.deliverTo"
+
+
+def delivered(deliver_to: Any) -> Delivery | None:
+    values = stack(tenants__acme__accounts__aws__deliverTo=deliver_to)
+    return settings(values).tenants["acme"].accounts["aws"].deliver_to
+
+
+def test_a_text_is_the_name_of_a_copy_with_every_key() -> None:
+    copy = delivered("aws-account")
+    assert copy is not None
+    assert (copy.target, copy.keys, copy.aso_credential) == ("aws-account", {}, None)
+
+
+def test_a_copy_may_have_keys_of_its_own() -> None:
+    copy = delivered({"name": "aws-account", "keys": {"AWS_ACCESS_KEY_ID": "accessKeyID"}})
+    assert copy is not None
+    assert copy.keys == {"AWS_ACCESS_KEY_ID": "accessKeyID"}
+
+
+AZURE = {
+    "accountPool__members__azure-1": {"type": "azure", "accountId": "2", "credentialsFrom": "aws-1"},
+    "tenants__acme__accounts__azure": {
+        "type": "azure",
+        "deliverTo": {"asoCredential": "servicePrincipalSecret"},
+    },
+}
+
+
+def test_an_aso_credential_has_the_name_its_operator_looks_for() -> None:
+    copy = settings(stack(**AZURE)).tenants["acme"].accounts["azure"].deliver_to
+    assert copy is not None
+    assert (copy.target, copy.aso_credential) == ("aso-credential", AsoMethod.SERVICE_PRINCIPAL_SECRET)
+
+
+@pytest.mark.parametrize(
+    ("deliver_to", "place", "cause"),
+    [
+        ({}, PLACE, "a copy has a name"),
+        ({"keys": {"a": "b"}}, PLACE, "a copy has a name"),
+        ("No Name", f"{PLACE}.name", "Kubernetes takes no such name"),
+        ({"name": "x", "keys": {"a b": "c"}}, PLACE, "cannot be a key of a Secret"),
+        ({"asoCredential": "password"}, f"{PLACE}.asoCredential", "it is none of the words known here"),
+        ({"name": "x", "to": "y"}, f"{PLACE}.to", "to is not a known key"),
+        ({"asoCredential": "podIdentity"}, f"{PLACE}.asoCredential", "opens Azure accounts only"),
+        (
+            {"asoCredential": "workloadIdentity", "keys": {"AZURE_CLIENT_SECRET": "x"}},
+            PLACE,
+            "could make ASO choose another",
+        ),
+    ],
+)
+def test_a_copy_nobody_could_use_is_told_with_its_place(deliver_to: Any, place: str, cause: str) -> None:
+    (problem,) = problems(stack(tenants__acme__accounts__aws__deliverTo=deliver_to))
+    assert problem.place == place
+    assert cause in problem.cause
+
+
+def test_two_accounts_of_a_tenant_are_not_copied_over_each_other() -> None:
+    account = {"type": "aws", "deliverTo": "copy"}
+    values = stack(tenants__acme__accounts={"one": account, "two": account})
+    (problem,) = problems(values)
+    assert problem.place == "credfleet:tenants.acme.accounts.two.deliverTo"
+    assert "where account one is delivered to already" in problem.cause
