@@ -12,9 +12,8 @@ from typing import Final, Literal, TypeVar, cast
 import grpc
 import grpc.aio
 from google.protobuf import empty_pb2, struct_pb2
-from ruamel.yaml import YAML
 
-from sandbox.engine import urns, wire
+from sandbox.engine import documents, urns, wire
 from sandbox.engine.events import PolicyViolation
 from sandbox.engine.goal import Goal
 from sandbox.engine.processes import Child, start_plugin
@@ -57,10 +56,11 @@ class PolicyPack:
         child: Child,
         channel: grpc.aio.Channel,
         info: analyzer_pb2.AnalyzerInfo,
+        version: str,
     ) -> None:
         """Take over a pack that was started and configured."""
         self.name = info.name
-        self.version = info.version
+        self.version = version
         self._child = child
         self._channel = channel
         self._stub = _stub(channel)
@@ -77,9 +77,10 @@ class PolicyPack:
         Raises:
             SandboxError: `policy-pack-missing`, `plugin-failed`, `policy-pack-failed`.
         """
+        manifest = _manifest(folder)
         child, address = await start_plugin(
             f"policy pack {folder}",
-            [str(_interpreter(folder)), "-u", "-m", "pulumi.policy", engine_address, str(folder)],
+            [str(manifest.python), "-u", "-m", "pulumi.policy", engine_address, str(folder)],
             cwd=folder,
             env={
                 "PULUMI_CONFIG": json.dumps(dict(stack.config)),
@@ -97,7 +98,7 @@ class PolicyPack:
             await channel.close()
             await child.stop()
             raise _failure(str(folder), error) from error
-        return cls(child, channel, info)
+        return cls(child, channel, info, manifest.version or info.version)
 
     async def judge(self, resource: Resource, goal: Goal, provider: Resource | None) -> Judged:
         """Let the pack change a resource's inputs, then object to them.
@@ -116,7 +117,7 @@ class PolicyPack:
                     PolicyViolation(
                         policy=remedy.policyName,
                         pack=remedy.policyPackName,
-                        pack_version=remedy.policyPackVersion,
+                        pack_version=self.version,
                         level="advisory" if remedy.diagnostic else "remediate",
                         message=remedy.diagnostic or remedy.description,
                         urn=resource.urn,
@@ -124,7 +125,7 @@ class PolicyPack:
                 )
         shown = {key: value for key, value in inputs.items() if not key.startswith("__")}
         answer = await self._call(self._stub.Analyze(_request(resource, goal, provider, shown)))
-        return Judged(inputs, (*violations, *_violations(answer.diagnostics, resource.urn)))
+        return Judged(inputs, (*violations, *_violations(answer.diagnostics, resource.urn, self.version)))
 
     async def judge_stack(
         self, resources: Iterable[tuple[Resource, Goal | None, Resource | None]], stack_urn: str
@@ -138,7 +139,7 @@ class PolicyPack:
             return ()
         request = analyzer_pb2.AnalyzeStackRequest(resources=[_stack_resource(*each) for each in resources])
         answer = await self._call(self._stub.AnalyzeStack(request))
-        return _violations(answer.diagnostics, stack_urn)
+        return _violations(answer.diagnostics, stack_urn, self.version)
 
     async def stop(self) -> None:
         """End the pack's process."""
@@ -172,20 +173,28 @@ async def start_packs(
     return packs
 
 
-def _interpreter(folder: Path) -> Path:
-    """Return the interpreter that PulumiPolicy.yaml names with `runtime.options.virtualenv`."""
-    manifest = folder / "PulumiPolicy.yaml"
-    try:
-        runtime = YAML(typ="safe", pure=True).load(manifest.read_text()).get("runtime")
-    except FileNotFoundError as missing:
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What PulumiPolicy.yaml says: whose interpreter runs the pack, and its version (the host knows none)."""
+
+    python: Path
+    version: str
+
+
+def _manifest(folder: Path) -> _Manifest:
+    path = folder / "PulumiPolicy.yaml"
+    if not path.exists():
         raise SandboxError(
             code="policy-pack-missing",
-            place=str(manifest),
+            place=str(path),
             cause="there is no such file, so this is no policy pack",
             mend="name a folder that holds PulumiPolicy.yaml",
-        ) from missing
+        )
+    document = documents.load(path)
+    runtime = document.get("runtime")
     options = runtime.get("options", {}) if isinstance(runtime, dict) else {}
-    return (folder / str(options.get("virtualenv", ".venv")) / "bin" / "python").absolute()
+    virtualenv = folder / str(options.get("virtualenv", ".venv"))
+    return _Manifest((virtualenv / "bin" / "python").absolute(), str(document.get("version", "")))
 
 
 def _stub(channel: grpc.aio.Channel) -> analyzer_pb2_grpc.AnalyzerAsyncStub:
@@ -314,7 +323,7 @@ def _encode(properties: Properties) -> struct_pb2.Struct:
 
 
 def _violations(
-    diagnostics: Iterable[analyzer_pb2.AnalyzeDiagnostic], urn: str
+    diagnostics: Iterable[analyzer_pb2.AnalyzeDiagnostic], urn: str, version: str
 ) -> tuple[PolicyViolation, ...]:
     """Read objections; one that a remediation should have cured is mandatory."""
 
@@ -325,7 +334,7 @@ def _violations(
         PolicyViolation(
             policy=each.policyName,
             pack=each.policyPackName,
-            pack_version=each.policyPackVersion,
+            pack_version=version,
             level=level(each),
             message=each.message,
             urn=each.urn or urn,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sandbox.engine import deployment, urns
 from sandbox.engine.deployment import Options, Result
-from sandbox.engine.events import Diagnostic, Event, StepFinished, StepPlanned
+from sandbox.engine.events import Diagnostic, Event, StdoutLine, StepFinished, StepPlanned
 from sandbox.engine.project import Project
 from sandbox.engine.secrets import PassphraseCrypter
 from sandbox.engine.stack_file import StackFile
@@ -72,6 +75,19 @@ class Outcome:
             if isinstance(event, Diagnostic) and event.severity in ("warning", "error")
         ]
 
+    def said(self, severity: str) -> list[str]:
+        """Return all messages of one severity."""
+        return [
+            event.message
+            for event in self.events
+            if isinstance(event, Diagnostic) and event.severity == severity
+        ]
+
+    @property
+    def printed(self) -> list[str]:
+        """Return what the program printed."""
+        return [event.line for event in self.events if isinstance(event, StdoutLine)]
+
     @property
     def errors(self) -> list[str]:
         return [each.removeprefix("error: ") for each in self.messages if each.startswith("error: ")]
@@ -104,6 +120,20 @@ class Stack:
         store = Store(directory / "backend", "test", "dev", crypter)
         return cls(directory, crypter, provider, store, virtualenv)
 
+    @classmethod
+    def genuine(
+        cls, directory: Path, crypter: PassphraseCrypter, provider: RecordingProvider, program: Path
+    ) -> Stack:
+        """Lay out a project with a real program, which the real SDK runs in this environment."""
+        shutil.copytree(program, directory)
+        (directory / "Pulumi.yaml").write_text(
+            f"name: test\nruntime:\n  name: python\n  options:\n    virtualenv: {sys.prefix}\n"
+        )
+        store = Store(directory / "backend", "test", "dev", crypter)
+        stack = cls(directory, crypter, provider, store, Path(sys.prefix))
+        stack.configure("  test:none: none\n")
+        return stack
+
     def configure(self, config: str) -> None:
         """Give the stack a configuration: the lines below `config:`."""
         (self.directory / "Pulumi.dev.yaml").write_text(
@@ -115,12 +145,14 @@ class Stack:
         stack_file = StackFile.load(self.directory / "Pulumi.dev.yaml", project.name)
         return Workspace(project, "dev", stack_file, self.crypter, store or self.store)
 
-    def up(self, program: Program, **options: Any) -> Outcome:
-        with playing(program, self.virtualenv):
+    def up(self, program: Program | None = None, **options: Any) -> Outcome:
+        """Deploy, the test playing the program; without one, the project's own runs."""
+        with playing(program, self.virtualenv) if program else nullcontext():
             return self._deploy(deployment.up, options)
 
-    def preview(self, program: Program, **options: Any) -> Outcome:
-        with playing(program, self.virtualenv):
+    def preview(self, program: Program | None = None, **options: Any) -> Outcome:
+        """Preview, in the same way."""
+        with playing(program, self.virtualenv) if program else nullcontext():
             return self._deploy(deployment.preview, options)
 
     def refresh(self, **options: Any) -> Outcome:

@@ -1,0 +1,24 @@
+"""Ends in the way its configuration names."""
+
+from __future__ import annotations
+
+import os
+
+import pulumi
+from deeper import blow_up
+
+way = pulumi.Config().require("way")
+
+match way:
+    case "exception":
+        blow_up()
+    case "run-error":
+        raise pulumi.RunError("a foreseen mistake")
+    case "apply":
+        pulumi.Output.from_input(1).apply(lambda _: blow_up())
+    case "quiet-exit":
+        os._exit(0)
+    case "unsupported":
+        pulumi.StackReference("organization/other/dev")
+    case _:
+        raise AssertionError(way)

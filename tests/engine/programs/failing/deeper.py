@@ -1,0 +1,8 @@
+"""A module of the user's, one frame further down."""
+
+from __future__ import annotations
+
+
+def blow_up() -> None:
+    """Raise, as a mistake in a program would."""
+    raise ValueError("something went wrong")
