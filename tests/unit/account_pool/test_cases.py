@@ -1,0 +1,662 @@
+"""What a pool does for its tenants, case by case; the numbers are those of the pools that came before it.
+
+C: claims, E: releases, F: cleaning, H: concurrency, I: labels; S1-S8, K1-K13: races of its predecessors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components.account_pool import cleaning, custody, protocol, recovery, sweeping
+from components.account_pool.adoption import adoptions
+from components.account_pool.blocking import blocked_reason
+from components.account_pool.calls import (
+    Both,
+    Call,
+    Delete,
+    Found,
+    Kind,
+    ListPage,
+    Patch,
+    Pause,
+    Together,
+    perform,
+)
+from components.account_pool.cleaning import Wiped
+from components.account_pool.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed
+from components.account_pool.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_TOKEN,
+    CLEANING_TOKEN,
+    INTERNAL,
+    POOL_STATE,
+    SHARED_CAPACITY,
+)
+from components.account_pool.model import Claimed, Member, Partition, Policy, Record
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.protocol import Amendment, Outcome
+from components.account_pool.selection import MEMBERS
+from components.account_pool.status import Standing, status_of
+from components.account_pool.steps import list_all
+from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, run
+
+A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
+EU, NOT_EU = (Partition.of("aws", values, ["eu-access"]) for values in ({"eu-access": "true"}, {}))
+
+
+def pool(*free: str) -> MemoryServer:
+    server = MemoryServer()
+    for name in free:
+        server.add_member(name)
+    return server
+
+
+def claim(server: MemoryServer, wanted: Claims = A, **changes: Any) -> Claimed:
+    return run(protocol.claim(replace(wanted.wanted, **changes)), server)
+
+
+def release(server: MemoryServer, wanted: Claims = A) -> Any:
+    return run(Releases(wanted).start({}), server)
+
+
+def labels_of(server: MemoryServer) -> list[Any]:
+    return [(member.name, dict(member.labels), dict(member.annotations)) for member in server.members]
+
+
+def cleaned(server: MemoryServer, failing: dict[str, str] | None = None) -> dict[str, Wiped]:
+    outcomes: dict[str, Wiped] = {}
+    for listed in run(cleaning.cleanable("k"), server):
+        member = run(cleaning.begin(listed, "k/1"), server)
+        reason = (failing or {}).get(listed.name)
+        settle = cleaning.succeed(member, "k/1") if reason is None else cleaning.fail(member, "k/1", reason)
+        outcomes[listed.name] = run(settle, server)
+    return outcomes
+
+
+# C: claims.
+
+
+def test_c10_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None:
+    server = MemoryServer()
+    server.add_member("eu", {TENANT_NAME: "a", "eu-access": "true"})
+    server.add_member("plain", {TENANT_NAME: "a"})
+    assert claim(server, partition=EU).secret_name == "eu"
+    assert claim(server, partition=NOT_EU).secret_name == "plain"
+
+
+def test_c11_an_account_outside_the_eu_never_serves_an_eu_request() -> None:
+    server = MemoryServer()
+    server.add_member("plain", {TENANT_NAME: "a"})
+    with pytest.raises(Exhausted):
+        claim(server, partition=EU)
+    server.add_member("free-eu", {"eu-access": "true"})
+    assert claim(server, partition=EU).secret_name == "free-eu"
+
+
+def test_c12_shared_accounts_fill_evenly_and_get_no_owner() -> None:
+    server = MemoryServer()
+    for name in ("s0", "s1", "s2"):
+        server.add_member(name, {SHARED: "true"}, {SHARED_CAPACITY: "2"})
+    used = [claim(server, Claims(f"t{n}", "h", slot="x", shared=True)).secret_name for n in range(6)]
+    assert sorted(used[:3]) == sorted(used[3:]) == ["s0", "s1", "s2"]
+    assert {member.tenant for member in server.members} == {None}
+
+
+def test_c13_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> None:
+    before = labels_of(server := pool("m0"))
+    with pytest.raises(Exhausted):
+        claim(server, Claims("t", "h", slot="x", shared=True))
+    assert labels_of(server) == before
+
+
+def test_c13_a_type_the_pool_has_none_of_is_misconfigured_not_exhausted() -> None:
+    with pytest.raises(Misconfigured, match="no gcp accounts"):
+        claim(pool("m0"), partition=Partition("gcp"))
+
+
+def test_an_exhausted_pool_says_how_many_stand_how_and_changes_nothing() -> None:
+    server = pool("m0")
+    claim(server, B)
+    server.add_member("dirty", {POOL_STATE: "dirty"})
+    server.add_member("away", {POOL_STATE: "quarantined"})
+    before = labels_of(server)
+    with pytest.raises(Exhausted, match="1 owned, 1 dirty, 0 cleaning, 1 quarantined; nothing was claimed"):
+        claim(server)
+    assert labels_of(server) == before
+    assert len(list(server.records)) == 1
+
+
+def test_i51_an_unusable_account_is_named_when_no_other_is_free() -> None:
+    server = MemoryServer()
+    server.add_member("odd", {POOL_STATE: "foo"})
+    with pytest.raises(Misconfigured, match=r"Secret odd: .*'foo' is not known"):
+        claim(server)
+
+
+def test_an_internal_account_is_never_handed_out_but_its_tenant_may_claim_it() -> None:
+    server = MemoryServer()
+    server.add_member("kept", {INTERNAL: "true"})
+    with pytest.raises(Exhausted):
+        claim(server)
+    server.by_hand("kept", {TENANT_NAME: "a"})
+    assert claim(server).secret_name == "kept"
+
+
+def test_s3_a_second_claim_of_the_same_tenant_returns_the_same_account() -> None:
+    server = pool("m0", "m1")
+    first, second = claim(server), claim(server, A2)
+    assert (second.secret_name, second.reused, second.holders) == (first.secret_name, True, 2)
+
+
+def test_k6_a_holder_counts_once_however_often_it_asks() -> None:
+    server = pool("m0")
+    once = Claims("a", "h1", limit=1)
+    assert [claim(server, once).sequence for _ in range(3)] == [1, 2, 3]
+
+
+def test_k5_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
+    server = pool("m0", "m1")
+    claim(server, Claims("a", "h1", limit=1))
+    with pytest.raises(LimitReached, match="with 1 of 1 consumers"):
+        claim(server, A2)
+    assert claim(server, Claims("a", "h2", slot="1")).secret_name != claim(server).secret_name
+
+
+def test_s7_an_account_of_ones_own_comes_before_one_from_the_pool() -> None:
+    server = pool("m0")
+    server.add_member("own", {TENANT_NAME: "a"})
+    assert claim(server).secret_name == "own"
+
+
+def test_a_claim_of_many_members_takes_one_beyond_the_first_page() -> None:
+    server = pool(*(f"m{n:04}" for n in range(1100)))
+    for n in range(1000):
+        server.by_hand(f"m{n:04}", {}, {CLAIM_TOKEN: "claim-x.uid.1"})
+    assert claim(server).secret_name >= "m1000"
+
+
+def test_an_expired_page_starts_the_list_over() -> None:
+    server = pool(*(f"m{n:04}" for n in range(600)))
+    steps = list_all(Kind.MEMBER, MEMBERS)
+    asked = steps.send(None)
+    asked = steps.send(_answered(server, asked))
+    assert isinstance(asked, ListPage)
+    assert asked.cursor
+    server.expire_cursors()
+    assert len(go_on(server, steps, asked)) == 600
+
+
+# H: lost races and lost members.
+
+
+def paused_before(kind: type[Call], server: MemoryServer, steps: Any) -> Any:
+    """Run until it is about to make a call of this kind; answer that call."""
+    asked = steps.send(None)
+    while not isinstance(asked, kind):
+        match asked:
+            case Pause():
+                answer = None
+            case _:
+                answer = _answered(server, asked)
+        asked = steps.send(answer)
+    return asked
+
+
+def _answered(server: MemoryServer, asked: Any) -> Any:
+    if isinstance(asked, Together):
+        return Both(perform(server, asked.first), perform(server, asked.second))
+    return perform(server, asked)
+
+
+def go_on(server: MemoryServer, steps: Any, asked: Any) -> Any:
+    """Run to the end from a call it was paused at."""
+    try:
+        while True:
+            asked = steps.send(None if isinstance(asked, Pause) else _answered(server, asked))
+    except StopIteration as end:
+        return end.value
+
+
+@pytest.mark.parametrize("change", ["relabelled", "deleted"])
+def test_h45_an_account_taken_away_between_list_and_write_leads_to_the_next(change: str) -> None:
+    server = pool("m0", "m1")
+    steps = protocol.claim(A.wanted)
+    asked = paused_before(Patch, server, steps)
+    assert isinstance(asked, Patch)
+    if change == "deleted":
+        server.remove_member(asked.name)
+    else:
+        server.by_hand(asked.name, {TENANT_NAME: "thief"})
+    claimed = go_on(server, steps, asked)
+    assert claimed.secret_name != asked.name
+    assert server.member(claimed.secret_name).tenant == "a"
+
+
+def test_h41_a_release_between_two_claims_never_makes_a_held_account_dirty() -> None:
+    server = pool("m0")
+    other = Claims("a", "h2", policy=Policy.CLEAN)
+    claim(server, other)
+    claim(server, A)
+    release(server, other)
+    assert server.member("m0").state is None
+    assert run(protocol.read_claim(A.wanted.record, "h1"), server) is not None
+
+
+def test_s6_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
+    server = pool("m0", "m1")
+    claimed = claim(server)
+    server.remove_member(claimed.secret_name)
+    with pytest.raises(LostMember):
+        claim(server)
+    with pytest.raises(LostMember):
+        run(protocol.read_claim(claimed.record, "h1"), server)
+    assert release(server).outcome is Outcome.RELEASED
+    assert claim(server).secret_name != claimed.secret_name
+
+
+def test_a_relabelled_account_is_lost_to_one_and_after_its_release_the_others() -> None:
+    server = pool("m0")
+    claim(server)
+    server.by_hand("m0", {TENANT_NAME: "b"})
+    with pytest.raises(LostMember, match="owned by b"):
+        claim(server)
+    with pytest.raises(Exhausted):
+        claim(server, B)
+    release(server)
+    assert claim(server, B).secret_name == "m0"
+
+
+def test_a_stripped_label_is_healed_by_the_next_claim_of_its_tenant() -> None:
+    server = pool("m0")
+    claim(server)
+    server.by_hand("m0", {TENANT_NAME: None})
+    assert claim(server).secret_name == "m0"
+    assert server.member("m0").tenant == "a"
+
+
+def test_a_quarantined_account_stays_with_its_holders_and_takes_no_new_ones() -> None:
+    server = pool("m0")
+    claim(server)
+    run(custody.quarantine("m0", "leaked key"), server)
+    assert claim(server).secret_name == "m0"
+    with pytest.raises(NotAllowed, match="leaked key"):
+        claim(server, A2)
+
+
+# Update.
+
+
+def test_an_update_changes_policy_limit_and_holder_and_keeps_the_account() -> None:
+    server = pool("m0")
+    claimed = claim(server)
+    amended = Amendment("h9", Policy.RETAIN, 3)
+    updated = run(protocol.update(claimed.record, "h1", amended, POOL), server)
+    assert (updated.secret_name, updated.holder, updated.policy, updated.limit) == (
+        "m0",
+        "h9",
+        Policy.RETAIN,
+        3,
+    )
+    assert run(protocol.read_claim(claimed.record, "h1"), server) is None
+
+
+def test_an_update_does_not_change_what_the_holder_must_show_at_its_release() -> None:
+    server = pool("m0")
+    claimed = claim(server)
+    run(protocol.update(claimed.record, "h1", Amendment("h1", Policy.RETAIN, None), POOL), server)
+    steps = protocol.release(claimed.record, "h1", POOL, claimed.fence)
+    assert run(steps, server).outcome is Outcome.RELEASED
+
+
+def test_a_limit_below_the_number_of_holders_is_refused_and_nothing_changes() -> None:
+    server = pool("m0")
+    claim(server)
+    claimed = claim(server, A2)
+    with pytest.raises(LimitReached):
+        run(protocol.update(claimed.record, "h1", Amendment("h1", Policy.RELEASE, 1), POOL), server)
+    assert run(protocol.read_claim(claimed.record, "h1"), server).limit is None
+
+
+# E: releases.
+
+
+@pytest.mark.parametrize(
+    ("policy", "tenant", "state"),
+    [
+        (Policy.RELEASE, None, None),
+        (Policy.RETAIN, "a", None),
+        (Policy.CLEAN, "a", "dirty"),
+        (Policy.QUARANTINE, "a", "quarantined"),
+    ],
+)
+def test_e19_the_last_release_leaves_the_account_as_the_policy_says(
+    policy: Policy, tenant: str | None, state: str | None
+) -> None:
+    server = pool("m0")
+    claim(server, policy=policy)
+    assert release(server).last
+    member = server.member("m0")
+    assert (member.tenant, member.state, member.token) == (tenant, state, None)
+    assert list(server.records) == []
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_e20_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(policy: Policy) -> None:
+    server = MemoryServer()
+    server.add_member("own", {TENANT_NAME: "a"})
+    server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
+    sharing = Claims("a", "h1", slot="x", shared=True, policy=policy)
+    claim(server, policy=policy)
+    claim(server, sharing)
+    release(server)
+    release(server, sharing)
+    own, shared = server.member("own"), server.member("s0")
+    assert (own.tenant, own.state, own.tokens) == ("a", None, ())
+    assert (shared.tenant, shared.state, shared.tokens) == (None, None, ())
+
+
+def test_e21_k12_releasing_what_is_not_there_is_success_without_a_write() -> None:
+    before = labels_of(server := pool("m0"))
+    assert release(server).outcome is Outcome.NOT_HELD
+    assert labels_of(server) == before
+
+
+def test_e24_while_another_holder_stays_nothing_happens_to_the_account() -> None:
+    server = pool("m0")
+    claim(server)
+    claim(server, A2)
+    released = release(server)
+    assert (released.last, server.member("m0").tenant) == (False, "a")
+
+
+def test_e26_releasing_a_deleted_account_is_success() -> None:
+    server = pool("m0")
+    claim(server)
+    server.remove_member("m0")
+    assert release(server).last
+    assert list(server.records) == []
+
+
+def test_a_fence_of_before_lets_a_holder_keep_what_it_claimed_since() -> None:
+    server = pool("m0")
+    old = claim(server)
+    claim(server)
+    assert run(protocol.release(old.record, "h1", POOL, old.fence), server).outcome is Outcome.OVERTAKEN
+
+
+# F: cleaning.
+
+
+def test_f27_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {"region": "eu-1"})
+    claim(server, policy=Policy.CLEAN)
+    release(server)
+    assert cleaned(server) == {"m0": Wiped.CLEANED}
+    assert server.member("m0").is_free
+    assert server.member("m0").labels["region"] == "eu-1"
+    assert not {CLAIM_ORIGIN, CLEANING_TOKEN} & server.member("m0").annotations.keys()
+
+
+def test_f28_a_dirty_account_somebody_claims_is_left_alone() -> None:
+    server = pool("m0")
+    claim(server)
+    server.by_hand("m0", {POOL_STATE: "dirty"})
+    assert cleaned(server) == {}
+    assert server.member("m0").token is not None
+
+
+def test_f29_f33_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {POOL_STATE: "dirty"})
+    server.add_member("m1", {POOL_STATE: "dirty"})
+    assert cleaned(server, {"m0": "no cleaner for aws"}) == {"m0": Wiped.QUARANTINED, "m1": Wiped.CLEANED}
+    assert blocked_reason(server.member("m0")) is None
+    assert server.member("m0").state == "quarantined"
+    assert server.member("m1").is_free
+
+
+def test_f30_nothing_dirty_is_nothing_to_do() -> None:
+    assert cleaned(pool("m0")) == {}
+
+
+def test_an_account_its_tenant_brought_stays_its_tenants_when_cleaned() -> None:
+    server = MemoryServer()
+    server.add_member("own", {TENANT_NAME: "a", POOL_STATE: "dirty"})
+    cleaned(server)
+    assert (server.member("own").tenant, server.member("own").state) == ("a", None)
+
+
+def test_another_cleaners_work_is_left_alone() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "other/1"})
+    assert cleaned(server) == {}
+
+
+# Operators.
+
+
+@pytest.mark.parametrize(("policy", "state"), [(Policy.QUARANTINE, "dirty"), (None, None)])
+def test_an_account_comes_back_to_the_cleaner_if_a_tenant_had_it_and_into_use_if_not(
+    policy: Policy | None, state: str | None
+) -> None:
+    server = pool("m0")
+    if policy is None:
+        run(custody.quarantine("m0", "to be looked at"), server)
+    else:
+        claim(server, policy=policy)
+        release(server)
+    assert run(custody.unquarantine("m0"), server).state == state
+
+
+def test_what_is_not_quarantined_cannot_come_back() -> None:
+    with pytest.raises(NotAllowed, match="not quarantined"):
+        run(custody.unquarantine("m0"), pool("m0"))
+
+
+def test_an_account_that_does_not_exist_is_named() -> None:
+    with pytest.raises(Misconfigured, match="Secret nobody"):
+        run(custody.quarantine("nobody", "why"), pool("m0"))
+
+
+def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_decommissioned() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {POOL_STATE: "dirty"})
+    server.add_member("m1")
+    assert blocked_reason(server.member("m0"))
+    assert blocked_reason(run(custody.decommission("m0"), server)) is None
+    claim(server)
+    with pytest.raises(NotAllowed):
+        run(custody.decommission("m1"), server)
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "allow_destroy", "blocked"),
+    [
+        ({}, {}, False, False),
+        ({TENANT_NAME: "a"}, {}, False, False),
+        ({TENANT_NAME: "a"}, {CLAIM_TOKEN: "claim-1.uid.1"}, True, True),
+        ({}, {CLAIM_TOKEN: "claim-1.uid.1"}, False, True),
+        ({POOL_STATE: "cleaning"}, {}, True, True),
+        ({POOL_STATE: "dirty"}, {}, False, True),
+        ({POOL_STATE: "dirty"}, {}, True, False),
+        ({POOL_STATE: "quarantined"}, {}, False, False),
+    ],
+)
+def test_i53_who_carries_a_claim_or_dirt_may_not_be_removed(
+    labels: dict[str, str], annotations: dict[str, str], *, allow_destroy: bool, blocked: bool
+) -> None:
+    member = Member("m", "u", "1", labels, annotations)
+    assert (blocked_reason(member, allow_destroy=allow_destroy) is not None) == blocked
+
+
+# Sweep, recovery, adoption, status.
+
+
+def sweep(server: MemoryServer, *, most: int = 5, write: bool = True) -> sweeping.SweepReport:
+    pending = run(sweeping.pending_records(), server)
+    return run(sweeping.sweep(POOL, (), most=most, write=write, pending=pending), server)
+
+
+def forget(server: MemoryServer, claimed: Claimed) -> None:
+    """Delete a record by hand, as nobody should."""
+    server.remove(Kind.RECORD, claimed.record)
+
+
+def test_k7_an_account_whose_claim_is_gone_is_found_and_freed_by_its_own_policy() -> None:
+    server = pool("m0")
+    forget(server, claim(server, policy=Policy.CLEAN))
+    assert [orphan.member for orphan in sweep(server, write=False).withheld] == ["m0"]
+    assert server.member("m0").token is not None
+    assert [orphan.member for orphan in sweep(server).freed] == ["m0"]
+    assert server.member("m0").state == "dirty"
+
+
+def test_a_sweep_that_finds_more_than_it_may_free_frees_none() -> None:
+    server = pool(*(f"m{n}" for n in range(6)))
+    for n in range(6):
+        forget(server, claim(server, Claims(f"t{n}", "h")))
+    report = sweep(server)
+    assert (len(report.withheld), report.freed) == (6, ())
+    assert all(member.tokens for member in server.members)
+    assert len(sweep(server, most=6).freed) == 6
+
+
+def test_a_relabelled_orphan_keeps_the_label_an_operator_gave_it() -> None:
+    server = pool("m0")
+    forget(server, claim(server))
+    server.by_hand("m0", {TENANT_NAME: "b"})
+    sweep(server)
+    assert (server.member("m0").tenant, server.member("m0").token) == ("b", None)
+
+
+def test_a_record_nobody_can_read_is_reported_and_its_account_is_not_judged() -> None:
+    server = pool("m0")
+    claimed = claim(server)
+    body = server.get(Kind.RECORD, claimed.record)
+    assert isinstance(body, Found)
+    server.replace(Kind.RECORD, {**body.body, "data": {"phase": "?"}})
+    report = sweep(server)
+    assert report.freed == ()
+    assert any(claimed.record in finding for finding in report.findings)
+
+
+def test_k13_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name, annotations={ACCOUNT_ID: "111"})
+    claimed = claim(server)
+    server.by_hand(claimed.secret_name, {TENANT_NAME: "b"})
+    findings = sweep(server).findings
+    assert any("m0, m1 are one account" in finding for finding in findings)
+    assert any(f"account {claimed.secret_name} does not carry it" in finding for finding in findings)
+
+
+def restore(server: MemoryServer, claimed: Claimed) -> None:
+    """Delete a record and create it again with the same text, as a restored backup has it."""
+    found = server.get(Kind.RECORD, claimed.record)
+    assert isinstance(found, Found)
+    server.remove(Kind.RECORD, claimed.record)
+    server.create(Kind.RECORD, found.body)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_recovery_binds_a_restored_claim_and_old_fences_still_release_it(*, shared: bool) -> None:
+    server = MemoryServer()
+    server.add_member("m0")
+    server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
+    wanted = Claims("a", "h1", slot="x", shared=shared)
+    claimed = claim(server, wanted)
+    restore(server, claimed)
+    with pytest.raises(LostMember):
+        run(protocol.read_claim(claimed.record, "h1"), server)
+    assert run(recovery.recover(POOL, dry_run=True), server).rebound == (claimed.record,)
+    assert run(recovery.recover(POOL, dry_run=False), server).rebound == (claimed.record,)
+    assert run(recovery.recover(POOL, dry_run=False), server).intact == (claimed.record,)
+    assert run(protocol.read_claim(claimed.record, "h1"), server).secret_name == claimed.secret_name
+    released = run(protocol.release(claimed.record, "h1", POOL, claimed.fence), server)
+    assert released.outcome is Outcome.RELEASED
+
+
+def test_recovery_leaves_an_account_that_is_somebody_elses_now() -> None:
+    server = pool("m0")
+    claimed = claim(server)
+    restore(server, claimed)
+    server.by_hand("m0", {TENANT_NAME: "b"})
+    assert run(recovery.recover(POOL, dry_run=False), server).lost == (claimed.record,)
+    assert server.member("m0").tenant == "b"
+
+
+def test_accounts_of_before_are_adopted_one_slot_each() -> None:
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name, {TENANT_NAME: "a"})
+    server.add_member("enc", {TENANT_NAME: "enc-abc"})
+    proposed = list(adoptions(server.members, server.records, PoolSettings()))
+    assert [(a.member, a.tenant, a.slot, a.problem is None) for a in proposed] == [
+        ("enc", "enc-abc", "0", False),
+        ("m0", "a", "0", True),
+        ("m1", "a", "1", True),
+    ]
+    adopted = claim(server, Claims("a", "h1", slot="1"), only="m1")
+    assert adopted.secret_name == "m1"
+    assert [a.member for a in adoptions(server.members, server.records, PoolSettings())] == ["enc", "m0"]
+
+
+def test_status_tells_each_account_once_and_counts_zeros() -> None:
+    server = pool("free", "taken")
+    server.add_member("own", {TENANT_NAME: "b"})
+    server.add_member("odd", {POOL_STATE: "foo"})
+    server.add_member("kept", {INTERNAL: "true"})
+    claim(server, only="taken")
+    status = status_of(server.members, server.records, PoolSettings())
+    assert {account.secret_name: account.standing for account in status.accounts} == {
+        "free": Standing.FREE,
+        "kept": Standing.INTERNAL,
+        "odd": Standing.MISCONFIGURED,
+        "own": Standing.OWNED,
+        "taken": Standing.CLAIMED,
+    }
+    ((key, counts),) = status.counts.items()
+    assert key == ("aws", "hyperscaler-type=aws")
+    assert counts == {**dict.fromkeys(Standing, 0), Standing.FREE: 1, Standing.INTERNAL: 1} | {
+        Standing.MISCONFIGURED: 1,
+        Standing.OWNED: 1,
+        Standing.CLAIMED: 1,
+    }
+    taken = next(account for account in status.accounts if account.secret_name == "taken")
+    assert (taken.tenant, taken.slot, taken.holders) == ("a", "0", ("h1",))
+
+
+def test_s1_every_write_to_a_member_names_the_version_it_changes() -> None:
+    """A merge patch without one silently overwrites an owner."""
+    server = pool("m0")
+    seen: list[Yielded] = []
+    for steps in (protocol.claim(A.wanted), Releases(A).start({})):
+        asked = steps.send(None)
+        try:
+            while True:
+                seen.append(asked)
+                asked = steps.send(_answered(server, asked))
+        except StopIteration:
+            continue
+    writes = [call for call in seen if isinstance(call, Patch | Delete)]
+    versions = [
+        call.resource_version if isinstance(call, Delete) else call.body["metadata"]["resourceVersion"]
+        for call in writes
+    ]
+    assert len(versions) == 3
+    assert all(versions)
+
+
+def test_the_record_is_not_touched_by_the_cas_of_somebody_who_read_it_before() -> None:
+    server = pool("m0")
+    claimed = claim(server)
+    stale = server.record(claimed.record)
+    assert isinstance(stale, Record)
+    claim(server, A2)
+    assert not isinstance(server.replace(Kind.RECORD, stale.render(POOL)), Found)

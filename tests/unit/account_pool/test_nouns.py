@@ -1,0 +1,254 @@
+"""Partitions, tokens, members and records: what is written can be read, what is odd is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.account_pool.errors import Misconfigured, Restored
+from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.model import (
+    Member,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    Token,
+    record_name,
+    tenant_label,
+)
+from components.account_pool.pool_settings import POOL_UID, PoolSettings, has_pool_uid, with_pool_uid
+from components.account_pool.selection import (
+    by_hash,
+    least_used,
+    members_free,
+    members_owned,
+    members_shared,
+    misconfiguration,
+)
+from components.labels import SHARED, TENANT_NAME
+from tests.support.memory_pool import matches
+
+PLAIN = Partition.of("aws", {}, ["eu-access"])
+EU = Partition.of("aws", {"eu-access": "true"}, ["eu-access"])
+
+
+def member(
+    name: str = "m0", labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None
+) -> Member:
+    return Member(name, "uid", "1", {"hyperscaler-type": "aws", **(labels or {})}, annotations or {})
+
+
+def test_a_partition_is_told_by_its_sorted_terms_with_absent_keys_marked() -> None:
+    partition = Partition.of("aws", {"eu-access": "true"}, ["region", "eu-access"])
+    assert str(partition) == "eu-access=true,hyperscaler-type=aws,!region"
+
+
+def test_a_record_is_named_by_the_digest_of_partition_tenant_and_slot() -> None:
+    """Worked by hand: SHA-256 of ["hyperscaler-type=aws","acme","0"] in UTF-8."""
+    assert record_name(Partition("aws"), "acme", "0") == "claim-52dc6dba726254e05ae6e1ce4e62317b4a164b1b"
+
+
+@pytest.mark.parametrize(
+    ("account_type", "values"),
+    [("AWS", {}), ("", {}), ("aws,shared=true", {}), ("aws", {"region": "x"}), ("aws", {"eu-access": ""})],
+)
+def test_a_request_no_pool_could_serve_is_misconfigured(account_type: str, values: dict[str, str]) -> None:
+    with pytest.raises(Misconfigured):
+        Partition.of(account_type, values, ["eu-access"])
+
+
+@pytest.mark.parametrize("number", ["A1", "A2"])
+def test_lookup_and_claim_select_one_partition_only(number: str) -> None:
+    partition = {"A1": PLAIN, "A2": EU}[number]
+    eu = {"eu-access": "true"} if number == "A2" else {}
+    other = {} if number == "A2" else {"eu-access": "true"}
+    base = {"hyperscaler-type": "aws"}
+    assert matches(members_owned(partition, "t"), {**base, **eu, TENANT_NAME: "t"})
+    assert not matches(members_owned(partition, "t"), {**base, **other, TENANT_NAME: "t"})
+    assert not matches(members_owned(partition, "t"), {**base, **eu, TENANT_NAME: "u"})
+    assert matches(members_free(partition), {**base, **eu})
+    assert not matches(members_free(partition), {**base, **other})
+    assert not matches(members_free(partition), {"hyperscaler-type": "gcp", **eu})
+
+
+@pytest.mark.parametrize("label", [TENANT_NAME, POOL_STATE, SHARED, INTERNAL])
+def test_what_is_owned_in_any_state_shared_or_internal_is_not_free(label: str) -> None:
+    labels = {"hyperscaler-type": "aws", label: "true"}
+    assert not matches(members_free(PLAIN), labels)
+    assert not member(labels=labels).is_free
+
+
+def test_a3_the_shared_selector_is_the_same_for_every_tenant() -> None:
+    assert members_shared(PLAIN) == "hyperscaler-type=aws,!eu-access,credfleet.io/shared=true"
+
+
+def test_a_member_whose_label_was_stripped_is_not_free_while_its_token_is_there() -> None:
+    assert not member(annotations={CLAIM_TOKEN: "claim-1.uid.1"}).is_free
+
+
+@given(st.text(min_size=1).filter(lambda text: text == text.strip()))
+def test_i50_every_tenant_has_a_label_value_that_cannot_change_a_selector(tenant: str) -> None:
+    label = tenant_label(tenant)
+    assert 0 < len(label) <= 63
+    assert set(label) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_two_tenants_never_have_one_label_value(one: str, other: str) -> None:
+    if one == one.strip() and other == other.strip() and one != other:
+        assert tenant_label(one) != tenant_label(other)
+
+
+@pytest.mark.parametrize(
+    ("tenant", "label"),
+    [("UPPER_ok", "UPPER_ok"), ("a" * 63, "a" * 63)],
+)
+def test_i50_a_tenant_that_is_a_label_value_keeps_it(tenant: str, label: str) -> None:
+    assert tenant_label(tenant) == label
+
+
+@pytest.mark.parametrize("tenant", ["a" * 64, "a,shared=true", "enc-x", "-a", "tenant/1"])
+def test_i50_any_other_tenant_is_encoded(tenant: str) -> None:
+    assert tenant_label(tenant).startswith("enc-")
+
+
+@pytest.mark.parametrize("tenant", ["", " a", "a "])
+def test_i50_a_tenant_that_is_empty_or_has_blanks_is_refused(tenant: str) -> None:
+    with pytest.raises(Misconfigured):
+        tenant_label(tenant)
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "reason"),
+    [
+        ({"dirty": "false"}, {}, "label dirty means nothing here"),
+        ({"eu-access": "false"}, {}, "eu-access is 'false'"),
+        ({TENANT_NAME: ""}, {}, "tenant-name is empty"),
+        ({POOL_STATE: "foo"}, {}, "'foo' is not known"),
+        ({SHARED: "yes"}, {SHARED_CAPACITY: "1"}, "`true` or absent"),
+        ({SHARED: "true"}, {}, "how many claims it takes"),
+        ({SHARED: "true", TENANT_NAME: "t"}, {SHARED_CAPACITY: "1"}, "has no owner"),
+        ({SHARED: "true"}, {SHARED_CAPACITY: "1", SHARED_CLAIMS: "["}, "not a JSON object"),
+        ({}, {CLAIM_TOKEN: "nonsense"}, "not a token"),
+    ],
+)
+def test_i51_what_could_never_be_claimed_or_cleaned_is_reported(
+    labels: dict[str, str], annotations: dict[str, str], reason: str
+) -> None:
+    assert reason in (misconfiguration(member(labels=labels, annotations=annotations), ["eu-access"]) or "")
+
+
+def test_a_member_in_order_is_not_reported() -> None:
+    assert misconfiguration(member(labels={"eu-access": "true", POOL_STATE: "dirty"}), ["eu-access"]) is None
+
+
+def test_s5_different_claims_start_at_different_members() -> None:
+    members = [member(f"m{index}") for index in range(100)]
+    firsts = {by_hash(f"claim-{index}", members)[0].name for index in range(50)}
+    assert len(firsts) > 30
+
+
+def test_c12_the_least_used_shared_member_with_room_comes_first() -> None:
+    def shared(name: str, used: int, **labels: str) -> Member:
+        claims = ", ".join(f'"claim-{n}.uid.1": "c"' for n in range(used))
+        return member(
+            name, {SHARED: "true", **labels}, {SHARED_CAPACITY: "4", SHARED_CLAIMS: "{" + claims + "}"}
+        )
+
+    members = [
+        shared("a", 3),
+        shared("b", 2),
+        shared("c", 1),
+        shared("full", 4),
+        shared("d", 0, **{POOL_STATE: "dirty"}),
+    ]
+    assert [m.name for m in least_used("claim-x", members)] == ["c", "b", "a"]
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)
+
+
+@given(
+    tenant=TEXTS.filter(lambda text: text == text.strip()),
+    slot=TEXTS,
+    holders=st.dictionaries(TEXTS, st.integers(1, 99), max_size=3),
+    limit=st.none() | st.integers(1, 9),
+    phase=st.sampled_from(Phase),
+    policy=st.sampled_from(Policy),
+    partition=st.sampled_from([PLAIN, EU, Partition("gcp_cf-sa30", shared=True)]),
+)
+def test_a_record_reads_back_as_it_was_written(partition: Partition, **facts: Any) -> None:
+    record = Record(
+        name="claim-1",
+        uid="u",
+        resource_version="7",
+        member="m",
+        member_uid="mu",
+        attempt=3,
+        partition=partition,
+        **facts,
+    )
+    assert Record.parse(record.render("pool")) == record
+
+
+@pytest.mark.parametrize("broken", ["holders", "attempt", "phase", "member", "partition"])
+def test_something_else_under_the_name_of_a_record_is_misconfigured(broken: str) -> None:
+    record = Record(
+        "claim-1", "u", "7", "t", PLAIN, "0", "m", "mu", 1, Phase.BOUND, Policy.CLEAN, None, {"h": 1}
+    )
+    body = record.render("pool")
+    body["data"].pop(broken)
+    with pytest.raises(Misconfigured, match="claim-1"):
+        Record.parse(body)
+
+
+def test_a_token_reads_back_as_it_was_written() -> None:
+    token = Token("claim-1", "0c1e-4", 12)
+    assert Token.parse(str(token), "m") == token
+
+
+def config_map(settings: PoolSettings, **data: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": "pool", "uid": "u1"}, "data": {**settings.render(), **data}}
+
+
+def test_pool_settings_read_back_as_they_were_written() -> None:
+    settings = PoolSettings(("eu-access", "region"), Policy.RETAIN, {"aws": 3, "default": 9})
+    assert PoolSettings.parse(config_map(settings)) == settings
+
+
+def test_a_pool_that_signs_itself_with_another_uid_was_restored() -> None:
+    signed = with_pool_uid(config_map(PoolSettings()))
+    assert has_pool_uid(signed)
+    assert PoolSettings.parse(signed) == PoolSettings()
+    with pytest.raises(Restored):
+        PoolSettings.parse(config_map(PoolSettings(), **{POOL_UID: "another"}))
+
+
+@pytest.mark.parametrize(
+    "data", [{"formatVersion": "2"}, {"limits": "[]"}, {"partitionKeys": "3"}, {"releasePolicy": "burn"}]
+)
+def test_a_pool_nobody_can_read_is_misconfigured(data: dict[str, str]) -> None:
+    with pytest.raises(Misconfigured):
+        PoolSettings.parse(config_map(PoolSettings(), **data))
+
+
+@pytest.mark.parametrize(
+    ("limits", "account_type", "limit"),
+    [
+        ({"aws": 3, "default": 9}, "aws", 3),
+        ({"aws": 0, "default": 9}, "aws", 9),
+        ({"aws": 0, "default": 0}, "aws", None),
+        ({"default": 9}, "unknown", 9),
+        ({"gcp": 2}, "gcp_cf-sa30", 2),
+        ({"gcp": 2, "gcp_cf-sa30": 1}, "gcp_cf-sa30", 1),
+        ({}, "aws", None),
+    ],
+)
+def test_d18_the_limit_is_the_types_then_the_clouds_then_the_default(
+    limits: dict[str, int], account_type: str, limit: int | None
+) -> None:
+    assert PoolSettings(limits=limits).limit_for(account_type) == limit
