@@ -1,0 +1,215 @@
+"""The planner's rules as tables (engine facts 4)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.engine.events import PropertyDiff
+from sandbox.engine.planner import (
+    Diff,
+    deletion_rings,
+    dependents,
+    depends_on,
+    force_replacements,
+    forced_by,
+    ignore_changes,
+    plan,
+    settle,
+    with_secret_outputs,
+)
+from sandbox.engine.refresh import without_dangling_references
+from sandbox.engine.state import Resource
+from sandbox.engine.values import Properties, Secret
+
+CHANGED = Diff("some", changed=("size",))
+UPDATE_REPLACE = Diff("some", detailed={"size": PropertyDiff("update-replace")})
+
+
+def resource(name: str, *needed: str, **fields: object) -> Resource:
+    return Resource(urn=name, type="t", custom=True, id=name, dependencies=needed, **fields)  # pyright: ignore[reportArgumentType] - any field of a record
+
+
+@pytest.mark.parametrize(
+    ("diff", "fields", "verdict"),
+    [
+        pytest.param(Diff("none"), {}, "same", id="4-none-is-same"),
+        pytest.param(CHANGED, {}, "update", id="4-some-without-replaces-is-update"),
+        pytest.param(Diff("some", replaces=("size",)), {}, "replace", id="4-replaces-is-replace"),
+        pytest.param(UPDATE_REPLACE, {}, "replace", id="4-detailed-replace-is-replace"),
+        pytest.param(Diff("none", replaces=("size",)), {}, "same", id="4-none-beats-replaces"),
+        pytest.param(Diff("none"), {"init_errors": ("x",)}, "update", id="4-init-errors-are-awaited"),
+        pytest.param(Diff("none"), {"pending_replacement": True}, "replace", id="4-deleted-is-replaced"),
+        pytest.param(Diff("none"), {"taint": True}, "replace", id="4-tainted-is-replaced"),
+    ],
+)
+def test_the_verdict_follows_the_providers_answer(
+    diff: Diff, fields: dict[str, object], verdict: str
+) -> None:
+    old = resource("a", **fields)
+    assert plan(old, diff, replace_on_changes=(), delete_first=None).verdict == verdict
+
+
+@pytest.mark.parametrize("provider", [True, False])
+@pytest.mark.parametrize("option", [True, False, None])
+def test_4_the_option_decides_what_goes_first_and_else_the_provider(
+    provider: bool, option: bool | None
+) -> None:
+    diff = Diff("some", replaces=("size",), delete_before_replace=provider)
+    decided = plan(resource("a"), diff, replace_on_changes=(), delete_first=option)
+    assert decided.delete_first == (provider if option is None else option)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covered"),
+    [
+        ("size", "size", True),
+        ("spec", "spec.replicas", True),
+        ("spec.replicas", "spec", False),
+        ("*", "anything.at.all", True),
+        ("list[*].name", "list[3].name", True),
+        ("list[0]", "list[1]", False),
+    ],
+)
+def test_4_replace_on_changes_covers_paths_below_the_pattern(pattern: str, path: str, covered: bool) -> None:
+    diff = Diff("some", detailed={path: PropertyDiff("update")})
+    assert force_replacements(diff, [pattern]).demands_replacement == covered
+
+
+def test_4_replace_on_changes_without_changes_changes_nothing() -> None:
+    assert force_replacements(Diff("none", changed=("size",)), ["size"]) == Diff("none", changed=("size",))
+
+
+def test_4_an_already_replacing_path_stays_one() -> None:
+    assert force_replacements(UPDATE_REPLACE, ["size"]) == UPDATE_REPLACE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "ignored", "changes"),
+    [
+        pytest.param({"a": 1}, {"a": 1}, (), "none", id="equal"),
+        pytest.param({"a": Secret(1)}, {"a": 1}, (), "none", id="a-secret-is-what-it-holds"),
+        pytest.param({"a": 1}, {"a": 2}, (), "some", id="different"),
+        pytest.param({"a": 1}, {"a": 2}, ("a",), "none", id="ignored"),
+        pytest.param({"a": 1}, {}, (), "some", id="removed"),
+    ],
+)
+def test_4_an_unknown_diff_is_settled_by_comparing_inputs(
+    old: Properties, new: Properties, ignored: tuple[str, ...], changes: str
+) -> None:
+    assert settle(Diff("unknown"), old, new, ignored).changes == changes
+
+
+def test_4_a_known_diff_is_not_second_guessed() -> None:
+    assert settle(Diff("none"), {"a": 1}, {"a": 2}, ()) == Diff("none")
+
+
+def test_4_ignored_paths_take_the_old_value_or_say_they_cannot() -> None:
+    old: Properties = {"tags": {"a": 1}, "list": [1]}
+    new: Properties = {"tags": {"a": 2, "b": 3}, "list": [1, 2]}
+    assert ignore_changes(old, new, ["tags.a"]) == ({"tags": {"a": 1, "b": 3}, "list": [1, 2]}, ())
+    assert ignore_changes(old, new, ["list[1]"]) == (new, ("list[1]",))
+
+
+@pytest.mark.parametrize(
+    ("fields", "keys"),
+    [
+        ({"replace_with": ("x", "gone")}, ("replaceWith",)),
+        ({"deleted_with": "gone"}, ("deletedWith",)),
+        ({"deleted_with": "stays", "replace_with": ("stays",)}, None),
+    ],
+)
+def test_4_a_tie_to_a_replaced_resource_forces_replacement(
+    fields: dict[str, object], keys: tuple[str, ...] | None
+) -> None:
+    forced = forced_by(resource("a", **fields), {"gone"})
+    assert (forced and forced.replaces) == keys
+
+
+def test_4_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id() -> None:
+    record = Resource(
+        urn="a",
+        type="t",
+        custom=True,
+        inputs={"word": Secret("x"), "open": "y"},
+        outputs={"word": "x", "open": "y", "made": "z", "id": "i"},
+        additional_secret_outputs=("made", "id", "absent"),
+    )
+    assert with_secret_outputs(record).outputs == {
+        "word": Secret("x"),
+        "open": "y",
+        "made": Secret("z"),
+        "id": "i",
+    }
+
+
+def test_4_a_record_with_nothing_to_conceal_stays_the_same_object() -> None:
+    record = resource("a")
+    assert with_secret_outputs(record) is record
+
+
+def test_4_a_resource_depends_on_everything_it_names() -> None:
+    record = Resource(
+        urn="a",
+        type="t",
+        custom=True,
+        parent="parent",
+        provider="provider::id",
+        dependencies=("dependency",),
+        property_dependencies={"x": ("property",)},
+        deleted_with="with",
+        replace_with=("replaced",),
+    )
+    assert depends_on(record) == {"parent", "provider", "dependency", "property", "with", "replaced"}
+
+
+def test_4_dependents_are_found_through_others_and_in_order() -> None:
+    state = [resource("a"), resource("b", "a"), resource("other"), resource("c", "b"), resource("d", "other")]
+    assert [each.urn for each in dependents("a", state)] == ["b", "c"]
+
+
+def test_4_rings_delete_side_by_side_what_nothing_depends_on() -> None:
+    state = [resource("a"), resource("b", "a"), resource("c", "a"), resource("d", "b"), resource("e")]
+    rings = [{each.urn for each in ring} for ring in deletion_rings(state)]
+    assert rings == [{"d"}, {"b", "c"}, {"a", "e"}]
+
+
+def test_4_two_halves_of_one_replacement_may_share_a_name() -> None:
+    old, new = resource("a", delete=True), resource("a")
+    rings = deletion_rings([new, resource("b", "a"), old])
+    assert sum(len(ring) for ring in rings) == 3
+
+
+@st.composite
+def states(draw: st.DrawFn) -> list[Resource]:
+    """Draw resources that depend on earlier ones only, as the state has them."""
+    names = [f"r{index}" for index in range(draw(st.integers(0, 12)))]
+    return [
+        resource(name, *draw(st.lists(st.sampled_from(names[:index]), unique=True)) if index else ())
+        for index, name in enumerate(names)
+    ]
+
+
+@given(states())
+def test_4_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]) -> None:
+    rings = deletion_rings(state)
+    assert sorted(each.urn for ring in rings for each in ring) == sorted(each.urn for each in state)
+    left = {each.urn for each in state}
+    for ring in rings:
+        left -= {each.urn for each in ring}
+        needed = {urn for each in state if each.urn in left for urn in depends_on(each)}
+        assert needed.isdisjoint(each.urn for each in ring)
+
+
+@given(states(), st.data())
+def test_4_after_a_refresh_nothing_refers_to_what_is_gone(state: list[Resource], data: st.DataObject) -> None:
+    root = Resource(urn="root", type="pulumi:pulumi:Stack", custom=False)
+    gone = data.draw(st.sets(st.sampled_from([each.urn for each in state]))) if state else set[str]()
+    remaining = [root, *(each for each in state if each.urn not in gone)]
+    repaired = without_dangling_references(remaining)
+    assert [each.urn for each in repaired] == [each.urn for each in remaining]
+    known = {each.urn for each in repaired}
+    for before, after in zip(remaining, repaired, strict=True):
+        assert known.issuperset(after.references)
+        assert set(before.dependencies) - set(after.dependencies) <= gone
