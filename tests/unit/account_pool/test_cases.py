@@ -23,6 +23,7 @@ from components.account_pool.calls import (
     Patch,
     Pause,
     Together,
+    Yielded,
     perform,
 )
 from components.account_pool.cleaning import Wiped
