@@ -90,9 +90,6 @@ class Session:
                     await self._without_program()
             except Stopped:
                 pass
-            except asyncio.CancelledError:
-                if not self._run.cancelled:
-                    raise
             finally:
                 await self._end()
 
@@ -206,7 +203,8 @@ class Session:
         exited = asyncio.create_task(program.wait())
         try:
             await self._until_done(exited)
-            await self._finish()
+            await self._run.drained()
+            await self._run.serve(self._finish)
         finally:
             await self._settle()
             self._monitor.release()
@@ -233,8 +231,7 @@ class Session:
             raise self._run.fail(f"the program ended before it was through (exit code {code})")
 
     async def _finish(self) -> None:
-        await self._run.drained()
-        self._run.check()
+        """Do what the program must still be alive for: deletions, then the judgement on the whole."""
         if self._run.failed and not self._run.preview:
             return
         await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
@@ -251,14 +248,16 @@ class Session:
 
     async def _without_program(self) -> None:
         """Refresh or destroy."""
-        await self._prepare()
         try:
-            if self._run.operation == "refresh":
-                await refresh_resources(self._run, self._ledger, self._executor)
-            else:
-                await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
+            await self._run.serve(self._refresh if self._run.operation == "refresh" else self._destroy)
         finally:
             await self._settle()
+
+    async def _refresh(self) -> None:
+        await refresh_resources(self._run, self._ledger, self._executor)
+
+    async def _destroy(self) -> None:
+        await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
 
     async def _settle(self) -> None:
         """Wait for calls under way, record the stack's outputs, and put everything on disk."""
@@ -274,13 +273,12 @@ class Session:
     @contextlib.contextmanager
     def _interruptible(self) -> Generator[None]:
         """Take Ctrl-C and SIGTERM: the first stops gracefully, the second at once."""
-        loop, main = asyncio.get_running_loop(), asyncio.current_task()
+        loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
             if self._run.cancelled:
+                self._run.abandon()
                 self._kill()
-                if main:
-                    main.cancel()
                 return
             self._run.say("warning", "stopping: calls under way finish first; once more to stop at once")
             self._run.cancel()

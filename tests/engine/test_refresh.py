@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sandbox.engine.events import StackStarted
 from sandbox.engine.state import PendingOperation
 from sandbox.engine.values import Secret
 from tests.support.engine_stack import Stack
@@ -155,3 +156,9 @@ def test_4_destroy_reports_all_protected_resources_and_spares_their_needs(
     assert len(destroy.errors) == 2
     assert provider.names() == ["needed", "one", "two"]
     assert stack.names == ["test-dev", "default", "needed", "one", "two"]
+
+
+def test_refresh_and_destroy_begin_once(stack: Stack, provider: RecordingProvider) -> None:
+    stack.up(family)
+    for outcome in (stack.refresh(), stack.destroy()):
+        assert [type(event) for event in outcome.events].count(StackStarted) == 1
