@@ -186,6 +186,11 @@ class Run:
             raise Stopped
         return task.result()
 
+    def abandon(self) -> None:
+        """Break off all work under way; calls that were begun stay recorded as pending."""
+        for task in self._under_way:
+            task.cancel()
+
     async def drained(self) -> None:
         """Wait until no work is under way."""
         while self._under_way:
@@ -235,14 +240,12 @@ class Run:
         detail: StepDetail = StepDetail(),
         *,
         seconds: float = 0.0,
-        counts_as: Op | None = None,
     ) -> None:
-        """Tell of a step that took no call, or is done; `counts_as` is what the summary counts instead."""
+        """Tell of a step that took no call, or is done."""
         step = _step(op, old, new, detail)
         self._tell(StepPlanned(step) if self.preview else StepFinished(step, seconds))
-        counted = counts_as or op
-        if counted in _LOGICAL and not urns.is_default_provider(step.urn):
-            self._counts[counted] += 1
+        if op in _LOGICAL and not urns.is_default_provider(step.urn):
+            self._counts[op] += 1
 
     def summary(self) -> Summary:
         """Say how it went."""
