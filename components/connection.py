@@ -8,6 +8,7 @@ connection.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
 CONNECTIONS: Final = 64
+TOKEN_SECONDS: Final = 30.0
+"""How long a token is used before the client is asked for it again, which costs as much as half a call.
+The client itself renews one minutes before it expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class Connection:
         self._client = client
         self._server = str(client.configuration.host).rstrip("/")
         self._manager = client.rest_client.pool_manager
+        self._token: str | None = None
+        self._token_until = 0.0
 
     @property
     def server(self) -> str:
@@ -95,8 +101,8 @@ class Connection:
         headers = {"Accept": accept, "User-Agent": "credfleet"}
         if body is not None:
             headers["Content-Type"] = content_type
-        if bearer := self._client.configuration.auth_settings().get("BearerToken"):
-            headers["Authorization"] = str(bearer["value"])
+        if token := self._current_token():
+            headers["Authorization"] = token
         try:
             response = self._manager.request(
                 method,
@@ -111,6 +117,13 @@ class Connection:
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise NoReply(_innermost(error)) from None
         return Reply(response.status, payload if isinstance(payload, dict) else {})
+
+    def _current_token(self) -> str | None:
+        if time.monotonic() >= self._token_until:
+            bearer = self._client.configuration.auth_settings().get("BearerToken")
+            self._token = str(bearer["value"]) if bearer else None
+            self._token_until = time.monotonic() + TOKEN_SECONDS
+        return self._token
 
 
 def _innermost(error: BaseException) -> str:
