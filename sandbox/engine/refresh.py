@@ -67,9 +67,9 @@ def without_dangling_references(resources: list[Resource]) -> list[Resource]:
 
 
 async def _refreshed(old: Resource, run: Run, executor: Executor) -> Resource | None:
-    """Return a resource as it is now, None when it is gone."""
+    """Return a resource as it is now, None when it is gone; told as what became of it, as the CLI does."""
     if not old.custom or old.pending_replacement or old.type.startswith(PROVIDER_TYPE_PREFIX):
-        run.tell("refresh", old, old, counts_as="same")
+        run.tell("same", old, old)
         return old
     diff = planner.NO_DIFFERENCE
 
@@ -91,8 +91,8 @@ async def _refreshed(old: Resource, run: Run, executor: Executor) -> Resource | 
     except (ProviderError, SandboxError) as error:
         raise run.fail(str(error), old.urn) from error
     detail = StepDetail(detailed_diff=_inverted(diff))
-    counts_as: Op = "delete" if new is None else "same" if diff.changes == "none" else "update"
-    run.tell("refresh", old, new, detail, counts_as=counts_as)
+    became: Op = "delete" if new is None else "same" if diff.changes == "none" else "update"
+    run.tell(became, old, new, detail)
     return new
 
 

@@ -25,6 +25,7 @@ def test_4_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider:
     before = stack.state_text
     refresh = stack.refresh()
     assert refresh.result.summary.changes == {"same": 5}
+    assert {op for op, _ in refresh.steps} == {"same"}
     assert stack.state_text == before
     assert stack.refresh(expect_no_changes=True).code == 0
 
@@ -46,6 +47,7 @@ def test_4_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
     provider.thing("a").outputs = {**before.outputs, "colour": "red", "extra": 1}
     refresh = stack.refresh()
     assert refresh.result.summary.changes == {"same": 4, "update": 1}
+    assert refresh.ops("a") == ["update"]
     after = stack.resource("a")
     assert after.inputs["colour"] == after.outputs["colour"] == "red"
     assert after.modified != before.modified
@@ -70,6 +72,7 @@ def test_4_what_vanished_is_dropped_with_every_reference_to_it(
     del provider.things[stack.resource("a").id]
     refresh = stack.refresh()
     assert refresh.result.summary.changes == {"same": 4, "delete": 1}
+    assert refresh.ops("a") == ["delete"]
     assert stack.records("a") == []
     assert stack.resource("b").dependencies == ()
     assert stack.resource("b").property_dependencies == {"on": ()}
