@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,18 +90,29 @@ def guarded_pool(
             client = impersonating(plane.kubeconfig("admin"), folder / "discovery.json", user)
             people[user] = clients.enter_context(client)
         pool = GuardedPool(namespace, people)
-        owned, bound = pool.member({TENANT_NAME: "a"}), pool.record(Phase.BOUND)
-        for manifest in admission_manifests(namespace, allow_destroy=allow_destroy):
-            api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
-            api.create(body=manifest)
-        moved: JsonObject = {"metadata": {"labels": {TENANT_NAME: "b"}}}
-        _until_refused(lambda: pool.patch("operator", owned, moved))
-        _until_refused(lambda: pool.replace("owner", bound))
+        enforce(admin, namespace, allow_destroy=allow_destroy)
         yield pool
 
 
+def enforce(admin: DynamicClient, namespace: str, *, allow_destroy: bool = False) -> None:
+    """Put the policies of a pool into force: the API server follows about a second after they are written."""
+    watched = GuardedPool(namespace, {"operator": admin})
+    owned, bound = watched.member({TENANT_NAME: "a"}), watched.record(Phase.BOUND)
+    for manifest in admission_manifests(namespace, allow_destroy=allow_destroy):
+        api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+        api.create(body=manifest)
+    moved: JsonObject = {"metadata": {"labels": {TENANT_NAME: "b"}}}
+    _until_refused(lambda: watched.patch("operator", owned, moved))
+    _until_refused(lambda: watched.replace("operator", replace(bound, tenant="other")))
+    watched.api("operator", "Secret").delete(name=owned.name, namespace=namespace)
+    released = replace(bound, phase=Phase.RELEASING).render(namespace)
+    records = watched.api("operator", "ConfigMap")
+    records.replace(body=released, namespace=namespace)
+    records.delete(name=bound.name, namespace=namespace)
+
+
 def _until_refused(write: Callable[[], str | None]) -> None:
-    """Wait until the API server enforces a policy: it does about a second after the policy was written."""
+    """Wait until the API server enforces a policy."""
     deadline = time.monotonic() + _ENFORCEMENT_SECONDS
     while write() is None:
         if time.monotonic() > deadline:

@@ -1,0 +1,198 @@
+"""The Roles a pool declares, as real users have them: what each may do, and what the API server refuses."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kubernetes.dynamic.exceptions import DynamicApiError
+
+from components.account_pool.component import (
+    AccountPool,
+    AccountPoolArgs,
+    TenantAccounts,
+    TenantAccountsArgs,
+)
+from components.account_pool.model import ClaimRequest, Policy
+from components.account_pool.pool import Pool
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.rights import Grantee
+from components.connection import ClusterTarget
+from components.labels import HYPERSCALER_TYPE
+from tests.support.guarded_pool import MERGE, enforce
+from tests.support.people import impersonating
+from tests.support.recorder import record
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+RBAC = "rbac.authorization.k8s.io/v1"
+READER = "system:serviceaccount:tenant-acme:account-reader"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pool with two accounts, `mine` claimed by acme, whose people have the Roles a stack declares."""
+
+    namespace: str
+    people: dict[str, DynamicClient]
+
+    def refuses(self, user: str, kind: str, verb: str, name: str = "mine") -> bool:
+        """Let a user try something, as a dry run; whether the API server forbids it."""
+        api: Any = self.people[user].resources.get(api_version="v1", kind=kind)
+        body, here, dry = _body(kind, name), {"namespace": self.namespace}, {"dry_run": "All"}
+        try:
+            match verb:
+                case "get":
+                    api.get(name=name, **here)
+                case "list":
+                    api.get(**here)
+                case "patch":
+                    api.patch(name=name, body={}, content_type=MERGE, **here, **dry)
+                case "update":
+                    api.replace(body=body, **here, **dry)
+                case "delete":
+                    api.delete(name=name, body={"dryRun": ["All"]}, **here)
+                case _:
+                    api.create(body=_body(kind, f"x-{secrets.token_hex(4)}"), **here, **dry)
+        except DynamicApiError as error:
+            return error.status == 403
+        return False
+
+
+def _body(kind: str, name: str) -> dict[str, Any]:
+    body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+    return {**body, "involvedObject": {}} if kind == "Event" else body
+
+
+@pytest.fixture(scope="module")
+def place(
+    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[Place]:
+    namespace, folder = f"test-{secrets.token_hex(5)}", tmp_path_factory.mktemp("people")
+    admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": namespace}})
+    for kind, names in (("Secret", ("mine", "other")), ("ConfigMap", ("mine",))):
+        api = admin.resources.get(api_version="v1", kind=kind)
+        for name in names:
+            api.create(body={"metadata": {"name": name}}, namespace=namespace)
+    declare_rights(admin, namespace)
+    with ExitStack() as clients:
+        people = {
+            user: clients.enter_context(
+                impersonating(control_plane.kubeconfig("admin"), folder / "discovery.json", user)
+            )
+            for user in ("provisioner", "janitor", READER, "nobody")
+        }
+        yield Place(namespace, people)
+
+
+def declare_rights(admin: DynamicClient, namespace: str) -> None:
+    """Give people the very Roles that a stack declares."""
+
+    def program() -> None:
+        AccountPool(
+            "pool",
+            AccountPoolArgs(
+                namespace=namespace,
+                settings=PoolSettings(),
+                members={},
+                claimers=[Grantee(kind="User", name="provisioner")],
+                cleaners=[Grantee(kind="User", name="janitor")],
+            ),
+        )
+        TenantAccounts(
+            "acme",
+            TenantAccountsArgs(
+                pool_namespace=namespace,
+                tenant="acme",
+                claims=[ClaimRequest("acme", "aws", holder="h")],
+                reader=Grantee(kind="ServiceAccount", name="account-reader", namespace="tenant-acme"),
+            ),
+        )
+
+    claimed = {"pulumi-python:dynamic/credfleet:AccountClaim": {"secretName": "mine"}}
+    recorder = record(program, outputs=claimed)
+    for kind in ("Role", "RoleBinding"):
+        for drawn in recorder.of_type(f"kubernetes:{RBAC}:{kind}").values():
+            admin.resources.get(api_version=RBAC, kind=kind).create(body=dict(drawn.inputs))
+
+
+MAY: dict[str, dict[str, Sequence[str]]] = {
+    "provisioner": {
+        "Secret": ("get", "list", "patch"),
+        "ConfigMap": ("get", "list", "create", "update", "delete"),
+        "Event": ("create",),
+    },
+    "janitor": {"Secret": ("get", "list", "patch"), "ConfigMap": ("get", "list"), "Event": ("create",)},
+    READER: {"Secret": ("get",), "ConfigMap": (), "Event": ()},
+    "nobody": {"Secret": (), "ConfigMap": (), "Event": ()},
+}
+TRIED: dict[str, Sequence[str]] = {
+    "Secret": ("get", "list", "patch", "create", "update", "delete"),
+    "ConfigMap": ("get", "list", "patch", "create", "update", "delete"),
+    "Event": ("list", "create"),
+}
+
+
+@pytest.mark.parametrize("kind", TRIED)
+@pytest.mark.parametrize("user", MAY)
+def test_each_may_do_what_its_work_needs_and_nothing_else(place: Place, user: str, kind: str) -> None:
+    allowed = [verb for verb in TRIED[kind] if not place.refuses(user, kind, verb)]
+    assert allowed == list(MAY[user][kind])
+
+
+def test_a_tenant_reads_the_account_it_claimed_and_no_other(place: Place) -> None:
+    assert not place.refuses(READER, "Secret", "get", "mine")
+    assert place.refuses(READER, "Secret", "get", "other")
+
+
+def test_nobody_has_rights_in_another_namespace(place: Place, namespace: str) -> None:
+    elsewhere = Place(namespace, place.people)
+    for user in place.people:
+        assert elsewhere.refuses(user, "Secret", "list")
+
+
+def test_with_these_rights_and_the_policies_in_force_accounts_go_round(
+    control_plane: ControlPlane, admin: DynamicClient, namespace: str
+) -> None:
+    declare_rights(admin, namespace)
+    secret_api: Any = admin.resources.get(api_version="v1", kind="Secret")
+    for name in ("aws-1", "aws-2"):
+        metadata = {"name": name, "labels": {HYPERSCALER_TYPE: "aws"}}
+        secret_api.create(body={"metadata": metadata}, namespace=namespace)
+    enforce(admin, namespace)
+
+    def pool(user: str, manager: str = CLEANER) -> Pool:
+        return Pool.open(
+            ClusterTarget(kubeconfig=str(control_plane.kubeconfig(user))), namespace, manager=manager
+        )
+
+    def ask(tenant: str, holder: str, policy: Policy) -> ClaimRequest:
+        return ClaimRequest(tenant, "aws", holder=holder, policy=policy)
+
+    claimer, cleaner, operator = pool("provisioner"), pool("janitor"), pool("admin")
+    first = claimer.claim(ask("acme", "one", Policy.CLEAN))
+    assert claimer.claim(ask("acme", "two", Policy.CLEAN)).secret_name == first.secret_name
+    second = claimer.claim(ask("globex", "one", Policy.QUARANTINE))
+    assert second.secret_name != first.secret_name
+    claimer.release(first.record, "one")
+    claimer.release(first.record, "two")
+    claimer.release(second.record, "one")
+    (cleaned,) = cleaner.clean("janitor", lambda _: None)
+    assert (cleaned.member, cleaned.outcome) == (first.secret_name, "cleaned")
+    assert operator.unquarantine(second.secret_name).state == "dirty"
+    (failed,) = cleaner.clean("janitor", lambda _: "it would not go")
+    assert failed.outcome == "quarantined"
+    again = claimer.claim(ask("initech", "one", Policy.RELEASE))
+    assert again.secret_name == first.secret_name
+    operator.quarantine(again.secret_name, "odd bills")
+    assert operator.unquarantine(again.secret_name).state is None
+    claimer.release(again.record, "one")
+    assert claimer.claim(ask("acme", "one", Policy.RETAIN)).secret_name == first.secret_name
+    assert claimer.sweep().freed == ()
