@@ -156,15 +156,5 @@ def _claim(tenant: str, slot: str, account: nouns.Slot, section: nouns.AccountPo
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.cause}")
-    return ClaimRequest(
-        tenant=tenant,
-        type=pool.type,
-        slot=slot,
-        partition=account.partition_in(pool),
-        shared=pool.shared,
-        holder=stack_holder(
-            pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack(), tenant, slot
-        ),
-        policy=account.release_policy,
-        limit=account.limit,
-    )
+    whose = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
+    return account.claim_on(pool, tenant, slot, stack_holder(*whose, tenant, slot))

@@ -22,7 +22,6 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs
 
-from components.account_pool import keys
 from components.account_pool.admission import admission_manifests
 from components.account_pool.declared import Declaration, DeclaredMember
 from components.account_pool.model import ClaimRequest
@@ -31,7 +30,6 @@ from components.account_pool.provider import AccountClaim, AccountClaimArgs
 from components.account_pool.rights import Grantee, claimer_rights, cleaner_rights, grant, reader_rights
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
-from components.labels import BRING_YOUR_OWN, SHARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +52,14 @@ class MemberArgs:
     @property
     def declared(self) -> DeclaredMember:
         """The member without its data."""
-        labels, annotations = dict(self.partition), dict[str, str]()
-        if self.tenant is not None:
-            annotations[BRING_YOUR_OWN] = "true"
-        if self.shared_capacity is not None:
-            labels[SHARED] = "true"
-            annotations[keys.SHARED_CAPACITY] = str(self.shared_capacity)
-        if self.internal:
-            labels[keys.INTERNAL] = "true"
-        return DeclaredMember(self.type, self.account_id, self.tenant, labels, annotations)
+        return DeclaredMember.of(
+            self.type,
+            self.account_id,
+            tenant=self.tenant,
+            partition=self.partition,
+            shared_capacity=self.shared_capacity,
+            internal=self.internal,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from components.account_pool.blocking import blocked_reason
 from components.account_pool.errors import Misconfigured
+from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.model import Member, tenant_label
 from components.account_pool.outlook import Census
 from components.errors import ConfigurationProblem
-from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
 
 
@@ -30,6 +31,32 @@ class DeclaredMember:
     tenant: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(
+        cls,
+        account_type: str,
+        account_id: str,
+        *,
+        tenant: str | None,
+        partition: Mapping[str, str],
+        shared_capacity: int | None,
+        internal: bool,
+    ) -> DeclaredMember:
+        """Make it of what a configuration says.
+
+        shared_capacity: claims it takes at once, None if only one tenant has it.
+        internal: only its own tenant may claim it.
+        """
+        labels, annotations = dict(partition), dict[str, str]()
+        if tenant is not None:
+            annotations[BRING_YOUR_OWN] = "true"
+        if shared_capacity is not None:
+            labels[SHARED] = "true"
+            annotations[SHARED_CAPACITY] = str(shared_capacity)
+        if internal:
+            labels[INTERNAL] = "true"
+        return cls(account_type, account_id, tenant, labels, annotations)
 
     def as_member(self, name: str) -> Member:
         """Show it as it will be once its Secret is made."""

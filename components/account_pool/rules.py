@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
@@ -44,11 +44,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The pool that serves a request: the members' type, and whether under EU access or shared."""
+    """The pool that serves a request: the members' type, and whether under EU access or shared.
+
+    rule: the position of the rule that chose it, None when the type was asked for.
+    """
 
     type: str
     eu_access: bool
     shared: bool
+    rule: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class Ruleset:
 
     def choose(self, request: Request) -> Pool | Fault:
         """Tell the pool for a request: of the rules that match, the one that asks for most."""
-        rule = self._most_specific(request)
+        rule = max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
         if rule is None:
             return Fault(
                 None,
@@ -110,15 +114,7 @@ class Ruleset:
                     None, f"the rule for plan {request.plan!r} has one pool per {name}", f"add {name} here"
                 )
             suffixes.append(region)
-        return Pool("_".join((cloud, *suffixes)), "EU" in rule.outputs, "S" in rule.outputs)
-
-    def position(self, request: Request) -> int | None:
-        """Tell which rule decides about a request, by its position in the set; None when none does."""
-        rule = self._most_specific(request)
-        return None if rule is None else rule.position
-
-    def _most_specific(self, request: Request) -> _Rule | None:
-        return max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
+        return Pool("_".join((cloud, *suffixes)), "EU" in rule.outputs, "S" in rule.outputs, rule.position)
 
 
 def read_rules(texts: Sequence[str]) -> tuple[Ruleset, tuple[Fault, ...]]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from components.account_pool.declared import DeclaredMember
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
 from components.labels import ASO_CREDENTIAL, EU_ACCESS
@@ -171,6 +172,18 @@ class Member(Noun):
         if self.shared_capacity is not None and (self.tenant is not None or self.internal):
             raise unfit("a shared account has no owner and is not kept back", "leave tenant and internal out")
         return self
+
+    @property
+    def declared(self) -> DeclaredMember:
+        """The member without its data."""
+        return DeclaredMember.of(
+            self.type,
+            self.account_id,
+            tenant=self.tenant,
+            partition=self.partition,
+            shared_capacity=self.shared_capacity,
+            internal=self.internal,
+        )
 
     def may_serve(self, tenant: str, *, shared: bool) -> bool:
         """Tell whether a tenant's claim could get it."""
