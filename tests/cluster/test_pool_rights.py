@@ -168,10 +168,8 @@ def test_with_these_rights_and_the_policies_in_force_accounts_go_round(
         secret_api.create(body={"metadata": metadata}, namespace=namespace)
     enforce(admin, namespace)
 
-    def pool(user: str, manager: str = CLEANER) -> Pool:
-        return Pool.open(
-            ClusterTarget(kubeconfig=str(control_plane.kubeconfig(user))), namespace, manager=manager
-        )
+    def pool(user: str) -> Pool:
+        return Pool.open(ClusterTarget(kubeconfig=str(control_plane.kubeconfig(user))), namespace)
 
     def ask(tenant: str, holder: str, policy: Policy) -> ClaimRequest:
         return ClaimRequest(tenant, "aws", holder=holder, policy=policy)
