@@ -18,6 +18,7 @@ CREDENTIALS = {f"aws-{n}": f'{{"accessKeyID":"AKIA{n}","secretAccessKey":"sentin
 def pool_of(*members: int) -> dict[str, Any]:
     """A pool with these members, each with its own credential."""
     return {
+        "allowDestroy": True,
         "members": {
             f"aws-{n}": {"type": "aws", "accountId": f"{n:012}", "credentialsFrom": f"aws-{n}"}
             for n in members
