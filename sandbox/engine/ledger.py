@@ -89,6 +89,8 @@ class Ledger:
     def put(self, new: Resource, *, replaces: str = "") -> Resource:
         """Add a record, in place of the live old one named; an equal one costs no write.
 
+        If it was renamed, the remaining old records refer to it by its new URN from now on (engine facts 4).
+
         Returns:
             The record that stands now.
         """
@@ -98,6 +100,8 @@ class Ledger:
         else:
             self._changed()
         self._new[new.urn] = new
+        for former in new.aliases:
+            self._old = {index: _renamed(old, former, new.urn) for index, old in self._old.items()}
         return new
 
     def amend(self, new: Resource) -> None:
@@ -129,10 +133,6 @@ class Ledger:
         if self._new.get(gone.urn) is gone:
             del self._new[gone.urn]
             self._changed()
-
-    def rename(self, former: str, urn: str) -> None:
-        """Let the remaining old records refer to a resource by its new URN (engine facts 4, lookup)."""
-        self._old = {index: _renamed(old, former, urn) for index, old in self._old.items()}
 
     def rebase(self, resources: Iterable[Resource]) -> None:
         """Replace all records by what a refresh found.

@@ -41,7 +41,6 @@ class Progress:
     def __init__(self, run: Run, ledger: Ledger, identity: Identity) -> None:
         """Begin with nothing registered."""
         self._run = run
-        self._ledger = ledger
         self._identity = identity
         self._claimed: set[str] = set()
         self._former: dict[str, str] = {}
@@ -74,8 +73,6 @@ class Progress:
     def find_old(self, urn: str, goal: Goal) -> str:
         """Return the URN under which the state has the resource: its own first, then its aliases in order.
 
-        The remaining old records then refer to it by its new one (engine facts 4, lookup).
-
         Raises:
             Stopped: When two resources claim the same record.
         """
@@ -91,5 +88,4 @@ class Progress:
             raise self._run.fail(f"its alias {former} belongs to {other}, too; only one can have it", urn)
         self._former[urn] = former
         self._found_under[former] = urn
-        self._ledger.rename(former, urn)
         return former

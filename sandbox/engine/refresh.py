@@ -121,8 +121,6 @@ def _learned(old: Resource, live: Live, reasons: tuple[str, ...]) -> Resource:
 
 async def _drift(old: Resource, new: Resource, provider: Provider) -> Diff:
     """Ask what an update would do about what was found; for what is only read, compare outputs."""
-    if new is old:
-        return planner.NO_DIFFERENCE
     if old.external:
         return planner.NO_DIFFERENCE if equal(old.outputs, new.outputs) else Diff("some")
     answer = await provider.diff(

@@ -9,7 +9,8 @@ from dataclasses import replace
 import grpc
 import pytest
 
-from sandbox.engine.protocol import engine_pb2
+from sandbox.engine.integrity import verify
+from sandbox.engine.protocol import alias_pb2, engine_pb2
 from sandbox.engine.state import PendingOperation, Resource, Snapshot
 from sandbox.engine.store import Store
 from sandbox.engine.values import Properties, Secret
@@ -298,6 +299,20 @@ def test_3_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: 
             provider = record.provider.rpartition("::")[0]
             assert known.issuperset({*record.references, *filter(None, [provider])})
             known.add(record.urn)
+
+
+def test_4_references_follow_a_renaming_only_when_the_renamed_resource_is_recorded(stack: Stack) -> None:
+    def program(script: Script) -> None:
+        aliases = [alias_pb2.Alias(spec=alias_pb2.Alias.Spec(name="old"))]
+        a = script.register(name, {"colour": name, "name": "n"}, aliases=aliases)
+        script.register("user", {"on": a.id}, depends_on={"on": [a.urn]}, deletedWith=a.urn)
+
+    name = "old"
+    stack.up(program)
+    name = "new"
+    for snapshot in snapshots_of(stack, lambda stack: stack.up(program)):
+        verify(snapshot)
+    assert stack.resource("user").deleted_with == stack.resource("new").urn
 
 
 def test_5_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_with(

@@ -25,6 +25,7 @@ from google.protobuf import any_pb2, empty_pb2, struct_pb2
 from sandbox.engine import urns, wire
 from sandbox.engine.protocol import (
     CHANNEL_OPTIONS,
+    plugin_pb2,
     provider_pb2,
     provider_pb2_grpc,
     status_pb2,
@@ -199,6 +200,12 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._record("Cancel", "", request)
         return empty_pb2.Empty()
+
+    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return empty_pb2.Empty()
+
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return plugin_pb2.PluginInfo(version="1.0.0")
 
     # Recording and interfering
 
