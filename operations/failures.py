@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
 from operations.forms import json_wanted, print_json
+from sandbox import files
 from sandbox.errors import SandboxError
 
 GENERIC = 1
@@ -109,11 +110,10 @@ def defect(error: BaseException, directory: Path) -> CredfleetError:
     """Write the traceback of an unforeseen exception to a file and say where it is."""
     path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        files.replace(path, "".join(traceback.format_exception(error)), mode=files.PRIVATE)
         mend = f"report it with the traceback in {path}"
-    except OSError as unwritable:
-        mend = f"its traceback could not be written to {path} ({unwritable.strerror})"
+    except (OSError, SandboxError) as unwritable:
+        mend = f"its traceback could not be written to {path} ({type(unwritable).__name__})"
     return CredfleetError(
         code="defect",
         place="credfleet",

@@ -10,6 +10,7 @@ from components.errors import CredfleetError
 from operations.cluster import contact
 from operations.questions import ask
 from operations.site import Site
+from sandbox import files
 from sandbox.services.progress import Progress
 
 
@@ -33,9 +34,8 @@ class Ground:
 
     def remember(self, path: Path) -> None:
         """Keep it for the commands that follow."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         kept = {"kubeconfig": str(self.kubeconfig), "server": self.server, "uid": self.uid, "own": self.own}
-        path.write_text(json.dumps(kept), encoding="utf-8")
+        files.replace(path, json.dumps(kept))
 
     def is_same_cluster(self, other: Ground) -> bool:
         """Compare by uid; by address where one of them could not be asked for its uid."""

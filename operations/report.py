@@ -11,6 +11,8 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
+from sandbox import files
+
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 
@@ -119,7 +121,5 @@ def render(report: Report) -> str:
 
 def write(report: Report, path: Path) -> Path:
     """Write the page in place of the former one and give its absolute path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(render(report), encoding="utf-8")
-    return unfinished.replace(path).resolve()
+    files.replace(path, render(report))
+    return path.resolve()

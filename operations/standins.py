@@ -15,6 +15,7 @@ import typer
 
 from components.errors import CredfleetError
 from operations.site import Site
+from sandbox import files
 from sandbox.services.processes import is_process_of
 
 
@@ -64,7 +65,7 @@ async def _serve(site: Site) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    site.logs.mkdir(parents=True, exist_ok=True)
+    files.make_folder(site.logs)
     started = {
         package: await start_plugin(
             f"provider {package}",
@@ -79,7 +80,7 @@ async def _serve(site: Site) -> None:
         ports = ",".join(
             f"{package}:{address.rpartition(':')[2]}" for package, (_, address) in started.items()
         )
-        site.providers.write_text(json.dumps({"pid": os.getpid(), "addresses": ports}), encoding="utf-8")
+        files.replace(site.providers, json.dumps({"pid": os.getpid(), "addresses": ports}))
         typer.echo(f'✓ up: {ports}\n  In another shell: eval "$(credfleet sandbox env)"\n  Ctrl-C ends them.')
         await stopped.wait()
     finally:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.engine import files
+from sandbox import files
 from sandbox.errors import SandboxError
 
 if TYPE_CHECKING:

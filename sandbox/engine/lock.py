@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from sandbox.engine import files
+from sandbox import files
 from sandbox.engine.state import now
 from sandbox.errors import SandboxError
 

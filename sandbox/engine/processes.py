@@ -10,20 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from sandbox.die_with_parent import tied_to_this_process
 from sandbox.errors import SandboxError
-
-_PR_SET_PDEATHSIG: Final = 1
-_LAUNCHER: Final = (
-    "import ctypes,os,sys;"
-    f"ctypes.CDLL(None).prctl({_PR_SET_PDEATHSIG},9);"
-    "os.getppid()==int(sys.argv[1]) and os.execvp(sys.argv[2],sys.argv[2:])"
-)
-"""Ties the child's life to the engine's, then becomes the child.
-
-It stands in front of the child because gRPC breaks children forked with a `preexec_fn` (engine facts 5).
-The kernel ties to the forking *thread*, so an engine must run in a thread that lives as long as its
-deployment.
-"""
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
@@ -53,12 +41,17 @@ class Child:
             SandboxError: `program-missing`, when there is no such executable.
         """
         inherited = {key: value for key, value in os.environ.items() if key not in _PASSPHRASES}
-        launcher = [sys.executable, "-S", "-E", "-c", _LAUNCHER, str(os.getpid())]
+        if not os.access(command[0], os.X_OK):
+            raise SandboxError(
+                code="program-missing",
+                place=f"{name}: {command[0]}",
+                cause="it does not exist, so the process cannot be started",
+                mend="check `runtime.options.virtualenv` of the project, or make the environment (make env)",
+            )
         errors = log.open("ab") if log else None
         try:
             process = await asyncio.create_subprocess_exec(
-                *(launcher if sys.platform == "linux" else []),
-                *command,
+                *(tied_to_this_process(*command) if sys.platform == "linux" else command),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors or asyncio.subprocess.PIPE,
@@ -67,13 +60,6 @@ class Child:
                 start_new_session=True,
                 limit=_LINE_LIMIT,
             )
-        except FileNotFoundError as missing:
-            raise SandboxError(
-                code="program-missing",
-                place=f"{name}: {missing.filename}",
-                cause="it does not exist, so the process cannot be started",
-                mend="check `runtime.options.virtualenv` of the project, or make the environment (make env)",
-            ) from missing
         finally:
             if errors:
                 errors.close()

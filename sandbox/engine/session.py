@@ -41,6 +41,7 @@ from sandbox.engine.urns import PROVIDER_TYPE_PREFIX
 from sandbox.engine.values import Properties
 from sandbox.engine.workspace import Workspace
 from sandbox.errors import SandboxError
+from sandbox.files import make_folder
 
 _UNCHANGED: Final = frozenset({"same", "read"})
 _FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
@@ -149,8 +150,7 @@ class Session:
     def _sources(self) -> Sources:
         project = self._workspace.project
         logs = self._workspace.store.path.parents[3] / "logs" / f"{project.name}-{self._workspace.stack}"
-        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in logs.glob("*.log"):
+        for old in make_folder(logs).glob("*.log"):
             old.unlink()
         self._logs = logs
         return Sources(

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from sandbox.engine import files
+from sandbox import files
 from sandbox.engine.checkpoint import Encoder, compact, decode, features
 from sandbox.engine.integrity import verify
 from sandbox.engine.lock import Owner, locked

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox import files
 from sandbox.errors import SandboxError
-from sandbox.services.files import write_private
 from sandbox.services.locks import exclusive
 from sandbox.services.progress import Progress, Step, silent
 from sandbox.services.toolchain import Go, installed, toolchain_for
@@ -140,7 +140,7 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     )
     (unfinished / "server").rename(unfinished / "etcd")
     unfinished.rename(kept)
-    write_private(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
+    files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 
 
 def _run_go(command: list[str], log: Path, tick: Callable[[float], None]) -> float:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from sandbox import files
 from sandbox.errors import SandboxError
 from sandbox.services import processes
-from sandbox.services.files import write_private
 from sandbox.services.locks import exclusive
 from sandbox.services.parts import Layout, Part, Ports
 from sandbox.services.ports import LOOPBACK, PortTakenError
@@ -112,9 +112,9 @@ class ControlPlane:
             if earlier and earlier._serves_as(plane) and known == accounts:
                 return plane
             _stop(layout)
-            write_private(layout.tokens, to_token_file(accounts))
+            files.replace(layout.tokens, to_token_file(accounts), mode=files.PRIVATE)
             if not layout.signing_key.exists():
-                write_private(layout.signing_key, _new_signing_key())
+                files.replace(layout.signing_key, _new_signing_key(), mode=files.PRIVATE)
             return plane._start_all(progress)
 
     @classmethod
@@ -236,14 +236,14 @@ class ControlPlane:
 
     def _write_record(self) -> None:
         record = {"binaries": str(self.binaries), "ports": asdict(self.ports), "context": self.context}
-        write_private(self._layout.record, json.dumps(record, indent=2))
+        files.replace(self._layout.record, json.dumps(record, indent=2), mode=files.PRIVATE)
 
     def _write_kubeconfigs(self) -> None:
         authority = base64.b64encode(self._layout.authority.read_bytes()).decode()
         for account in _accounts(self._layout):
             own = account.user == _CONTROLLERS_USER
             path = self._layout.controllers_kubeconfig if own else self.kubeconfig(account.user.name)
-            write_private(path, kubeconfig(account, self.server, authority, self.context))
+            files.replace(path, kubeconfig(account, self.server, authority, self.context), mode=files.PRIVATE)
 
 
 class _Launch:

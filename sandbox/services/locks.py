@@ -8,11 +8,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sandbox.files import make_folder
+
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[], None] = lambda: None) -> Generator[None]:
     """Hold the lock file `path` (made if missing, left there); call `on_wait` once if another holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

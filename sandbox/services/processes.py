@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-_LAUNCHER = Path(__file__).with_name("die_with_parent.py")
+from sandbox.die_with_parent import tied_to_this_process
+from sandbox.files import make_folder
 
 
 def spawn(
@@ -30,11 +30,8 @@ def spawn(
     Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
     With `die_with_parent` the kernel kills it when the calling thread ends.
     """
-    if die_with_parent:
-        words = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
-    else:
-        words = list(command)
-    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    words = tied_to_this_process(*command) if die_with_parent else list(command)
+    make_folder(log.parent)
     return os.posix_spawn(
         words[0],
         words,

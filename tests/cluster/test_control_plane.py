@@ -18,7 +18,6 @@ from sandbox.errors import SandboxError
 from sandbox.services import processes
 from sandbox.services.build import binaries
 from sandbox.services.control_plane import CONTEXT, ControlPlane
-from sandbox.services.files import write_private
 from sandbox.services.parts import Layout, Part, Ports
 from sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
 from sandbox.services.progress import Step
@@ -214,6 +213,6 @@ def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: Con
 
 
 def test_a_record_that_is_not_one_is_refused_with_the_mend(tmp_path: Path):
-    write_private(Layout(tmp_path).record, "{}")
+    Layout(tmp_path).record.write_text("{}")
     with pytest.raises(SandboxError, match=f"remove the folder {tmp_path}"):
         ControlPlane.find(tmp_path)

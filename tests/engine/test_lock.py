@@ -109,7 +109,7 @@ def test_a_file_nobody_can_read_still_counts_as_a_lock(tmp_path: Path):
 
 def test_two_that_start_together_never_both_hold_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The other's lock appears between our first look and our second."""
-    from sandbox.engine import files
+    from sandbox import files
 
     genuine = files.replace
 

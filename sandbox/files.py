@@ -1,4 +1,4 @@
-"""Replacing a file so that a reader, or the next run after a crash, finds the old or the new one, whole."""
+"""Files and folders of the sandbox: files replaced whole or not at all, folders for their owner alone."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from pathlib import Path
 
 from sandbox.errors import SandboxError
 
+PRIVATE = 0o600
+"""The mode of files that hold tokens, keys, or what a program said."""
 
-def replace(path: Path, text: str, *, staging: Path | None = None) -> None:
-    """Write a file atomically and durably (mode 0644); `staging` is where it is written first.
+
+def replace(path: Path, text: str, *, mode: int = 0o644, staging: Path | None = None) -> None:
+    """Write a file atomically and durably; `staging` is where it is written first.
+
+    A reader, or the next run after a crash, finds the old file or the new one, whole.
 
     Raises:
         SandboxError: `disk-full`; the old file is untouched then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(
         dir=staging or path.parent, prefix=f".{path.name}.", suffix=".tmp"
     )
@@ -25,7 +30,7 @@ def replace(path: Path, text: str, *, staging: Path | None = None) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
         os.replace(temporary, path)
         _sync(path.parent)
     except BaseException as error:
@@ -38,6 +43,14 @@ def replace(path: Path, text: str, *, staging: Path | None = None) -> None:
                 mend="free some space and run the command again",
             ) from None
         raise
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder and all that is missing above it, for their owner alone; those that exist stay as is."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+    return path
 
 
 def _sync(directory: Path) -> None:

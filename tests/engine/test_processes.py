@@ -1,0 +1,16 @@
+"""Processes the engine starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.engine.program import start_program
+from sandbox.errors import SandboxError
+
+
+async def test_an_environment_that_does_not_exist_is_named_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match=str(tmp_path / "gone")) as caught:
+        await start_program(tmp_path / "gone", tmp_path)
+    assert caught.value.code == "program-missing"
