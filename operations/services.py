@@ -52,7 +52,12 @@ def status(site: Site) -> dict[str, Any]:
         "server": plane.server if runs else None,
         "users": {user: str(plane.kubeconfig(user)) for user in plane.users},
         "services": {
-            str(part): {"running": pid is not None, "pid": pid, "log": str(plane.log(part))}
+            str(part): {
+                "running": pid is not None,
+                "pid": pid,
+                "address": plane.address(part),
+                "log": str(plane.log(part)),
+            }
             for part, pid in pids.items()
         },
         "state": state,
@@ -72,10 +77,10 @@ def show_status(*, as_json: bool) -> None:
     typer.echo(f"state       {told['state']}")
     if told["services"]:
         rows = [
-            (name, f"pid {each['pid']}" if each["running"] else "stopped", each["log"])
+            (name, f"pid {each['pid']}" if each["running"] else "stopped", each["address"] or "", each["log"])
             for name, each in told["services"].items()
         ]
-        print_table("Services", ("Service", "Process", "Log"), rows)
+        print_table("Services", ("Service", "Process", "Address", "Log"), rows)
         print_table("Users", ("User", "Kubeconfig"), list(told["users"].items()))
 
 

@@ -20,7 +20,7 @@ from sandbox.errors import SandboxError
 from sandbox.services import processes
 from sandbox.services.locks import exclusive
 from sandbox.services.parts import Layout, Part, Ports
-from sandbox.services.ports import LOOPBACK, PortTakenError
+from sandbox.services.ports import PortTakenError
 from sandbox.services.progress import Progress, Step, silent
 from sandbox.services.readiness import Questions
 from sandbox.services.users import (
@@ -146,7 +146,7 @@ class ControlPlane:
     @property
     def server(self) -> str:
         """The address of the API server."""
-        return f"https://{LOOPBACK}:{self.ports.api_server}"
+        return self.ports.server
 
     @property
     def users(self) -> list[str]:
@@ -157,6 +157,10 @@ class ControlPlane:
     def kubeconfig(self, user: str) -> Path:
         """Give the kubeconfig file of a user."""
         return self._layout.kubeconfigs / kubeconfig_name(user)
+
+    def address(self, part: Part) -> str | None:
+        """Give the address a part serves at, also while it is stopped; None for the controllers."""
+        return {Part.ETCD: self.ports.store, Part.API_SERVER: self.ports.server}.get(part)
 
     def log(self, part: Part) -> Path:
         """Give the log of a part."""

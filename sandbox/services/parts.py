@@ -40,6 +40,16 @@ class Ports:
         """Choose three that are free now."""
         return cls(*free_ports(3))
 
+    @property
+    def store(self) -> str:
+        """The address of etcd."""
+        return f"http://{LOOPBACK}:{self.etcd}"
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return f"https://{LOOPBACK}:{self.api_server}"
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -141,18 +151,17 @@ def _options(layout: Layout) -> Mapping[Part, list[str]]:
 
 
 def _addresses(ports: Ports) -> Mapping[Part, list[str]]:
-    client = f"http://{LOOPBACK}:{ports.etcd}"
     peer = f"http://{LOOPBACK}:{ports.etcd_peer}"
     return {
         Part.ETCD: [
-            f"--listen-client-urls={client}",
-            f"--advertise-client-urls={client}",
+            f"--listen-client-urls={ports.store}",
+            f"--advertise-client-urls={ports.store}",
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=credfleet={peer}",
         ],
         Part.API_SERVER: [
-            f"--etcd-servers={client}",
+            f"--etcd-servers={ports.store}",
             f"--bind-address={LOOPBACK}",
             f"--secure-port={ports.api_server}",
         ],

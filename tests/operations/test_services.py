@@ -12,6 +12,7 @@ from operations.ground import Ground
 from operations.main import app
 from operations.site import Site
 from operations.standins import addresses, packages
+from sandbox.services.parts import Layout
 
 
 def run(*arguments: str) -> Result:
@@ -38,6 +39,24 @@ def test_before_anything_was_started_status_says_so(project: Path) -> None:
         "state": (project / ".sandbox" / "backend").as_uri(),
     }
     assert "`credfleet sandbox up` starts it" in run("status").stdout
+
+
+def test_status_tells_of_every_service_where_it_listens(project: Path) -> None:
+    record = {
+        "binaries": "/bin",
+        "context": "c",
+        "ports": {"etcd": 20001, "etcd_peer": 20002, "api_server": 20003},
+    }
+    layout = Layout(Site(project).control_plane)
+    layout.folder.mkdir(parents=True)
+    layout.record.write_text(json.dumps(record))
+    services = json.loads(run("status", "--output", "json").stdout)["services"]
+    assert {name: service["address"] for name, service in services.items()} == {
+        "etcd": "http://127.0.0.1:20001",
+        "kube-apiserver": "https://127.0.0.1:20003",
+        "kube-controller-manager": None,
+    }
+    assert "https://127.0.0.1:20003" in run("status").stdout
 
 
 def test_stopping_what_does_not_run_is_no_error() -> None:
