@@ -7,9 +7,9 @@ that draws a claim. No credential ever passes here: a claim says which Secret, n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pulumi
 from pulumi import Input, Output, ResourceOptions
@@ -33,6 +33,7 @@ from components.connection import ClusterTarget
 from components.errors import CredfleetError
 
 Properties: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 
 LOST: Final = "Lost"
 """Phase of a claim whose account was deleted, replaced or relabelled by hand."""
@@ -83,33 +84,29 @@ class AccountClaimProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Claim; run again after any failure it finishes what was begun."""
-        try:
-            pool = self._pool(props)
-            claimed = pool.claim(_request(props))
-            pool.flush()
-        except CredfleetError as error:
-            raise _short(error) from None
+        claimed = self._in_pool(props, lambda pool: pool.claim(_request(props)))
         return CreateResult(claimed.record, {**_inputs(props), **_outputs(claimed)})
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what is there; a claim that is gone has no id, one without its account has phase Lost."""
-        try:
-            pool = self._pool(props)
-            claimed = pool.read(id_, props["holder"], member=props.get("secretName"))
-        except LostMember:
-            return ReadResult(id_, {**_kept(props), "phase": LOST}, _inputs(props))
-        except CredfleetError as error:
-            raise _short(error) from None
-        if claimed is None:
-            return ReadResult("", {})
-        facts = {**_inputs(props), **_drifted(pool, props, claimed)}
-        outputs = {**_outputs(claimed), "reused": props.get("reused", True)}
-        return ReadResult(id_, {**facts, **outputs}, facts)
+
+        def look(pool: Pool) -> ReadResult:
+            try:
+                claimed = pool.read(id_, props["holder"], member=props.get("secretName"))
+            except LostMember:
+                return ReadResult(id_, {**_kept(props), "phase": LOST}, _inputs(props))
+            if claimed is None:
+                return ReadResult("", {})
+            facts = {**_inputs(props), **_drifted(pool, props, claimed)}
+            outputs = {**_outputs(claimed), "reused": props.get("reused", True)}
+            return ReadResult(id_, {**facts, **outputs}, facts)
+
+        return self._in_pool(props, look)
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Move the facts of the claim: its holder's name, its policy, its limit."""
-        try:
-            pool = self._pool(_news)
+
+        def move(pool: Pool) -> Claimed:
             claimed = pool.update(
                 _id,
                 _olds["holder"],
@@ -117,25 +114,27 @@ class AccountClaimProvider(ResourceProvider):
                 policy=_policy(_news),
                 limit=_limit(_news),
             )
-            if claimed is None:
-                claimed = pool.claim(_request(_news))
-            pool.flush()
-        except CredfleetError as error:
-            raise _short(error) from None
-        outputs = {**_outputs(claimed), "reused": _olds.get("reused", True)}
-        return UpdateResult({**_inputs(_news), **outputs})
+            return pool.claim(_request(_news)) if claimed is None else claimed
+
+        outputs = _outputs(self._in_pool(_news, move))
+        return UpdateResult({**_inputs(_news), **outputs, "reused": _olds.get("reused", True)})
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Release, unless this holder has claimed again since, as a replacement has."""
-        try:
-            pool = self._pool(_props)
-            pool.release(_id, _props["holder"], fence=Fence(_props["recordUid"], int(_props["sequence"])))
-            pool.flush()
-        except CredfleetError as error:
-            raise _short(error) from None
+        fence = Fence(_props["recordUid"], int(_props["sequence"]))
+        self._in_pool(_props, lambda pool: pool.release(_id, _props["holder"], fence=fence))
 
-    def _pool(self, props: Properties) -> Pool:
-        return Pool.open(ClusterTarget.parse(self._cluster), props["namespace"])
+    def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
+        """Act in the pool; before the host answers, the Events of it are written, a refusal's as well."""
+        try:
+            pool = Pool.open(ClusterTarget.parse(self._cluster), props["namespace"])
+            try:
+                return act(pool)
+            finally:
+                pool.flush()
+        except CredfleetError as error:
+            refusal = _short(error)
+        raise refusal
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -220,6 +220,16 @@ def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
     assert "finding.py" not in said
 
 
+def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(
+    claim: Provider, admin: DynamicClient, namespace: str, add: Callable[..., None]
+) -> None:
+    add("aws-1", {TENANT_NAME: "other"})
+    with pytest.raises(grpc.RpcError):
+        claim.create(wanted(namespace))
+    events = admin.resources.get(api_version="v1", kind="Event").get(namespace=namespace).to_dict()["items"]
+    assert [event["reason"] for event in events] == ["ClaimRefused"]
+
+
 @pytest.mark.parametrize(
     ("inputs", "reason"),
     [
