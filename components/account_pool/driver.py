@@ -23,7 +23,7 @@ from components.account_pool.errors import Unreachable
 
 FIRST_PAUSE_SECONDS: Final = 0.005
 LONGEST_PAUSE_SECONDS: Final = 1.0
-_SIDE_BY_SIDE: Final = 8
+_SIDE_BY_SIDE: Final = 32
 
 T = TypeVar("T")
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from components.account_pool.calls import Found, Kind, Page, Refusal, Refused, Result, Unknown
+from components.account_pool.calls import Found, Kind, ListPage, Page, Refusal, Refused, Result, Unknown
+from components.account_pool.joint_listing import JointListing
 from components.account_pool.model import JsonObject
 from components.connection import Connection, NoReply, Reply
 
@@ -38,6 +39,7 @@ class KubernetesApi:
         self._connection = connection
         self._root = f"/api/v1/namespaces/{quote(namespace, safe='')}/"
         self._written = f"?fieldManager={quote(manager, safe='')}"
+        self._list_jointly = JointListing(self._list)
 
     def get(self, kind: Kind, name: str) -> Result:
         """Read one object."""
@@ -45,6 +47,10 @@ class KubernetesApi:
 
     def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
         """Read one page; no resourceVersion is named, so every earlier write is in it."""
+        return self._list_jointly(ListPage(kind, selector, cursor, limit))
+
+    def _list(self, asked: ListPage) -> Result:
+        kind, selector, cursor, limit = asked.kind, asked.selector, asked.cursor, asked.limit
         query = {"labelSelector": selector, "limit": str(limit), **({"continue": cursor} if cursor else {})}
         accept = _METADATA_LIST if kind is Kind.MEMBER else _JSON
         answer = self._ask("GET", f"{self._root}{kind}?{urlencode(query)}", accept=accept)
