@@ -162,8 +162,8 @@ class _Allotment:
             for turn, position in enumerate(queue):
                 request = waiting[position].request
                 if turn < places:
-                    which = "the only one" if places == 1 else f"any of {places}"
-                    text = f"expected to get {which} free ({partition})"
+                    which = "the only" if places == 1 else f"any of {places}"
+                    text = f"expected to get {which} free {_accounts(partition, places)}"
                     yield position, _expect(request, Prospect.FREE, text)
                 else:
                     text = self._shortage(partition, places, len(queue))
@@ -186,7 +186,10 @@ class _Allotment:
         members = [m for m in self._census.members if m.in_partition(partition)]
         states = Counter(m.state or "owned" for m in members if not m.is_free)
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
-        text = f"expected to find none free: {places} free for {claims} claims ({partition}); {counted}"
+        text = (
+            f"expected to find none free: {claims} claims for {places} free {_accounts(partition, places)};"
+            f" besides {counted}"
+        )
         gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if self._leaves(one, partition)]
         if gone:
             text += f"; this update releases {', '.join(gone)} only after its claims, so run it again then"
@@ -197,6 +200,14 @@ class _Allotment:
             return self._placed(request).partition == partition
         except Misconfigured:
             return False
+
+
+def _accounts(partition: Partition, count: int) -> str:
+    """Name the accounts of a partition as people do: `aws accounts with eu-access=true`."""
+    noun = "account" if count == 1 else "accounts"
+    with_ = ", ".join(f"{key}={value}" for key, value in partition.values if value is not None)
+    kind = f"shared {partition.type}" if partition.shared else partition.type
+    return f"{kind} {noun}" + (f" with {with_}" if with_ else "")
 
 
 def _joined(request: ClaimRequest, record: Record, member: Member) -> Expectation:

@@ -194,8 +194,10 @@ def test_it_tells_what_claims_can_expect_of_the_accounts_this_update_makes(
         provider = host.provider(PoolRosterProvider())
         provider.check(roster(namespace, {"m": one()}, claims=claims("acme", "globex")))
         said = host.said()
-    assert said[0] == "acme/0: expected to get the only one free (hyperscaler-type=aws)"
-    assert said[1].startswith("warning: globex/0: expected to find none free: 1 free for 2 claims")
+    assert said[0] == "acme/0: expected to get the only free aws account"
+    assert said[1].startswith(
+        "warning: globex/0: expected to find none free: 2 claims for 1 free aws account;"
+    )
 
 
 def test_a_change_of_claims_alone_is_no_change_of_the_roster(host: Host, namespace: str) -> None:

@@ -73,7 +73,7 @@ def test_the_claim_that_is_one_too_many_expects_nothing_and_learns_how_the_pool_
     census = Census((member("aws-1"), stated("aws-2", "dirty"), owned("aws-3", "initech")), ())
     _, second = outlook(census, [asks("acme"), asks("globex")], ())
     assert second.prospect is Prospect.EXHAUSTED
-    assert "1 free for 2 claims" in second.text
+    assert "2 claims for 1 free aws account;" in second.text
     assert "1 owned, 1 dirty, 0 cleaning, 0 quarantined" in second.text
 
 
