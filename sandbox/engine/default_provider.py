@@ -6,9 +6,8 @@ import re
 
 from sandbox.engine import urns
 from sandbox.engine.config import ProgramConfig
-from sandbox.engine.goal import Goal
+from sandbox.engine.goal import INTERNAL, Goal
 from sandbox.engine.plugins import DYNAMIC
-from sandbox.engine.provider import INTERNAL
 from sandbox.engine.state import CustomTimeouts
 from sandbox.engine.values import Secret, Value
 

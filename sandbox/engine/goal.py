@@ -13,6 +13,9 @@ from sandbox.engine.state import CustomTimeouts, Resource
 from sandbox.engine.values import Properties
 from sandbox.errors import SandboxError
 
+INTERNAL: Final = "__internal"
+"""The key among the inputs of a provider resource that only the engine sees."""
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -158,7 +161,7 @@ def goal_of(
     dependencies along. The version of an explicit provider is one of its inputs.
     """
     if request.type.startswith(urns.PROVIDER_TYPE_PREFIX) and options.version:
-        inputs = {**inputs, "version": options.version}
+        inputs = {**inputs, "version": options.version, INTERNAL: {}}
     return Goal(
         type=request.type,
         name=request.name,

@@ -100,6 +100,8 @@ class Plugins:
 
     async def stop(self) -> None:
         """End all processes."""
+        for warm in self._warm.values():
+            warm.cancel()
         await asyncio.gather(*self._warm.values(), return_exceptions=True)
         await asyncio.gather(*(provider.close() for provider in self._providers), return_exceptions=True)
         await asyncio.gather(*(child.stop() for child in self._children))

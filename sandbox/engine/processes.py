@@ -133,6 +133,9 @@ async def start_plugin(
         port = await asyncio.wait_for(child.first_line(), _START_SECONDS)
     except TimeoutError:
         port = ""
+    except asyncio.CancelledError:
+        await child.stop()
+        raise
     if not port.isdigit():
         await child.stop()
         raise SandboxError(

@@ -27,9 +27,6 @@ from sandbox.engine.values import (
 
 _T = TypeVar("_T")
 
-INTERNAL: Final = "__internal"
-"""The key of a provider resource that only the engine sees."""
-
 
 @dataclass(frozen=True, slots=True)
 class CheckFailure:

@@ -8,11 +8,10 @@ from collections import defaultdict
 from typing import Final
 
 from sandbox.engine import signatures
-from sandbox.engine.goal import package_of
+from sandbox.engine.goal import INTERNAL, package_of
 from sandbox.engine.planner import Diff
 from sandbox.engine.plugins import Plugins
 from sandbox.engine.provider import (
-    INTERNAL,
     Checked,
     CheckFailure,
     Live,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.engine.conftest import PASSPHRASE
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import RecordingProvider
 from tests.support.scripted_program import Script, nothing
@@ -102,6 +107,32 @@ def test_4_an_interrupted_refresh_leaves_the_state_as_it_was(
     provider.on["Read", "a"] = interrupting(signal.SIGINT, provider.things.clear)
     assert stack.refresh(parallel=1).code == 8
     assert stack.state_text == before
+
+
+_ENGINE = """
+import sys
+from pathlib import Path
+from sandbox.engine import deployment
+from sandbox.engine.workspace import Workspace
+
+class Sink:
+    def handle(self, event): ...
+
+project = Path(sys.argv[1])
+workspace = Workspace.open(project, "dev", backend_dir=project / "backend", passphrase=sys.argv[2])
+deployment.up(workspace, deployment.Options(), Sink())
+"""
+
+
+def test_5_no_child_outlives_an_engine_that_is_killed(stack: Stack) -> None:
+    command = [sys.executable, "-c", _ENGINE, str(stack.directory), PASSPHRASE]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as engine:
+        (stack.virtualenv / "bin" / "task").read_text()
+        program = os.pidfd_open(int((stack.virtualenv / "bin" / "pid").read_text()))
+        engine.kill()
+        ended, _, _ = select.select([program], [], [], 10)
+        os.close(program)
+    assert ended
 
 
 def test_the_signals_mean_what_they_meant_before_when_the_run_is_over(stack: Stack) -> None:

@@ -111,6 +111,15 @@ def test_2_5_the_provider_of_a_version_is_named_after_it_and_keeps_engine_keys_t
     assert configure.properties("args") == {"version": "4.34.2"}
 
 
+def test_2_5_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack) -> None:
+    def program(script: Script) -> None:
+        script.register("mine", {"x": 1}, type_="pulumi:providers:fake", version="4.34.2")
+
+    stack.up(program)
+    assert stack.resource("mine").inputs == {"x": 1, "version": "4.34.2", "__internal": {}}
+    assert stack.resource("mine").outputs == {"x": 1, "version": "4.34.2"}
+
+
 def test_2_5_check_config_never_gets_secrets_and_configure_always_does(
     stack: Stack, provider: RecordingProvider
 ) -> None:

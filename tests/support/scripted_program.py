@@ -30,6 +30,7 @@ from sandbox.engine.values import Properties
 
 _PYTHON = """#!/bin/sh
 here=$(dirname "$0")
+echo $$ > "$here/pid"
 cat > "$here/task"
 read code < "$here/done"
 exit "$code"
