@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from operations.questions import ask
 from operations.site import Site
 from sandbox.engine import paths, urns
 from sandbox.engine.checkpoint import decode
+from sandbox.engine.integrity import verify
 from sandbox.engine.state import Snapshot
 from sandbox.engine.values import Json, Properties, masked
 from sandbox.engine.workspace import Workspace, find_backend, find_passphrase
@@ -74,17 +76,23 @@ def export(stack: str, file: Path | None) -> None:
 def import_(stack: str, file: Path | None, *, yes: bool) -> None:
     """Replace the deployment; what was there is kept beside it as `.bak`.
 
+    As with the genuine CLI, calls that were under way when it was exported are dropped, which is said.
+
     Raises:
         CredfleetError: code `no-deployment`, for a file that `stack export` did not write; `not-confirmed`.
-        SandboxError: as `decode` and the store.
+        SandboxError: as `decode`, `verify` and the store.
     """
     workspace = _here(stack)
-    snapshot = decode(_deployment(file), workspace.crypter)
+    given = decode(_deployment(file), workspace.crypter)
+    snapshot = replace(given, pending=())
+    verify(snapshot)
     with workspace.store.locked():
         count = len(workspace.store.load().resources)
         if count:
             ask(f"The {count} resources in the state of stack {stack} will be replaced. Go on?", yes=yes)
         workspace.store.save(snapshot)
+    for each in given.pending:
+        typer.echo(f"· dropped a call that was under way: {each.type} {each.resource.urn}", err=True)
     typer.echo(f"✓ the state of stack {stack} now has {len(snapshot.resources)} resources")
 
 

@@ -18,7 +18,7 @@ from sandbox.engine import deployment
 from sandbox.engine.deployment import Options
 from sandbox.engine.events import Op, Operation, Outcome, PolicyViolation, Step, StepFinished, Summary
 from sandbox.engine.run import Sink
-from sandbox.engine.state import Resource, Snapshot
+from sandbox.engine.state import PendingOperation, Resource, Snapshot
 from sandbox.engine.values import Properties, Secret
 from sandbox.engine.workspace import Workspace
 from sandbox.errors import SandboxError
@@ -306,6 +306,28 @@ def test_importing_over_resources_asks_first(engine: Engine, project: Path) -> N
     run("stack", "export", "--file", "out.json")
     assert "will be replaced" in run("stack", "import", "--file", "out.json").stderr
     assert run("stack", "import", "--file", "out.json", "--yes").exit_code == 0
+
+
+def test_an_import_drops_calls_that_were_under_way_and_says_so(engine: Engine, project: Path) -> None:
+    run("up")
+    store = open_workspace(Site(project), "dev").store
+    store.save(Snapshot((stack({}),), (PendingOperation(claim(), "creating"),)))
+    run("stack", "export", "--file", "out.json")
+    result = run("stack", "import", "--file", "out.json", "--yes")
+    assert f"creating {claim().urn}" in result.stderr
+    assert store.load() == Snapshot((stack({}),))
+
+
+def test_a_deployment_that_breaks_a_rule_is_not_imported(engine: Engine, project: Path) -> None:
+    run("up")
+    run("stack", "export", "--file", "out.json")
+    broken = json.loads((project / "out.json").read_text())
+    broken["deployment"]["resources"].reverse()
+    (project / "out.json").write_text(json.dumps(broken))
+    store = open_workspace(Site(project), "dev").store
+    before = store.path.read_text()
+    assert "does not stand before it" in run("stack", "import", "--file", "out.json", "--yes").stderr
+    assert store.path.read_text() == before
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense"])
