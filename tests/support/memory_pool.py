@@ -211,6 +211,11 @@ class MemoryServer:
             if kind is Kind.RECORD and POOL_RECORD in body["metadata"].get("labels", {})
         )
 
+    @property
+    def events(self) -> list[JsonObject]:
+        """All Events, oldest first."""
+        return [body for (kind, _), body in self._objects.items() if kind is Kind.EVENT]
+
     def record(self, name: str) -> Record | None:
         """Look at a record, outside the protocol."""
         body = self._objects.get((Kind.RECORD, name))

@@ -1,0 +1,153 @@
+"""What runs an operation: its calls, its pauses, its time; and the Events that tell of it afterwards."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+
+from components.account_pool import driver as driving
+from components.account_pool import protocol
+from components.account_pool.audit import Happening, Journal
+from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
+from components.account_pool.driver import LONGEST_PAUSE_SECONDS, Driver, jitter
+from components.account_pool.errors import Misconfigured, NotAllowed, Unreachable
+from components.account_pool.model import ClaimRequest, JsonObject
+from components.account_pool.pool import Pool
+from components.account_pool.pool_settings import PoolSettings
+from tests.support.memory_pool import Claims, MemoryServer
+
+
+class Flaky(MemoryServer):
+    """Answers each call only after it failed so many times."""
+
+    def __init__(self, failures: int, answer: Result) -> None:
+        super().__init__()
+        self.add_member("m0")
+        self._failures = failures
+        self._left = failures
+        self._answer = answer
+
+    def get(self, kind: Kind, name: str) -> Result:
+        if self._left:
+            self._left -= 1
+            return self._answer
+        self._left = self._failures
+        return super().get(kind, name)
+
+
+def test_a_read_that_gets_no_answer_is_asked_again_after_a_pause() -> None:
+    slept: list[float] = []
+    flaky = Flaky(3, Unknown("connection reset"))
+    claimed = Driver(flaky, "pool", sleep=slept.append).run(protocol.claim(Claims("a", "h").wanted), 60)
+    assert claimed.secret_name == "m0"
+    assert len(slept) == 3
+
+
+def test_pauses_grow_but_never_beyond_a_second() -> None:
+    assert all(0 <= jitter(attempt) <= LONGEST_PAUSE_SECONDS for attempt in range(200))
+    assert all(jitter(0) <= 0.005 for _ in range(100))
+
+
+def test_the_callers_time_ends_an_operation_and_the_last_failure_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(driving.time, "monotonic", lambda: next(clock))
+    deaf = Flaky(1000, Unknown("no route to host"))
+    with pytest.raises(Unreachable, match="no route to host"):
+        Driver(deaf, "pool p", sleep=lambda _seconds: None).run(protocol.claim(Claims("a", "h").wanted), 30)
+
+
+def test_what_the_server_does_not_allow_is_not_asked_again() -> None:
+    refusing = Flaky(1000, Refused(Refusal.FORBIDDEN, 'User "u" cannot get resource "configmaps"'))
+    with pytest.raises(NotAllowed, match="cannot get resource"):
+        Driver(refusing, "pool").run(protocol.claim(Claims("a", "h").wanted), 60)
+
+
+def test_the_answer_of_a_pause_is_nothing() -> None:
+    def steps() -> Steps[object]:
+        return (yield Pause(0))
+
+    assert Driver(MemoryServer(), "pool", sleep=lambda _seconds: None).run(steps(), 60) is None
+
+
+ODD = {
+    "slot ''": ClaimRequest("a", "aws", slot=""),
+    "slot ' 1'": ClaimRequest("a", "aws", slot=" 1"),
+    "holder ''": ClaimRequest("a", "aws", holder=""),
+    "holder 'h '": ClaimRequest("a", "aws", holder="h "),
+}
+
+
+@pytest.mark.parametrize("place", ODD)
+def test_a_slot_or_holder_that_could_be_spelt_two_ways_is_refused(place: str) -> None:
+    with pytest.raises(Misconfigured, match=place):
+        Pool(MemoryServer(), "pool", PoolSettings()).claim(ODD[place])
+
+
+class Slow(MemoryServer):
+    """Writes Events only when it is let."""
+
+    def __init__(self, answer: Result | None = None) -> None:
+        super().__init__()
+        self.let = Event()
+        self.asked = 0
+        self._answer = answer
+
+    def create(self, kind: Kind, body: JsonObject) -> Result:
+        if kind is not Kind.EVENT:
+            return super().create(kind, body)
+        self.asked += 1
+        self.let.wait(10)
+        return self._answer or super().create(kind, body)
+
+
+HAPPENING = Happening("Secret", "m0", "uid", "Claimed", "claimed for tenant a")
+
+
+def test_events_are_written_aside_and_flush_waits_for_them() -> None:
+    slow = Slow()
+    journal = Journal(slow, "pool")
+    journal.note(HAPPENING)
+    journal.note(HAPPENING)
+    assert not journal.flush(0)
+    slow.let.set()
+    assert journal.flush(10)
+    assert slow.asked == 2
+
+
+def test_whoever_may_not_write_events_is_not_asked_for_a_second_one() -> None:
+    forbidding = Slow(Refused(Refusal.FORBIDDEN, "no"))
+    forbidding.let.set()
+    journal = Journal(forbidding, "pool")
+    for _ in range(3):
+        journal.note(HAPPENING)
+    assert journal.flush(10)
+    assert forbidding.asked == 1
+
+
+def test_an_event_that_fails_fails_no_claim() -> None:
+    failing = Slow(Unknown("connection reset"))
+    failing.let.set()
+    failing.add_member("m0")
+    pool = Pool(failing, "pool", PoolSettings())
+    assert pool.claim(ClaimRequest("a", "aws")).secret_name == "m0"
+    assert pool.flush(10)
+
+
+def test_each_happening_becomes_an_event_of_its_object() -> None:
+    server = Slow()
+    server.let.set()
+    server.add_member("m0")
+    pool = Pool(server, "pool", PoolSettings())
+    claimed = pool.claim(ClaimRequest("a", "aws", holder="h"))
+    pool.release(claimed.record, "h")
+    assert pool.flush(10)
+    told = server.events
+    assert [(body["involvedObject"]["name"], body["reason"]) for body in told] == [
+        ("m0", "Claimed"),
+        ("m0", "Released"),
+    ]
+    assert "tenant a" in told[0]["message"]
+    assert isinstance(server.get(Kind.EVENT, told[0]["metadata"]["name"]), Found)
