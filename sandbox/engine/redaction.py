@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from sandbox.engine.values import MASK
+from sandbox.engine.values import MASK, Secret, Value, reveal
 
 _SHORTEST: Final = 5
 """Characters; anything shorter would blot out innocent words and protects nothing."""
 
 
 class Redactor:
-    """Replaces every known secret in a text by `[secret]`, also where it appears quoted as JSON or in base64.
+    """Replaces every known secret in a text by `[secret]`, also quoted as JSON, and to and from base64.
 
     Of a secret that is a JSON document or has several lines, each text and each line counts by itself.
     """
@@ -30,6 +30,20 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         return self._pattern.sub(MASK, text) if self._pattern else text
+
+
+def secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
+    """Yield every text that is a secret in a value, or within one."""
+    if isinstance(value, Secret):
+        yield from secret_texts(reveal(value), secret=True)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from secret_texts(item, secret=secret)
+    elif isinstance(value, list):
+        for item in value:
+            yield from secret_texts(item, secret=secret)
+    elif secret and isinstance(value, str):
+        yield value
 
 
 def _parts(secret: str) -> Iterator[str]:
@@ -56,3 +70,7 @@ def _forms(part: str) -> Iterator[str]:
     yield part
     yield json.dumps(part)[1:-1]
     yield base64.b64encode(part.encode()).decode()
+    try:
+        yield base64.b64decode(part, validate=True).decode()
+    except ValueError:
+        return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
@@ -25,9 +25,9 @@ from sandbox.engine.events import (
     StepStarted,
     Summary,
 )
-from sandbox.engine.redaction import Redactor
+from sandbox.engine.redaction import Redactor, secret_texts
 from sandbox.engine.state import Resource
-from sandbox.engine.values import Secret, Value, reveal
+from sandbox.engine.values import Value
 
 _T = TypeVar("_T")
 _R = TypeVar("_R", bound="Resource | None")
@@ -101,7 +101,7 @@ class Run:
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets known so far."""
-        new = {text for value in self._unsearched for text in _secret_texts(value)} - self._secrets
+        new = {text for value in self._unsearched for text in secret_texts(value)} - self._secrets
         self._unsearched.clear()
         if new or self._redactor is None:
             self._secrets |= new
@@ -262,16 +262,3 @@ class Run:
 
 def _step(op: Op, old: Resource | None, new: Resource | None, detail: StepDetail) -> Step:
     return Step.of(op, old, new, keys=detail.keys, detailed_diff=detail.detailed_diff)
-
-
-def _secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
-    if isinstance(value, Secret):
-        yield from _secret_texts(reveal(value), secret=True)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _secret_texts(item, secret=secret)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _secret_texts(item, secret=secret)
-    elif secret and isinstance(value, str):
-        yield value

@@ -18,6 +18,7 @@ _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "
         pytest.param("s3cret-token", "401 for s3cret-token", id="as it is"),
         pytest.param('quo"ted\\one', 'body: "quo\\"ted\\\\one"', id="quoted"),
         pytest.param("s3cret-token", f"data: {base64.b64encode(b's3cret-token').decode()}", id="in base64"),
+        pytest.param("aHVudGVyMi1odW50ZXIy", "bad password hunter2-hunter2", id="out of base64"),
         pytest.param(_DOCUMENT, f"wrote {_DOCUMENT}", id="a document"),
         pytest.param(_DOCUMENT, "bad password hunter2-hunter2", id="a text of a document"),
         pytest.param("-----BEGIN-----\nMIIEow\n-----END-----", "parse error at MIIEow", id="a line"),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import shlex
-from collections.abc import Iterator
 from typing import Final
 
 from sandbox.engine import urns
-from sandbox.engine.values import MASK, Properties, Secret, Value, reveal
+from sandbox.engine.redaction import Redactor, secret_texts
+from sandbox.engine.values import Properties
 from sandbox.errors import SandboxError
 from sandbox.providers.kubernetes import objects
 from sandbox.providers.kubernetes.api import RefusedError
-
-_SHORTEST_SECRET: Final = 4
-"""Shorter texts are not looked for in messages: masking each `a` would leave nothing to read."""
 
 _ADVICE: Final = {
     401: ("not-authenticated", "mend the user's token or certificate in the kubeconfig"),
@@ -76,11 +72,7 @@ def described(obj: Properties) -> str:
 
 def without_secrets(text: str, properties: Properties) -> str:
     """Take every secret of the properties out of a text, encoded ones too."""
-    forms = {form for leaf in _secret_texts(properties, hidden=False) for form in _forms(leaf)}
-    for form in sorted(forms, key=len, reverse=True):
-        if len(form) >= _SHORTEST_SECRET:
-            text = text.replace(form, MASK)
-    return text
+    return Redactor(secret_texts(properties))(text)
 
 
 def _advice(refused: RefusedError, manager: str) -> tuple[str, str]:
@@ -93,27 +85,3 @@ def _advice(refused: RefusedError, manager: str) -> tuple[str, str]:
         f"leave the field to its owner, or let the owner give it up ({', '.join(others)}; this resource is "
         f'{manager!r}); annotation {objects.PATCH_FORCE}: "true" takes it away',
     )
-
-
-def _secret_texts(value: Value, *, hidden: bool) -> Iterator[str]:
-    match value:
-        case Secret():
-            yield from _secret_texts(reveal(value), hidden=True)
-        case dict():
-            for item in value.values():
-                yield from _secret_texts(item, hidden=hidden)
-        case list():
-            for item in value:
-                yield from _secret_texts(item, hidden=hidden)
-        case str() if hidden:
-            yield value
-        case _:
-            return
-
-
-def _forms(secret: str) -> tuple[str, ...]:
-    encoded = base64.b64encode(secret.encode()).decode()
-    try:
-        return secret, encoded, base64.b64decode(secret, validate=True).decode()
-    except ValueError:
-        return secret, encoded
