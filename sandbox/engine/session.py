@@ -237,7 +237,10 @@ class Session:
         await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
         self._root.finish()
         if self._packs:
-            await self._root.judge(self._packs)
+            try:
+                await self._root.judge(self._packs)
+            except SandboxError as error:
+                raise self._run.fail(str(error)) from error
         for urn in self._ledger.interruptions:
             self._run.say(
                 "warning",

@@ -400,6 +400,14 @@ def test_5_a_full_disk_stops_the_run_before_the_call_it_could_not_record(
     assert len(provider.names()) <= 1
 
 
+def test_a_missing_environment_is_told_by_its_path(stack: Stack) -> None:
+    (stack.virtualenv / "bin" / "python").unlink()
+    with pytest.raises(SandboxError) as missing:
+        stack.up(nothing)
+    assert missing.value.code == "program-missing"
+    assert "environment/bin/python" in missing.value.place
+
+
 def test_two_runs_at_once_exclude_each_other(stack: Stack) -> None:
     with stack.store.locked(), pytest.raises(SandboxError) as refused:
         stack.up(nothing)

@@ -78,6 +78,15 @@ def test_2_6_a_mistake_in_a_policy_stops_the_deployment_and_says_so(
     assert provider.names() == []
 
 
+def test_2_6_a_mistake_in_a_policy_on_the_stack_fails_what_was_done_all_the_same(
+    stack: Stack, provider: RecordingProvider, house: Path
+) -> None:
+    up = stack.up(lambda program: program.register("breaks-the-last-policy"), policy_packs=(house,))
+    assert up.code == 1
+    assert "a mistake at the end" in up.errors[0]
+    assert stack.resource("breaks-the-last-policy").id in provider.things
+
+
 def test_2_6_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path) -> None:
     up = stack.up(lambda program: program.register("a"), policy_packs=(tmp_path,))
     assert up.code == 1

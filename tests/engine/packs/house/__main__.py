@@ -40,6 +40,8 @@ def broken(args: ResourceValidationArgs, report: ReportViolation) -> None:
 
 
 def few(args: StackValidationArgs, report: ReportViolation) -> None:
+    if any(each.name == "breaks-the-last-policy" for each in args.resources):
+        raise RuntimeError("a mistake at the end")
     things = [each for each in args.resources if each.resource_type == "fake:index:Thing"]
     if len(things) > int(args.get_config().get("most", 0)):
         report(f"{len(things)} things, made {sorted(each.props['made'] for each in things)}", None)
