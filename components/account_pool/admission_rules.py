@@ -69,17 +69,19 @@ def _has_label(key: str) -> str:
     )
 
 
-_RIGHTS: Final = {
-    f"may{verb.capitalize()}": f"authorizer.group('{VIRTUAL_GROUP}').resource('{VIRTUAL_RESOURCE}')"
-    f".namespace(request.namespace).check('{verb}').allowed()"
-    for verb in (CLAIM, CLEAN, OPERATE)
-}
+def _may(*verbs: str) -> dict[str, str]:
+    return {
+        f"may{verb.capitalize()}": f"authorizer.group('{VIRTUAL_GROUP}').resource('{VIRTUAL_RESOURCE}')"
+        f".namespace(request.namespace).check('{verb}').allowed()"
+        for verb in verbs
+    }
+
 
 IS_MEMBER: Final = _has_label(HYPERSCALER_TYPE)
 IS_RECORD: Final = f"request.name.startsWith('claim-') || {_has_label(POOL_RECORD)}"
 
 MEMBER_VARIABLES: Final[Mapping[str, str]] = {
-    **_RIGHTS,
+    **_may(CLAIM, CLEAN, OPERATE),
     "oldLabels": _map("oldObject", "labels"),
     "newLabels": _map("object", "labels"),
     "oldNotes": _map("oldObject", "annotations"),
@@ -201,7 +203,7 @@ MEMBER_RULES: Final = (
 )
 
 RECORD_VARIABLES: Final[Mapping[str, str]] = {
-    **_RIGHTS,
+    **_may(CLAIM, OPERATE),
     **_datum("Tenant", "tenant"),
     **_datum("Partition", "partition"),
     **_datum("Slot", "slot"),
