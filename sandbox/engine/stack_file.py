@@ -57,10 +57,6 @@ class StackFile:
         """All values by their full keys, encrypted ones as they stand."""
         return {self._full(key): value for key, value in self._entries().items()}
 
-    def get(self, key: str, *, path: bool = False) -> tuple[bool, Any]:
-        """Return whether there is a value, and which."""
-        return paths.get(self._entries(), self._elements(key, path=path))
-
     def set(
         self, key: str, value: str, *, path: bool = False, crypter: PassphraseCrypter | None = None
     ) -> None:
@@ -84,19 +80,6 @@ class StackFile:
                 _put(container, element, [] if isinstance(following, int) else {}, key)
             container = container[element]
         _put(container, last, new, key)
-
-    def remove(self, key: str, *, path: bool = False) -> bool:
-        """Remove a value; tell whether there was one."""
-        *above, last = self._elements(key, path=path)
-        container: Any = paths.get(self._entries(), tuple(above))[1]
-        match container, last:
-            case dict(), str() if last in container:
-                del container[last]
-            case list(), int() if last < len(container):
-                del container[last]
-            case _:
-                return False
-        return True
 
     def save(self) -> None:
         """Write the file, with its comments."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,6 @@ def conceal_like(properties: Properties, model: Properties) -> Properties:
     }
 
 
-def without_unknowns(properties: Properties) -> Properties:
-    """Return the properties without unknown keys and elements: what a receiver of known values gets."""
-    return cast(Properties, _without_unknowns(properties))
-
-
 def masked(value: Value) -> Json:
     """Return the value as JSON that may be shown: secrets are `[secret]`, at any depth (engine facts 5)."""
     match value:
@@ -185,19 +180,3 @@ def _conceal_like(value: Value, model: Value) -> Value:
         rest = value[len(model) :]
         return [_conceal_like(item, like) for item, like in zip(value, model, strict=False)] + rest
     return value
-
-
-def _without_unknowns(value: Value) -> Value:
-    match value:
-        case Secret():
-            return Secret(_without_unknowns(value.value))
-        case list():
-            return [_without_unknowns(item) for item in value if _bare(item) != UNKNOWN]
-        case dict():
-            return {
-                key: _without_unknowns(item)
-                for key, item in value.items()
-                if not isinstance(_bare(item), Unknown)
-            }
-        case _:
-            return value

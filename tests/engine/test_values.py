@@ -22,7 +22,6 @@ from sandbox.engine.values import (
     equal,
     masked,
     reveal,
-    without_unknowns,
 )
 from tests.engine.values_strategies import values
 
@@ -91,16 +90,6 @@ def test_named_outputs_become_secret_once_facts_4():
         "b": Secret("y"),
         "c": 1,
     }
-
-
-def test_a_dropped_unknown_means_the_key_is_missing_facts_2_5():
-    properties: Properties = {
-        "gone": UNKNOWN,
-        "secret": Secret(UNKNOWN),
-        "list": [UNKNOWN, "stays"],
-        "object": Secret({"gone": UNKNOWN, "stays": 1}),
-    }
-    assert without_unknowns(properties) == {"list": ["stays"], "object": Secret({"stays": 1})}
 
 
 @pytest.mark.parametrize(
