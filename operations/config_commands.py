@@ -26,7 +26,7 @@ def schema() -> None:
 def check(stack: StackOption = "dev", output: OutputOption = Form.TABLE) -> None:
     """Find everything wrong with a stack's configuration at once.
 
-    Nothing is decrypted or written. Exit code 2 when anything is wrong.
+    Nothing is deployed, no cluster is asked. Exit code 2 when anything is wrong.
     """
     from operations.configuration import check
 

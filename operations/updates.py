@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import typer
 
+from components.errors import CredfleetError
 from operations.configuration import sound_settings
 from operations.forms import Form, print_json
 from operations.ground import Ground, choose
@@ -29,6 +30,8 @@ from sandbox.engine.run import Sink
 from sandbox.engine.state import Snapshot
 from sandbox.engine.values import equal
 from sandbox.engine.workspace import Workspace
+
+_NOT_GOING_ON: Final = "The preview found a reason not to go on"
 
 Deploy: TypeAlias = Callable[[Workspace, Options, Sink], Result]
 
@@ -86,7 +89,8 @@ def up(wanted: Wanted) -> int:
     silent = _Silent()
     foreseen = _deploy(deployment.preview, ready, wanted, silent)
     if foreseen.exit_code:
-        typer.echo("The preview found a reason not to go on; nothing was changed.", err=True)
+        why = "You stopped the preview" if foreseen.summary.outcome == "cancelled" else _NOT_GOING_ON
+        typer.echo(f"{why}; nothing was changed.", err=True)
         return _summed_up(wanted, foreseen, silent)
     ready.ground.remember(ready.site.clusters(wanted.stack))
     if _is_all_there(ready.workspace.store.load(), foreseen):
@@ -125,7 +129,12 @@ def destroy(wanted: Wanted) -> int:
 
 
 def _prepare(wanted: Wanted) -> _Prepared:
-    """Find the project and its cluster; let a state that speaks of a cluster that is gone catch up."""
+    """Find the project and its cluster; let a state that speaks of a cluster that is gone catch up.
+
+    Raises:
+        CredfleetError: as `sound_settings` and `choose`; `refresh-failed` or `cancelled` while catching up.
+        SandboxError: as these, and as `deployment.refresh`.
+    """
     site = Site.find(Path.cwd())
     workspace = open_workspace(site, wanted.stack)
     context = sound_settings(workspace).cluster.context
@@ -139,10 +148,23 @@ def _prepare(wanted: Wanted) -> _Prepared:
     ready = _Prepared(site, ground, workspace, options)
     if is_stale:
         typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
-        with display_for(sys.stderr) as display:
-            deployment.refresh(workspace, Options(wanted.parallel), display)
+        _catch_up(workspace, wanted)
         ground.remember(site.clusters(wanted.stack))
     return ready
+
+
+def _catch_up(workspace: Workspace, wanted: Wanted) -> None:
+    """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
+    with display_for(sys.stderr) as display:
+        result = deployment.refresh(workspace, Options(wanted.parallel), display)
+    if result.exit_code:
+        stopped = result.summary.outcome == "cancelled"
+        raise CredfleetError(
+            code="cancelled" if stopped else "refresh-failed",
+            place=f"stack {wanted.stack}",
+            cause="what is left of it on the new API server was not looked up to the end",
+            mend="run the same command again" if stopped else "mend what is said above, then run it again",
+        )
 
 
 def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:

@@ -215,6 +215,34 @@ def test_the_second_of_two_updates_is_told_who_holds_the_lock(engine: Engine) ->
     assert "pid 7" in json.loads(result.stdout)["error"]["message"]
 
 
+def test_a_state_that_could_not_catch_up_with_a_new_api_server_is_not_built_upon(
+    engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Ground(project / "kubeconfig", "https://127.0.0.1:6443", "new", own=True)
+
+    def choose(*_: object, **__: object) -> tuple[Ground, bool]:
+        return new, True
+
+    monkeypatch.setattr(updates, "choose", choose)
+    engine.outcome = {"refresh": "failed"}
+    result = run("up")
+    assert (result.exit_code, engine.operations) == (1, ["refresh"])
+    assert "not looked up to the end" in result.stderr
+    assert Ground.recall(Site(project).clusters("dev")) is None
+    engine.outcome = {"refresh": "cancelled"}
+    assert run("up").exit_code == 8
+    engine.outcome = {}
+    assert run("up").exit_code == 0
+    assert Ground.recall(Site(project).clusters("dev")) == new
+
+
+def test_a_preview_stopped_by_the_user_is_called_so(engine: Engine) -> None:
+    engine.outcome = {"preview": "cancelled"}
+    result = run("up")
+    assert (result.exit_code, engine.operations) == (8, ["preview"])
+    assert "You stopped the preview; nothing was changed." in result.stderr
+
+
 def test_a_bad_configuration_is_refused_before_a_cluster_is_looked_for(
     engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
