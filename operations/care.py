@@ -1,114 +1,22 @@
-"""What those who run a pool do to it, by the core's own operations; asks before anything is taken away."""
+"""What those who run a pool decide about it; asks before anything is taken away."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import typer
 
-from components.account_pool.cleaning import Wiped
-from components.account_pool.errors import Misconfigured
-from components.account_pool.model import Member
-from components.account_pool.pool import CLEANER, OPERATOR, Pool
-from components.account_pool.status import Standing
+from components.account_pool.adoption import Adoption
+from components.account_pool.model import Claimed, Member
+from components.account_pool.pool import OPERATOR, Pool
 from components.account_pool.sweeping import FREED_UNASKED, SweepReport
-from components.labels import hyperscaler_of
 from operations.forms import print_json, print_table
 from operations.pool_access import Where, open_pool
 from operations.questions import ask
 
-_STANDARD_ERROR: Final = 2
-
 T = TypeVar("T")
-
-
-def programs(terms: Sequence[str]) -> Mapping[str, str]:
-    """Read the `TYPE=PROGRAM` terms of a cleaning.
-
-    Raises:
-        Misconfigured: For a term without both, or a program that is not there.
-    """
-    found: dict[str, str] = {}
-    for term in terms:
-        type_, _, program = term.partition("=")
-        if not type_ or not Path(program).is_file():
-            raise Misconfigured(
-                place=f"--command {term}",
-                cause="it is not a type with a program that exists",
-                mend="write --command aws=cleaners/aws.sh, once for each type",
-            )
-        found[type_] = str(Path(program).resolve())
-    return found
-
-
-def clean(
-    where: Where,
-    cleaners: Mapping[str, str],
-    cleaner: str,
-    take_over: frozenset[str],
-    *,
-    yes: bool,
-    as_json: bool,
-) -> None:
-    """Wipe every dirty account by the program of its type, and tell what became of each.
-
-    Raises:
-        Misconfigured: When a dirty account has no program; then none is touched.
-    """
-    pool = open_pool(where, manager=CLEANER)
-    dirty = [each for each in pool.status().accounts if each.standing is Standing.DIRTY]
-    for account in dirty:
-        _program(cleaners, account.type, account.secret_name)
-    if dirty or take_over:
-        ask(f"{len(dirty) + len(take_over)} accounts of {where.namespace} will be wiped. Go on?", yes=yes)
-
-    def wipe(member: Member) -> str | None:
-        return _run(_program(cleaners, member.type, member.name), member.name)
-
-    done = _and_flush(pool, lambda: pool.clean(cleaner, wipe, take_over=take_over))
-    if as_json:
-        print_json(
-            {
-                "cleaned": [
-                    {"secretName": each.member, "outcome": str(each.outcome), "reason": each.reason}
-                    for each in done
-                ]
-            }
-        )
-    elif done:
-        print_table(
-            "Cleaned",
-            ("Account", "Outcome", "Reason"),
-            [(each.member, str(each.outcome), each.reason or "") for each in done],
-        )
-    else:
-        typer.echo("Nothing is dirty.")
-    if any(each.outcome is Wiped.QUARANTINED for each in done):
-        raise typer.Exit(1)
-
-
-def _program(cleaners: Mapping[str, str], type_: str, account: str) -> str:
-    program = cleaners.get(type_) or cleaners.get(hyperscaler_of(type_) or "")
-    if program is None:
-        raise Misconfigured(
-            place=f"account {account}",
-            cause=f"it is dirty, and no program cleans {type_} accounts",
-            mend=f"add --command {type_}=PROGRAM",
-        )
-    return program
-
-
-def _run(program: str, account: str) -> str | None:
-    """Run a cleaner to its end: None, or why it failed. What it says goes to standard error, unkept."""
-    try:
-        done = subprocess.run([program, account], stdout=_STANDARD_ERROR, check=False)
-    except OSError as error:
-        return f"{Path(program).name} could not be started: {error.strerror}"
-    return None if done.returncode == 0 else f"{Path(program).name} ended with exit code {done.returncode}"
 
 
 def quarantine(where: Where, account: str, reason: str, *, as_json: bool) -> None:
@@ -139,9 +47,16 @@ def sweep(where: Where, *, dry_run: bool, yes: bool, as_json: bool) -> None:
     if as_json:
         print_json(sweep_as_json(report))
         return
-    rows = [(what, each) for what, found in sweep_as_json(report).items() for each in found]
+    free, finish = ("to free", "to finish") if dry_run else ("withheld", "finished")
+    rows = [
+        *(("freed", each.member, "its claim is gone") for each in report.freed),
+        *((free, each.member, "its claim is gone") for each in report.withheld),
+        *((finish, each, "a release that nobody ended") for each in report.finished),
+        *(("given up", each, "a claim that nobody pursues") for each in report.aborted),
+        *(("look at", each.place, f"{each.cause}\n→ {each.mend}") for each in report.findings),
+    ]
     if rows:
-        print_table("Swept" if not dry_run else "To sweep", ("What", "Which"), rows)
+        print_table("Swept" if not dry_run else "To sweep", ("What", "Which", "Why"), rows)
     else:
         typer.echo("Nothing was left behind.")
     if report.withheld and not dry_run:
@@ -151,44 +66,50 @@ def sweep(where: Where, *, dry_run: bool, yes: bool, as_json: bool) -> None:
         )
 
 
-def sweep_as_json(report: SweepReport) -> dict[str, list[str]]:
-    """Give a sweep for machines: names of accounts and of records, and findings in words."""
+def sweep_as_json(report: SweepReport) -> dict[str, Any]:
+    """Give a sweep for machines: names of accounts and of records, and what only people can judge."""
     return {
         "freed": [each.member for each in report.freed],
         "withheld": [each.member for each in report.withheld],
         "finished": [*report.finished],
         "aborted": [*report.aborted],
-        "findings": [*report.findings],
+        "findings": [
+            {"place": each.place, "cause": each.cause, "mend": each.mend} for each in report.findings
+        ],
     }
 
 
 def adopt(where: Where, holder: str, *, yes: bool, as_json: bool) -> None:
-    """Claim every account for the owner its label names; report first."""
+    """Report the accounts that bear an owner and no claim; with `yes`, claim each for its owner."""
     pool = open_pool(where, manager=OPERATOR)
     found = pool.adoptable()
     sound = [each for each in found if each.problem is None]
-    if not as_json and found:
-        rows = [(each.member, each.tenant, each.slot, each.problem or "") for each in found]
-        print_table("Accounts with an owner and no claim", ("Account", "Tenant", "Slot", "Problem"), rows)
-    if sound:
-        ask(f"{len(sound)} accounts of {where.namespace} will be claimed for their owners. Go on?", yes=yes)
-    adopted = _and_flush(pool, lambda: [pool.adopt(each, holder) for each in sound])
+    adopted = _and_flush(pool, lambda: [pool.adopt(each, holder) for each in sound]) if yes else []
     if as_json:
-        print_json(
-            {
-                "adopted": [
-                    {"secretName": each.secret_name, "tenant": each.tenant, "slot": each.slot}
-                    for each in adopted
-                ],
-                "problems": [
-                    {"secretName": each.member, "tenant": each.tenant, "problem": each.problem}
-                    for each in found
-                    if each.problem is not None
-                ],
-            }
-        )
+        print_json(adoption_as_json(found, adopted))
+        return
+    if not found:
+        typer.echo("Every account with an owner has its claim.")
+        return
+    rows = [(each.member, each.tenant, each.slot, each.problem or "") for each in found]
+    print_table("Accounts with an owner and no claim", ("Account", "Tenant", "Slot", "Problem"), rows)
+    if yes:
+        typer.echo(f"✓ {len(adopted)} of them were claimed for their owners by holder {holder}")
     else:
-        typer.echo(f"{len(adopted)} accounts were adopted.")
+        typer.echo(f"Nothing was written; --yes claims {len(sound)} of them for their owners.")
+
+
+def adoption_as_json(found: Sequence[Adoption], adopted: Sequence[Claimed]) -> dict[str, Any]:
+    """Give an adoption for machines; `adopted` is empty when it was only reported."""
+    return {
+        "found": [
+            {"secretName": each.member, "tenant": each.tenant, "slot": each.slot, "problem": each.problem}
+            for each in found
+        ],
+        "adopted": [
+            {"secretName": each.secret_name, "tenant": each.tenant, "slot": each.slot} for each in adopted
+        ],
+    }
 
 
 def recover(where: Where, *, dry_run: bool, yes: bool, as_json: bool) -> None:

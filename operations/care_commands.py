@@ -6,12 +6,13 @@ Adds to the commands of `pool_commands`.
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from operations.forms import Form, OutputOption, examples
-from operations.options import ClusterOption, ContextOption, NamespaceOption, YesOption
+from operations.options import ClusterOption, ContextOption, NamespaceOption, StackOption, YesOption
 from operations.pool_commands import app
 
 AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
@@ -20,17 +21,15 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what wo
 
 @app.command(
     epilog=examples(
-        "credfleet pool clean --command aws=cleaners/aws.sh --command azure=cleaners/azure.sh",
-        "credfleet pool clean --command aws=cleaners/aws.sh --take-over aws-7 --yes",
+        "credfleet pool clean",
+        "credfleet pool clean --type aws --cleaner nightly --yes",
+        "credfleet pool clean --command 'aws=cleaners/aws.sh --fast' --take-over aws-7",
     )
 )
 def clean(
     *,
-    command: Annotated[
-        list[str],
-        typer.Option("--command", metavar="TYPE=PROGRAM", help="Cleans accounts of a type; repeat it."),
-    ],
     namespace: NamespaceOption = "account-pool",
+    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
     cleaner: Annotated[
         str, typer.Option("--cleaner", help="Stable id of this cleaner, used by one process at a time.")
     ] = f"cli@{platform.node()}",
@@ -39,27 +38,43 @@ def clean(
         typer.Option(
             "--take-over",
             metavar="ACCOUNT",
-            help="Also one another cleaner left; rotate its credential.",
+            help="Also one another cleaner left; the command must rotate its credential.",
         ),
     ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command",
+            metavar="TYPE=COMMAND",
+            help="Instead of the stack's accountPool.cleaning; repeat it for each type.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="How long one account may take.")
+    ] = "30m",
+    stack: StackOption = "dev",
     yes: YesOption = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
-    """Wipe dirty accounts by your own programs and let them back.
+    """Wipe dirty accounts by your own commands and let them back.
 
-    The program of a type gets the account's name as its only argument. When it ends with 0 the account is
-    free again; else it is quarantined.
+    The command of a type is run without a shell, with the account's name as its last argument, and with
+    KUBECONFIG and CREDFLEET_NAMESPACE to read the Secret by. When it ends with 0 the account is free
+    again; else, or when the type has no command, it is quarantined with the reason.
     """
-    from operations import care
+    from operations import cleaning
+    from operations.claims import seconds
     from operations.pool_access import Where
 
-    care.clean(
-        Where(namespace, kubeconfig, context),
-        care.programs(command),
+    given = (cleaning.given(command), Path.cwd()) if command else cleaning.configured(stack)
+    where = Where(namespace, kubeconfig, context)
+    cleaning.clean(
+        cleaning.Cleaner(*given, where, seconds(timeout, option="--timeout")),
         cleaner,
         frozenset(take_over or ()),
+        account_type=type_,
         yes=yes,
         as_json=output is Form.JSON,
     )
@@ -92,7 +107,10 @@ def unquarantine(
     context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
-    """Let a quarantined account back, to the cleaner if it was used."""
+    """Let a quarantined account back.
+
+    If a tenant had it since it was clean, it goes to the cleaner first.
+    """
     from operations import care
     from operations.pool_access import Where
 
@@ -109,7 +127,10 @@ def decommission(
     context: ContextOption = None,
     output: OutputOption = Form.TABLE,
 ) -> None:
-    """Give a dirty account up, so that it may be removed uncleaned."""
+    """Give a dirty account up.
+
+    It is never handed out again, and whoever declares it may remove it without cleaning.
+    """
     from operations import care
     from operations.pool_access import Where
 
@@ -148,7 +169,7 @@ def adopt(
 ) -> None:
     """Make claims for accounts that only bear an owner's label.
 
-    Reports what it would do; does it with --yes or when you agree.
+    Only reports what it would do, unless --yes is given.
     """
     from operations import care
     from operations.pool_access import Where

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import typer
@@ -130,43 +130,49 @@ def release(wanted: Wanted, *, yes: bool, as_json: bool) -> None:
 
 
 def as_request(wanted: Wanted) -> ClaimRequest:
-    """Make the request of the protocol; a plan is answered by the rules of the stack.
+    """Make the request of the protocol; raises as `placed`."""
+    return placed(wanted)[0]
+
+
+def placed(wanted: Wanted) -> tuple[ClaimRequest, str | None]:
+    """Make the request of the protocol, and tell which rule of the stack chose the pool of a plan.
 
     Raises:
         Misconfigured: Unless either a type or a plan is given, and a plan has a pool.
     """
     values = partition(wanted.partition)
-    if wanted.type is not None and wanted.plan is None:
-        account_type = wanted.type
-    elif wanted.type is None and wanted.plan is not None:
-        from operations.configuration import pool_of_plan
-
-        account_type, implied = pool_of_plan(wanted.stack, wanted.plan)
-        values = {**implied, **values}
-    else:
-        raise Misconfigured(
-            place="--type or --plan",
-            cause="an account is asked for by its type or by a plan, by one of the two",
-            mend="give --type aws, or --plan trial",
-        )
-    return ClaimRequest(
+    request = ClaimRequest(
         tenant=wanted.tenant,
-        type=account_type,
+        type=wanted.type or "",
         slot=wanted.slot,
         partition=values,
         holder=wanted.holder or CLI_HOLDER,
     )
+    if wanted.type is not None and wanted.plan is None:
+        return request, None
+    if wanted.type is None and wanted.plan is not None:
+        from operations.configuration import pool_of_plan
+
+        served = pool_of_plan(wanted.stack, wanted.plan)
+        values = {**served.implied, **values}
+        request = replace(request, type=served.type, partition=values, shared=served.shared)
+        return request, served.rule
+    raise Misconfigured(
+        place="--type or --plan",
+        cause="an account is asked for by its type or by a plan, by one of the two",
+        mend="give --type aws, or --plan trial",
+    )
 
 
-def seconds(text: str) -> float:
-    """Read a length of time: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
+def seconds(text: str, *, option: str = "--wait") -> float:
+    """Read the length of time of an option: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
 
     Raises:
         Misconfigured: When it is none.
     """
     if not re.fullmatch(r"(\d+[smh])+", text):
         raise Misconfigured(
-            place=f"--wait {text}",
+            place=f"{option} {text}",
             cause="it is no length of time",
             mend="give a number with its unit: 30s, 10m or 2h",
         )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from components.account_pool.errors import Misconfigured
-from components.account_pool.rules import Fault, Request, Ruleset
+from components.account_pool.rules import Fault, Request, read_rules
 from components.credentials import KEY
-from components.errors import ConfigurationError, ConfigurationProblem
+from components.errors import ConfigurationError, ConfigurationProblem, CredfleetError
 from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.settings import Settings
+from components.settings.nouns import AccountPool
 from components.settings.stack import NAMESPACE
 from operations.forms import print_json
 from operations.site import Site
@@ -54,17 +56,46 @@ def sound_settings(workspace: Workspace) -> Settings:
     return settings
 
 
-def pool_of_plan(stack: str, request: Request) -> tuple[str, Mapping[str, str]]:
-    """Let the rules of a stack choose the pool of a plan: its type, and the partition the rules add.
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The pool of a plan: its type, what the rules add to the partition, and the rule that chose."""
+
+    type: str
+    implied: Mapping[str, str]
+    shared: bool
+    rule: str
+
+
+def pool_of_plan(stack: str, request: Request) -> Served:
+    """Let the rules of a stack choose the pool of a plan.
 
     Raises:
         Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `sound_settings`.
     """
-    pool = sound_settings(open_workspace(Site.find(Path.cwd()), stack)).account_pool
-    choice = (pool.ruleset if pool else Ruleset(())).choose(request)
+    section = settings_of(stack).account_pool
+    rules = section.rules if section else ()
+    choice = read_rules(rules)[0].choose(request)
     if isinstance(choice, Fault):
         raise Misconfigured(place=f"plan {request.plan}", cause=choice.cause, mend=choice.mend)
-    return choice.type, {EU_ACCESS: "true"} if choice.eu_access else {}
+    implied = {EU_ACCESS: "true"} if choice.eu_access else {}
+    return Served(choice.type, implied, choice.shared, rules[choice.rule or 0])
+
+
+def pool_of(settings: Settings, stack: str) -> AccountPool:
+    """Give the pool a stack declares; raises CredfleetError with code `no-pool` when it declares none."""
+    if settings.account_pool is None:
+        raise CredfleetError(
+            code="no-pool",
+            place="credfleet:accountPool",
+            cause=f"stack {stack} declares no pool",
+            mend="add accountPool to its configuration, or name another stack with --stack",
+        )
+    return settings.account_pool
+
+
+def settings_of(stack: str) -> Settings:
+    """Read the configuration of a stack here; raises as `sound_settings` and `open_workspace`."""
+    return sound_settings(open_workspace(Site.find(Path.cwd()), stack))
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[ConfigurationProblem]:

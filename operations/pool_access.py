@@ -5,23 +5,35 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.account_pool.pool import CLAIMS, Pool
 from components.connection import ClusterTarget
 from components.errors import CredfleetError
 from operations.site import Site
 
+if TYPE_CHECKING:
+    from components.settings.nouns import AccountPool, Cluster
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
     """The pool a command means: its namespace, in the cluster of a kubeconfig file and a context of it.
 
+    uid: of kube-system, which the cluster must have; None does not check it.
     Without a file it is the cluster of KUBECONFIG, else the sandbox's own; without a context the current.
     """
 
     namespace: str
     kubeconfig: Path | None = None
     context: str | None = None
+    uid: str | None = None
+
+    @classmethod
+    def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> Where:
+        """Give the pool of a stack in the cluster it means, by another kubeconfig if one is named."""
+        stated = Path(cluster.kubeconfig) if cluster.kubeconfig else None
+        return cls(pool.namespace, kubeconfig or stated, cluster.context, cluster.uid)
 
     def target(self) -> ClusterTarget:
         """Tell which cluster it is.
@@ -32,7 +44,8 @@ class Where:
         kubeconfig = self.kubeconfig
         if kubeconfig is None and "KUBECONFIG" not in os.environ:
             kubeconfig = _of_sandbox()
-        return ClusterTarget(context=self.context, kubeconfig=None if kubeconfig is None else str(kubeconfig))
+        file = None if kubeconfig is None else str(kubeconfig)
+        return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)
 
 
 def open_pool(where: Where, *, manager: str = CLAIMS) -> Pool:

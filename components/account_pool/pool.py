@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, TypeVar
@@ -105,6 +105,13 @@ class Pool:
         return Census(
             tuple(Member.parse(body) for body in members), tuple(Record.parse(body) for body in records)
         )
+
+    @staticmethod
+    def survey(target: ClusterTarget, namespace: str, partition_keys: Sequence[str]) -> SweepReport:
+        """Tell what a sweep would do and find, without a single write; raises as `census`."""
+        driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
+        steps = sweep(namespace, partition_keys, most=0, write=False, pending={})
+        return driver.run(steps, _LONG_SECONDS)
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
         """Give the account of a tenant's slot: the one it has, one of its own, or one from the pool.
@@ -209,16 +216,25 @@ class Pool:
         wipe: Callable[[Member], str | None],
         *,
         take_over: frozenset[str] = frozenset(),
+        account_type: str | None = None,
     ) -> tuple[Cleaned, ...]:
         """Clean every dirty account, one after the other; one that fails is quarantined and stops no other.
 
         cleaner: a stable id, used by one process at a time. wipe: empties the account and answers None, or
         why it could not. take_over: accounts another cleaner left, whose credentials `wipe` must rotate.
+        account_type: the only type to clean.
         """
         return tuple(
             self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
-            for member in self._run(cleaning.cleanable(cleaner, take_over))
+            for member in self.cleanable(cleaner, take_over=take_over, account_type=account_type)
         )
+
+    def cleanable(
+        self, cleaner: str, *, take_over: frozenset[str] = frozenset(), account_type: str | None = None
+    ) -> tuple[Member, ...]:
+        """List what `clean` with the same arguments would clean."""
+        listed = self._run(cleaning.cleanable(cleaner, take_over))
+        return tuple(member for member in listed if account_type in (None, member.type))
 
     def _clean(self, listed: Member, token: str, wipe: Callable[[Member], str | None]) -> Cleaned:
         member = self._run(cleaning.begin(listed, token))

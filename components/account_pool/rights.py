@@ -14,7 +14,8 @@ import pulumi
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission_rules import CLAIM, CLEAN, VIRTUAL_GROUP, VIRTUAL_RESOURCE
+from components.account_pool.admission_rules import CLAIM, CLEAN
+from components.account_pool.powers import POWERS, Power
 
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -57,24 +58,18 @@ def grant(
 
 def claimer_rights() -> Sequence[PolicyRuleArgs]:
     """Tell what claiming, reading, releasing and sweeping need."""
-    return (
-        PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["get", "list", "patch"]),
-        PolicyRuleArgs(
-            api_groups=[""], resources=["configmaps"], verbs=["get", "list", "create", "update", "delete"]
-        ),
-        PolicyRuleArgs(api_groups=[""], resources=["events"], verbs=["create"]),
-        PolicyRuleArgs(api_groups=[VIRTUAL_GROUP], resources=[VIRTUAL_RESOURCE], verbs=[CLAIM]),
-    )
+    return _rules(POWERS[CLAIM])
 
 
 def cleaner_rights() -> Sequence[PolicyRuleArgs]:
     """Tell what cleaning needs."""
-    return (
-        PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["get", "list", "patch"]),
-        PolicyRuleArgs(api_groups=[""], resources=["configmaps"], verbs=["get", "list"]),
-        PolicyRuleArgs(api_groups=[""], resources=["events"], verbs=["create"]),
-        PolicyRuleArgs(api_groups=[VIRTUAL_GROUP], resources=[VIRTUAL_RESOURCE], verbs=[CLEAN]),
-    )
+    return _rules(POWERS[CLEAN])
+
+
+def _rules(powers: Sequence[Power]) -> Sequence[PolicyRuleArgs]:
+    return [
+        PolicyRuleArgs(api_groups=[one.group], resources=[one.resource], verbs=one.verbs) for one in powers
+    ]
 
 
 def reader_rights(secret: pulumi.Input[str]) -> Sequence[PolicyRuleArgs]:

@@ -17,6 +17,7 @@ from components.account_pool.model import JsonObject, Member, Phase, Record, Sta
 from components.account_pool.protocol import finish
 from components.account_pool.selection import MEMBERS, RECORDS, misconfiguration
 from components.account_pool.steps import change_member, list_all, replace_record
+from components.labels import TENANT_NAME
 
 FREED_UNASKED = 5
 """How many members a sweep frees unless somebody says yes: more look like a restored backup."""
@@ -31,19 +32,27 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """Something only people can judge: where, what is wrong, and what to do about it."""
+
+    place: str
+    cause: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What a sweep did, and what it leaves to people.
+    """What a sweep did, or would do, and what it leaves to people.
 
     freed: dead tokens taken off. withheld: dead tokens left on, because they were more than allowed, or
-    nothing was to be written. finished: releases finished. aborted: claims nobody pursued. findings: what
-    is wrong, in words.
+    nothing was to be written. finished: releases finished, or to be finished. aborted: claims nobody pursued.
     """
 
     freed: tuple[Orphan, ...] = ()
     withheld: tuple[Orphan, ...] = ()
     finished: tuple[str, ...] = ()
     aborted: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def pending_records() -> Steps[Mapping[str, str]]:
@@ -70,7 +79,7 @@ def sweep(
     releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
     findings = tuple(_findings(members, records, unreadable, list(keys)))
     if not write:
-        return SweepReport((), found, (), (), findings)
+        return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
     freed: list[Orphan] = []
     if len(orphans) <= most:
         for orphan, (member, token) in zip(found, orphans, strict=True):
@@ -110,24 +119,53 @@ def _is_alive(token: Token, records: Mapping[str, Record]) -> bool:
 
 def _findings(
     members: Iterable[Member], records: Mapping[str, Record], unreadable: Iterable[str], keys: list[str]
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """(4) What only people can judge."""
     by_name = {member.name: member for member in members}
     for name in sorted(unreadable):
-        yield f"ConfigMap {name} bears the name of a claim but cannot be read"
+        yield Finding(
+            f"ConfigMap {name}",
+            "it bears the name of a claim but cannot be read, so its account is nobody's and stays taken",
+            "restore it from a backup; if nobody uses the account, delete it and run `credfleet pool sweep`",
+        )
     for record in records.values():
         member = by_name.get(record.member)
         if record.phase is Phase.BOUND and (member is None or not member.carries(record)):
-            yield f"claim {record.name} of tenant {record.tenant}: account {record.member} does not carry it"
+            yield Finding(
+                f"claim {record.name}",
+                f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
+                f" {record.tenant} may still use it",
+                f"put {TENANT_NAME}: {record.tenant_label} back on it, or release each holder with"
+                f" {_release(record)}",
+            )
     for member in by_name.values():
         if wrong := misconfiguration(member, keys):
-            yield f"Secret {member.name}: {wrong}"
+            yield Finding(
+                f"Secret {member.name}",
+                f"{wrong}; nobody can claim or clean it",
+                "correct its labels and annotations with kubectl, or in the stack that declares it",
+            )
         if member.state == State.CLEANING:
-            yield f"Secret {member.name} is being cleaned; if its cleaner is gone, quarantine it"
+            yield Finding(
+                f"Secret {member.name}",
+                "it is being cleaned, and nothing tells whether its cleaner is still at work",
+                "run that cleaner again under its id; if it is gone, run"
+                f" `credfleet pool clean --take-over {member.name}` with a new credential",
+            )
     accounts: dict[str, list[str]] = defaultdict(list)
     for member in by_name.values():
         if member.account_id:
             accounts[member.account_id].append(member.name)
-    for names in accounts.values():
+    for account, names in accounts.items():
         if len(names) > 1:
-            yield f"Secrets {', '.join(sorted(names))} are one account: cleaning one would wipe the others"
+            yield Finding(
+                f"account {account}",
+                f"Secrets {', '.join(sorted(names))} are one account: cleaning one would wipe the others",
+                "keep one of them, and quarantine or decommission the others",
+            )
+
+
+def _release(record: Record) -> str:
+    shown = " ".join(f"--partition {key}={value}" for key, value in record.partition.values if value)
+    asked = f"--type {record.partition.type} --tenant {record.tenant} --slot {record.slot} {shown}".rstrip()
+    return f"`credfleet pool release {asked} --holder HOLDER --yes`"

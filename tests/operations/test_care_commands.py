@@ -17,9 +17,9 @@ from components.account_pool.pool import Cleaned, Pool
 from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.recovery import RecoveryReport
 from components.account_pool.status import PoolStatus, status_of
-from components.account_pool.sweeping import Orphan, SweepReport
+from components.account_pool.sweeping import Finding, Orphan, SweepReport
 from components.connection import ClusterTarget
-from operations import care
+from operations import care, cleaning
 from operations.main import app
 from operations.pool_access import Where
 
@@ -46,11 +46,22 @@ class FakePool:
         self.asked.append(f"sweep {'dry' if dry_run else 'wet'} {'any' if most > 1000 else most}")
         return self.swept
 
+    def cleanable(
+        self, cleaner: str, *, take_over: frozenset[str], account_type: str | None
+    ) -> tuple[Member, ...]:
+        return tuple(each for each in self.members if each.state and account_type in (None, each.type))
+
     def clean(
-        self, cleaner: str, wipe: Callable[[Member], str | None], *, take_over: frozenset[str]
+        self,
+        cleaner: str,
+        wipe: Callable[[Member], str | None],
+        *,
+        take_over: frozenset[str],
+        account_type: str | None,
     ) -> tuple[Cleaned, ...]:
         self.asked.append(f"clean as {cleaner}, taking over {sorted(take_over)}")
-        reasons = [(each.name, wipe(each)) for each in self.members if each.state]
+        listed = self.cleanable(cleaner, take_over=take_over, account_type=account_type)
+        reasons = [(each.name, wipe(each)) for each in listed]
         return tuple(
             Cleaned(name, Wiped.QUARANTINED if reason else Wiped.CLEANED, reason) for name, reason in reasons
         )
@@ -101,7 +112,8 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
         assert manager in ("credfleet-cleaner", "credfleet-operator")
         return fake
 
-    monkeypatch.setattr(care, "open_pool", open_pool)
+    for module in (care, cleaning):
+        monkeypatch.setattr(module, "open_pool", open_pool)
     return fake
 
 
@@ -116,51 +128,148 @@ def cleaner(folder: Path, script: str) -> str:
     return str(path)
 
 
-def test_a_cleaner_gets_the_accounts_name_and_its_exit_code_decides(pool: FakePool, tmp_path: Path) -> None:
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Name a kubeconfig, and run in a folder of the test's own, where logs are written."""
+    kubeconfig = tmp_path / "kubeconfig"
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.chdir(tmp_path)
+    return kubeconfig
+
+
+def clean(*arguments: str) -> Result:
+    return run("clean", "--yes", "--output", "json", *arguments)
+
+
+def outcomes(result: Result) -> list[tuple[str, str, str | None]]:
+    return [
+        (each["secretName"], each["outcome"], each["reason"]) for each in json.loads(result.stdout)["cleaned"]
+    ]
+
+
+def test_case_32_a_cleaner_is_found_by_the_cloud_of_a_type_and_its_exit_code_decides(
+    pool: FakePool, cluster: Path, tmp_path: Path
+) -> None:
     pool.members = (
         member("aws-1", state="dirty"),
         member("gcp-1", "gcp_cf-sa30", state="dirty"),
         member("aws-2"),
     )
-    program = cleaner(tmp_path, f'echo "$@" >> {tmp_path}/seen; test "$1" != gcp-1')
-    commands = ["--command", f"aws={program}", "--command", f"gcp={program}"]
-    result = run("clean", *commands, "--cleaner", "me", "--yes", "--output", "json")
-    assert (tmp_path / "seen").read_text().split() == ["aws-1", "gcp-1"]
-    assert json.loads(result.stdout) == {
-        "cleaned": [
-            {"secretName": "aws-1", "outcome": "cleaned", "reason": None},
-            {
-                "secretName": "gcp-1",
-                "outcome": "quarantined",
-                "reason": "clean.sh ended with exit code 1",
-            },
-        ]
-    }
+    program = cleaner(tmp_path, f'echo "$@" >> {tmp_path}/seen; test "$2" != gcp-1')
+    result = clean("--command", f"aws={program} -x", "--command", f"gcp={program} -y", "--cleaner", "me")
+    assert (tmp_path / "seen").read_text().splitlines() == ["-x aws-1", "-y gcp-1"]
+    assert outcomes(result) == [
+        ("aws-1", "cleaned", None),
+        ("gcp-1", "quarantined", "clean.sh ended with exit code 1"),
+    ]
     assert result.exit_code == 1
     assert pool.asked == ["clean as me, taking over []"]
 
 
-def test_what_a_cleaner_prints_is_kept_nowhere(pool: FakePool, tmp_path: Path) -> None:
+def test_case_34_an_account_of_a_type_without_a_cleaner_is_quarantined_with_the_reason(
+    pool: FakePool, cluster: Path
+) -> None:
+    pool.members = (member("azure-1", "azure", state="dirty"), member("aws-1", state="dirty"))
+    result = clean("--command", "aws=true")
+    assert outcomes(result) == [
+        ("azure-1", "quarantined", "no cleaner is configured for type azure"),
+        ("aws-1", "cleaned", None),
+    ]
+
+
+def test_only_accounts_of_the_type_named_are_cleaned(pool: FakePool, cluster: Path) -> None:
+    pool.members = (member("azure-1", "azure", state="dirty"), member("aws-1", state="dirty"))
+    assert outcomes(clean("--command", "aws=true", "--type", "aws")) == [("aws-1", "cleaned", None)]
+
+
+def test_what_a_cleaner_prints_goes_to_a_log_that_only_its_owner_reads(
+    pool: FakePool, cluster: Path, tmp_path: Path
+) -> None:
     pool.members = (member("aws-1", state="dirty"),)
-    program = cleaner(tmp_path, "echo sEcrEt; exit 3")
-    result = run("clean", "--command", f"aws={program}", "--yes", "--output", "json")
-    assert "sEcrEt" not in result.stdout
+    program = cleaner(tmp_path, "echo sEcrEt; echo oops >&2; exit 3")
+    result = clean("--command", f"aws={program}")
+    log = Path(json.loads(result.stdout)["cleaned"][0]["log"])
+    assert log.read_text() == "sEcrEt\noops\n"
+    assert log.stat().st_mode & 0o077 == 0
+    assert "sEcrEt" not in result.output
 
 
-def test_nothing_is_wiped_while_a_dirty_account_has_no_program(pool: FakePool, tmp_path: Path) -> None:
-    pool.members = (member("aws-1", state="dirty"), member("azure-1", "azure", state="dirty"))
-    program = cleaner(tmp_path, f"touch {tmp_path}/ran")
-    result = run("clean", "--command", f"aws={program}", "--yes")
+def test_a_cleaner_is_told_where_the_account_is_and_no_variable_that_could_hold_a_credential(
+    pool: FakePool, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "pAssphrAse")
+    pool.members = (member("aws-1", state="dirty"),)
+    program = cleaner(tmp_path, f"env > {tmp_path}/env")
+    clean("--command", f"aws={program}", "--kubeconfig", "mine", "--context", "prod", "-n", "accounts")
+    told = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert told["KUBECONFIG"] == str(tmp_path / "mine")
+    assert told["CREDFLEET_CONTEXT"] == "prod"
+    assert told["CREDFLEET_NAMESPACE"] == "accounts"
+    assert told["CREDFLEET_TYPE"] == "aws"
+    assert "PULUMI_CONFIG_PASSPHRASE" not in told
+
+
+def test_no_shell_reads_what_a_cleaner_is_given(pool: FakePool, cluster: Path, tmp_path: Path) -> None:
+    pool.members = (member(r"$(touch\ made)", state="dirty"),)
+    clean("--command", "aws=true ; touch made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_cleaner_that_does_not_end_is_ended_with_all_it_started_and_the_account_quarantined(
+    pool: FakePool, cluster: Path, tmp_path: Path
+) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    program = cleaner(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
+    result = clean("--command", f"aws={program}", "--timeout", "1s")
+    assert outcomes(result) == [("aws-1", "quarantined", "clean.sh was not done after 1 s")]
+    child = int((tmp_path / "child").read_text())
+    assert not _runs(child)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and not merely waiting to be buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_commands_of_the_stack_run_in_the_folder_of_the_project(
+    pool: FakePool, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "mine")
+    (project / "members.csv").write_text("name,type,accountId\naws-1,aws,111111111111\n")
+    (project / "Pulumi.dev.yaml").write_text(
+        "config:\n"
+        "  credfleet:cluster: {context: here}\n"
+        "  credfleet:accountPool: {membersFrom: members.csv, cleaning: {aws: [./clean.sh, --all]}}\n"
+    )
+    cleaner(project, 'echo "$PWD $@"')
+    pool.members = (member("aws-1", state="dirty"),)
+    done = json.loads(clean().stdout)["cleaned"][0]
+    assert (done["outcome"], Path(done["log"]).read_text()) == ("cleaned", f"{project} --all aws-1\n")
+
+
+def test_a_stack_that_names_no_cleaner_costs_no_account_its_place(pool: FakePool, project: Path) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    result = clean()
+    assert result.exit_code == 4 or json.loads(result.stdout)["error"]["code"] == "misconfigured"
+    assert pool.asked == []
+
+
+@pytest.mark.parametrize("term", ["aws", "=x", "aws=", "aws='", "aws=/no/such/program"])
+def test_a_cleaner_that_is_not_there_costs_no_account_its_place(
+    pool: FakePool, cluster: Path, term: str
+) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    result = run("clean", "--yes", "--command", term)
     assert result.exit_code == 4
-    assert "account azure-1" in result.stderr
-    assert not (tmp_path / "ran").exists()
+    assert pool.asked == []
 
 
-@pytest.mark.parametrize("term", ["aws", "=x", "aws=/no/such/program"])
-def test_a_cleaner_that_is_not_there_is_named(pool: FakePool, term: str) -> None:
-    result = run("clean", "--command", term)
-    assert result.exit_code == 4
-    assert f"--command {term}" in result.stderr
+def test_nothing_dirty_is_nothing_to_do(pool: FakePool, cluster: Path) -> None:
+    result = run("clean", "--command", "aws=true")
+    assert (result.exit_code, result.stdout) == (0, "Nothing is dirty.\n")
 
 
 @pytest.mark.parametrize(
@@ -169,14 +278,12 @@ def test_a_cleaner_that_is_not_there_is_named(pool: FakePool, term: str) -> None
         ["unquarantine", "aws-1"],
         ["decommission", "aws-1"],
         ["recover"],
-        ["adopt"],
-        ["clean", "--command", "aws=/bin/true"],
+        ["clean", "--command", "aws=true"],
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_what_takes_something_away_is_asked_about_first(pool: FakePool, arguments: list[str]) -> None:
     pool.members = (member("aws-9", state="dirty"),)
-    pool.found = (Adoption("aws-1", "acme", Partition("aws"), "0"),)
     result = run(*arguments)
     assert result.exit_code == 1
     assert "--yes" in result.stderr
@@ -212,27 +319,42 @@ def test_a_sweep_tells_what_it_did_and_what_it_left(pool: FakePool) -> None:
         freed=(Orphan("aws-1", token),),
         withheld=(Orphan("aws-2", token),),
         finished=("claim-1",),
-        findings=("Secret aws-3: its state is not known",),
+        findings=(Finding("Secret aws-3", "its state is not known", "correct it"),),
     )
     assert json.loads(run("sweep", "--output", "json").stdout) == {
         "freed": ["aws-1"],
         "withheld": ["aws-2"],
         "finished": ["claim-1"],
         "aborted": [],
-        "findings": ["Secret aws-3: its state is not known"],
+        "findings": [{"place": "Secret aws-3", "cause": "its state is not known", "mend": "correct it"}],
     }
     assert "add --yes" in run("sweep").stdout
 
 
+FOUND = (
+    Adoption("aws-1", "acme", Partition("aws"), "0"),
+    Adoption("aws-2", "acme", Partition("aws"), "1", problem="its owner is unknown"),
+)
+FOUND_AS_JSON = [
+    {"secretName": "aws-1", "tenant": "acme", "slot": "0", "problem": None},
+    {"secretName": "aws-2", "tenant": "acme", "slot": "1", "problem": "its owner is unknown"},
+]
+
+
+def test_adoption_only_reports_until_it_is_told_to_go_on(pool: FakePool) -> None:
+    pool.found = FOUND
+    result = run("adopt", "--output", "json")
+    assert json.loads(result.stdout) == {"found": FOUND_AS_JSON, "adopted": []}
+    assert (result.exit_code, pool.asked) == (0, [])
+    assert "--yes claims 1 of them" in run("adopt").stdout
+
+
 def test_adoption_makes_the_claims_that_can_be_made_and_reports_the_rest(pool: FakePool) -> None:
-    pool.found = (
-        Adoption("aws-1", "acme", Partition("aws"), "0"),
-        Adoption("aws-2", "acme", Partition("aws"), "1", problem="its owner is unknown"),
-    )
+    pool.found = FOUND
     result = run("adopt", "--holder", "broker", "--yes", "--output", "json")
     assert json.loads(result.stdout) == {
+        "found": FOUND_AS_JSON,
         "adopted": [{"secretName": "aws-1", "tenant": "acme", "slot": "0"}],
-        "problems": [{"secretName": "aws-2", "tenant": "acme", "problem": "its owner is unknown"}],
     }
     assert pool.asked == ["adopt aws-1 for broker"]
 

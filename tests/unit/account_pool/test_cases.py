@@ -543,7 +543,7 @@ def test_a_record_nobody_can_read_is_reported_and_its_account_is_not_judged() ->
     server.replace(Kind.RECORD, {**body.body, "data": {"phase": "?"}})
     report = sweep(server)
     assert report.freed == ()
-    assert any(claimed.record in finding for finding in report.findings)
+    assert any(claimed.record in finding.place for finding in report.findings)
 
 
 def test_k13_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
@@ -553,8 +553,8 @@ def test_k13_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
     claimed = claim(server)
     server.by_hand(claimed.secret_name, {TENANT_NAME: "b"})
     findings = sweep(server).findings
-    assert any("m0, m1 are one account" in finding for finding in findings)
-    assert any(f"account {claimed.secret_name} does not carry it" in finding for finding in findings)
+    assert any("m0, m1 are one account" in finding.cause for finding in findings)
+    assert any(f"account {claimed.secret_name} does not carry it" in finding.cause for finding in findings)
 
 
 def restore(server: MemoryServer, claimed: Claimed) -> None:

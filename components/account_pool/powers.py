@@ -1,0 +1,41 @@
+"""What each kind of work on a pool needs the API server to allow, in the pool's namespace (decision 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from components.account_pool.admission_rules import CLAIM, CLEAN, OPERATE, VIRTUAL_GROUP, VIRTUAL_RESOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Verbs on a resource of an API group, as RBAC has them."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+
+
+_MEMBERS: Final = Power("", "secrets", ("get", "list", "patch"))
+_EVENTS: Final = Power("", "events", ("create",))
+
+
+def _on_records(*verbs: str) -> Power:
+    return Power("", "configmaps", verbs)
+
+
+def _virtual(verb: str) -> Power:
+    return Power(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (verb,))
+
+
+POWERS: Final[Mapping[str, tuple[Power, ...]]] = MappingProxyType(
+    {
+        CLAIM: (_MEMBERS, _on_records("get", "list", "create", "update", "delete"), _EVENTS, _virtual(CLAIM)),
+        CLEAN: (_MEMBERS, _on_records("get", "list"), _EVENTS, _virtual(CLEAN)),
+        OPERATE: (_MEMBERS, _on_records("get", "list", "update", "delete"), _EVENTS, _virtual(OPERATE)),
+    }
+)
+"""Claiming, reading, releasing and sweeping; cleaning; what operators decide. By their virtual verbs."""
