@@ -46,9 +46,7 @@ class FakePool:
         self.asked.append(f"sweep {'dry' if dry_run else 'wet'} {'any' if most > 1000 else most}")
         return self.swept
 
-    def cleanable(
-        self, cleaner: str, *, take_over: frozenset[str], account_type: str | None
-    ) -> tuple[Member, ...]:
+    def cleanable(self, _cleaner: str, *, account_type: str | None, **_other: object) -> tuple[Member, ...]:
         return tuple(each for each in self.members if each.state and account_type in (None, each.type))
 
     def clean(
@@ -253,7 +251,7 @@ def test_the_commands_of_the_stack_run_in_the_folder_of_the_project(
 def test_a_stack_that_names_no_cleaner_costs_no_account_its_place(pool: FakePool, project: Path) -> None:
     pool.members = (member("aws-1", state="dirty"),)
     result = clean()
-    assert result.exit_code == 4 or json.loads(result.stdout)["error"]["code"] == "misconfigured"
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (4, "misconfigured")
     assert pool.asked == []
 
 
