@@ -41,7 +41,7 @@ class Operations:
                 new.urn, new.inputs, timeout=new.custom_timeouts.create, preview=self._run.preview
             )
         except InitializationError as failed:
-            await self._created(replace(new, init_errors=failed.reasons), failed.live, old)
+            await self._created(self._unready(new, failed), failed.live, old)
             raise
         except ProviderError:
             await self._ended(new)
@@ -84,7 +84,7 @@ class Operations:
                 preview=self._run.preview,
             )
         except InitializationError as failed:
-            await self._updated(old, replace(new, init_errors=failed.reasons), failed.live)
+            await self._updated(old, self._unready(new, failed), failed.live)
             raise
         except ProviderError:
             await self._ended(new)
@@ -129,6 +129,10 @@ class Operations:
             done()
         await self._ledger.settled()
         await self._after("AfterDelete", old, None)
+
+    def _unready(self, new: Resource, failed: InitializationError) -> Resource:
+        """Note why a resource did not become what was asked for; reasons are recorded in clear."""
+        return replace(new, init_errors=tuple(map(self._run.redacted, failed.reasons)))
 
     async def _ended(self, record: Resource) -> None:
         """Forget a call that the provider refused."""

@@ -79,6 +79,7 @@ async def _refreshed(old: Resource, run: Run, executor: Executor) -> Resource | 
         live, reasons = await _read(old, provider)
         if not live.id:
             return None
+        reasons = tuple(map(run.redacted, reasons))
         new = _learned(old, live, reasons)
         if reasons:
             listed = "\n* ".join(("it is in an unhealthy state:", *reasons))

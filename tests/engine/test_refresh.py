@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from sandbox.engine.events import StackStarted
 from sandbox.engine.state import PendingOperation
 from sandbox.engine.values import Secret
@@ -95,6 +97,21 @@ def test_4_an_unhealthy_resource_is_a_warning_that_the_next_update_mends(
     assert stack.resource("a").init_errors == ("it is not ready",)
     assert stack.up(lambda program: program.register("a")).ops("a") == ["update"]
     assert stack.resource("a").init_errors == ()
+
+
+@pytest.mark.parametrize("method", ["Create", "Read"])
+def test_a_reason_for_ill_health_keeps_no_secret_in_state_or_events(
+    stack: Stack, provider: RecordingProvider, method: str
+) -> None:
+    def sick() -> None:
+        raise PartialFailureError("hush-hush is refused")
+
+    provider.on[method, "a"] = sick
+    told = [stack.up(lambda program: program.register("a", {"word": Secret("hush-hush")})).text]
+    if method == "Read":
+        told.append(stack.refresh().text)
+    assert stack.resource("a").init_errors == ("[secret] is refused",)
+    assert "hush-hush" not in "".join((*told, stack.state_text))
 
 
 def test_4_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> None:
