@@ -92,7 +92,7 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
     record: any record of the token's name, to know its tenant; without one the member's own annotation says
     it.
     policy: without one, the member's copy of its record's. A member its tenant owned before, or one
-    relabelled by hand, keeps label and state as they are.
+    relabelled by hand, keeps label and state as they are; one that was quarantined meanwhile stays so.
     """
     if member.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
@@ -109,6 +109,8 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
                 annotations[TENANT_ID] = None
             case Policy.RETAIN:
                 pass
+            case Policy.CLEAN | Policy.QUARANTINE if member.state == State.QUARANTINED:
+                del annotations[CLAIM_ORIGIN]
             case Policy.CLEAN:
                 labels[POOL_STATE] = str(State.DIRTY)
                 del annotations[CLAIM_ORIGIN]

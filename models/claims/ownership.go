@@ -70,7 +70,9 @@ func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Pol
 		member.Condition = Quarantined
 		member.Origin = FromPool
 	case PolicyClean:
-		member.Condition = Dirty
+		if member.Condition != Quarantined { // what an operator took out of the pool stays out
+			member.Condition = Dirty
+		}
 		member.Origin = FromPool // tells the cleaner that the owner may be removed
 	}
 	return member
