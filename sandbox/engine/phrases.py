@@ -54,13 +54,10 @@ WORDS: Final[Mapping[Op, Words]] = {
 
 _COUNTED: Final = (
     ("create", "to create", "created"),
-    ("import", "to import", "imported"),
     ("update", "to update", "updated"),
-    ("refresh", "to refresh", "refreshed"),
     ("replace", "to replace", "replaced"),
     ("delete", "to delete", "deleted"),
     ("read", "to read", "read"),
-    ("discard", "to forget", "forgotten"),
     ("same", "unchanged", "unchanged"),
 )
 """Operations a person counts; a replacement is one, however many steps it takes."""
