@@ -115,9 +115,9 @@ def clean(
     listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type)
     if listed:
         helpless = sum(cleaner.command(member.type) is None for member in listed)
-        also = f", {helpless} without a cleaner quarantined" if helpless else ""
+        also = f", and {helpless} without a cleaner quarantined" if helpless else ""
         names = ", ".join(member.name for member in listed)
-        ask(f"{len(listed) - helpless} accounts will be wiped{also} ({names}). Go on?", yes=yes)
+        ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=yes)
     try:
         done = pool.clean(cleaner_id, cleaner.wipe, take_over=take_over, account_type=account_type)
     finally:

@@ -58,15 +58,16 @@ def rights(may: Callable[[Power, str], bool], namespace: str) -> Iterator[Diagno
     for work, powers in POWERS.items():
         lacking = [(power, verb) for power in powers for verb in power.verbs if not may(power, verb)]
         named = ", ".join(f"{verb} {power.resource}" for power, verb in lacking)
-        needed = [power for power, _ in lacking if power.resource != "events"]
-        is_idle = is_idle and needed not in ([], [powers[-1]])
+        needed = {power for power, _ in lacking if power.resource != "events"}
+        is_idle = is_idle and not needed <= {powers[-1]}
         if not lacking:
             yield Diagnosis("rights", Health.WELL, f"this user may {work} accounts of {namespace}")
         elif not needed:
             text = f"this user may {work} accounts, but leaves no Events behind (it may not {named})"
             yield Diagnosis("rights", Health.NOTED, text, _GRANTS[work])
         elif powers[-1] in needed:
-            text = f"this user may not {work} accounts under the admission policy (it lacks {named})"
+            limit = "only where no admission policy asks for more" if needed == {powers[-1]} else "not at all"
+            text = f"this user may {work} accounts {limit} (it lacks {named})"
             yield Diagnosis("rights", Health.NOTED, text, _GRANTS[work])
         else:
             yield wrong("rights", f"this user is to {work} accounts, but may not {named}", _GRANTS[work])
@@ -77,20 +78,29 @@ def rights(may: Callable[[Power, str], bool], namespace: str) -> Iterator[Diagno
 
 def admission(get: Callable[[str, str], Reply], namespace: str) -> Iterator[Diagnosis]:
     """Tell whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
-    mend = "set accountPool.admissionPolicy: true in the stack of the pool and run `up`"
+    found: dict[str, list[str]] = {"in force": [], "unseen": [], "missing": [], "strange": []}
     for manifest in admission_manifests(namespace, allow_destroy=True):
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         reply = get(kind, name)
         if reply.status == ABSENT:
-            text = f"{kind} {name} is missing: nothing keeps kubectl and others from breaking claims"
-            yield wrong("admission", text, mend)
+            state = "missing"
         elif reply.status != OK:
-            yield Diagnosis("admission", Health.UNKNOWN, f"{kind} {name} is not to be read by this user")
-        elif not _is_in_force(manifest, reply.body):
-            text = f"{kind} {name} does not say what this version of credfleet expects"
-            yield wrong("admission", text, "run `up` with this version of credfleet")
+            state = "unseen"
         else:
-            yield Diagnosis("admission", Health.WELL, f"{kind} {name} is in force")
+            state = "in force" if _is_in_force(manifest, reply.body) else "strange"
+        found[state].append(f"{kind} {name}")
+    named = {state: ", ".join(names) for state, names in found.items()}
+    if found["in force"]:
+        text = f"the API server keeps the rules of claims: {named['in force']}"
+        yield Diagnosis("admission", Health.WELL, text)
+    if found["unseen"]:
+        yield Diagnosis("admission", Health.UNKNOWN, f"this user may not read {named['unseen']}")
+    if found["missing"]:
+        text = f"nothing keeps kubectl and others from breaking claims, for want of {named['missing']}"
+        yield wrong("admission", text, "set accountPool.admissionPolicy: true in the stack and run `up`")
+    if found["strange"]:
+        text = f"this version of credfleet expects other rules in {named['strange']}"
+        yield wrong("admission", text, "run `up` with this version")
 
 
 def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
@@ -130,11 +140,14 @@ def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
     total = {each: sum(count[each] for count in status.counts.values()) for each in Standing}
     counted = ", ".join(f"{count} {standing}" for standing, count in total.items() if count)
     yield Diagnosis("accounts", Health.WELL, f"{len(status.accounts)} in all: {counted}")
-    for (type_, partition), count in status.counts.items():
-        if not count[Standing.FREE] and not count[Standing.SHARED]:
-            what = " ".join(filter(None, (type_, place(partition))))
-            mend = f"add accounts, or clean dirty ones: `credfleet pool clean -n {namespace}`"
-            yield Diagnosis("accounts", Health.NOTED, f"no {what} account is free", mend)
+    empty = [
+        " ".join(filter(None, (account_type, place(partition))))
+        for (account_type, partition), count in status.counts.items()
+        if not count[Standing.FREE] and not count[Standing.SHARED]
+    ]
+    if empty:
+        text = f"none is free of: {', '.join(empty)}"
+        yield Diagnosis("accounts", Health.NOTED, text, "add some before the next tenant asks")
     by_standing = {each: [a for a in status.accounts if a.standing is each] for each in Standing}
     if dirty := by_standing[Standing.DIRTY]:
         mend = f"`credfleet pool clean -n {namespace}`"

@@ -33,6 +33,8 @@ def show(wanted: Wanted, *, as_json: bool) -> None:
     asked = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"
     typer.echo(f"{mark} {asked}: {expected.text}")
     typer.echo(_claim(explanation))
+    for other in explanation.others:
+        typer.echo(f"The tenant has {other.member} under slot {other.slot} ({other.partition}).")
     _show_candidates(explanation.candidates)
 
 
@@ -56,6 +58,10 @@ def explanation_as_json(
         },
         "record": explanation.record,
         "claim": None if explanation.claim is None else _claim_as_json(explanation.claim),
+        "otherSlots": [
+            {"slot": each.slot, "partition": str(each.partition), "secretName": each.member}
+            for each in explanation.others
+        ],
         "candidates": [
             {"secretName": each.member, "taken": each.taken, "reason": each.reason}
             for each in explanation.candidates
@@ -93,7 +99,7 @@ def _show_candidates(candidates: tuple[Candidate, ...]) -> None:
         typer.echo("The pool has no accounts of this type.")
         return
     rows = [("→" if each.taken else "", each.member, each.reason) for each in candidates[:_SHOWN]]
-    print_table("Accounts of the type, in the order of this claim", ("", "Account", "Why"), rows)
+    print_table("Candidates", ("", "Account", "Why"), rows)
     rest = Counter(each.reason for each in candidates[_SHOWN:])
     if rest:
         typer.echo(f"… and {rest.total()} more; --output json tells all")

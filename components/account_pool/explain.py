@@ -37,12 +37,14 @@ class Candidate:
 class Explanation:
     """What a claim comes to. record: the name of its record; claim: the record, if there is one.
 
+    others: what the tenant has of the type under other slots or in other partitions.
     candidates: every account of the type, first those the claim would try, in its order.
     """
 
     expected: Expectation
     record: str
     claim: Record | None
+    others: tuple[Record, ...]
     candidates: tuple[Candidate, ...]
 
 
@@ -73,7 +75,12 @@ def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]
         **{m.name: next(_why_not(m, partition, records, partition_keys)) for m in _nearest(rest, partition)},
     }
     candidates = (Candidate(name, name == taken, reason) for name, reason in reasons.items())
-    return Explanation(expected, record, claim, tuple(candidates))
+    others = (
+        each
+        for each in census.records
+        if (each.tenant, each.partition.type) == (request.tenant, request.type) and each.name != record
+    )
+    return Explanation(expected, record, claim, tuple(others), tuple(candidates))
 
 
 def _in_order(members: Sequence[Member], partition: Partition, owner: str, record: str) -> list[Member]:

@@ -186,8 +186,9 @@ class _Allotment:
         members = [m for m in self._census.members if m.in_partition(partition)]
         states = Counter(m.state or "owned" for m in members if not m.is_free)
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
+        asked = "1 claim" if claims == 1 else f"{claims} claims"
         text = (
-            f"expected to find none free: {claims} claims for {places} free {_accounts(partition, places)};"
+            f"expected to find none free: {asked} for {places} free {_accounts(partition, places)};"
             f" besides {counted}"
         )
         gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if self._leaves(one, partition)]
