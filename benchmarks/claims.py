@@ -46,10 +46,18 @@ class Plan:
             yield Way.BOSKOS
 
 
+_DEEDS: Final = {
+    Way.OURS: tuple(Deed),
+    Way.BY_HAND: tuple(Deed),
+    Way.SEED: tuple(Deed),
+    Way.LABEL: (Deed.CLAIM,),
+    Way.BOSKOS: (Deed.CLAIM, Deed.RELEASE),
+}
+
 BOSKOS_MEMBERS: Final = 1_000
 """Boskos makes its resources one by one, a hundred a second."""
 
-QUICK: Final = Plan((100, 1_000), {1: 20, 8: 5, 50: 3}, seed_lists=50_000)
+QUICK: Final = Plan((100, 1_000), {1: 20, 8: 5, 50: 3}, seed_lists=8_000)
 FULL: Final = Plan((100, 1_000, 10_000), {1: 60, 8: 12, 50: 6}, seed_lists=50_000)
 
 
@@ -76,19 +84,12 @@ def _measure_together(claimers: Claimers, plan: Plan, pool: int, number: int, sa
     ways = list(plan.ways(pool, number))
     for turn in range(plan.turns[number] + 1):
         for way in ways[turn % len(ways) :] + ways[: turn % len(ways)]:
-            for deed in Deed:
+            for deed in _DEEDS[way]:
                 time.sleep(APART_SECONDS)
                 sample = claimers.do(way, deed, turn, number)
                 key = (pool, number, way, deed)
                 if turn:
                     samples[key] = samples[key] + sample if key in samples else sample
-
-
-_COMPARED: Final = {
-    Deed.CLAIM: tuple(Way),
-    Deed.REUSE: (Way.OURS, Way.BY_HAND, Way.SEED),
-    Deed.RELEASE: (Way.OURS, Way.BY_HAND, Way.BOSKOS),
-}
 
 
 def report(samples: Samples) -> str:
@@ -97,11 +98,11 @@ def report(samples: Samples) -> str:
     lines = ["Targets", *targets(samples), "", "Claims (calls, conflicts and bytes are per step)"]
     for pool, number in dict.fromkeys((pool, number) for pool, number, _, _ in samples):
         lines += ["", f"{pool:,} accounts, {number} claimers at once", head]
-        for deed, ways in _COMPARED.items():
+        for deed in Deed:
             floor = samples[pool, number, Way.BY_HAND, deed].p50
             lines += [
                 _line(samples[pool, number, way, deed], floor, f"{deed}: {way}")
-                for way in ways
+                for way in Way
                 if (pool, number, way, deed) in samples
             ]
     return "\n".join(lines)

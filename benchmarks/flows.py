@@ -200,10 +200,10 @@ class OneLabel:
         self._version = answer["metadata"]["resourceVersion"]
 
     def reuse(self, tenant: str) -> None:
-        """Nothing to compare with."""
+        """Never asked for."""
 
     def release(self, tenant: str) -> None:
-        """Nothing to give back."""
+        """Never asked for."""
 
     def settle(self) -> None:
         """Nothing goes on in the background."""

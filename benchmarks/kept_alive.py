@@ -80,7 +80,7 @@ class Access:
 
 
 class KeptAlive:
-    """One connection of one claimer."""
+    """One connection of one claimer, to be closed by who opened it."""
 
     def __init__(self, access: Access, tally: Tally) -> None:
         server = urlsplit(access.address)
@@ -93,6 +93,10 @@ class KeptAlive:
         self._token = access.token
         self._tally = tally
 
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
     def __call__(
         self,
         method: str,
@@ -102,7 +106,7 @@ class KeptAlive:
         accept: str = JSON,
         content_type: str = JSON,
     ) -> tuple[int, Any]:
-        """Make one call and read its answer: the status and the JSON in it."""
+        """Make one call and read its answer: the status, and the JSON in it or else its text."""
         headers = {"Accept": accept}
         if self._token:
             headers["Authorization"] = self._token
@@ -112,11 +116,11 @@ class KeptAlive:
         response = self._connection.getresponse()
         text = response.read()
         self._tally.add(method, path, response.status, len(text))
-        return response.status, json.loads(text) if text else None
+        return response.status, json.loads(text) if text.startswith(b"{") else text.decode()
 
 
 def expect(answer: tuple[int, Any], *statuses: int) -> Any:
-    """Give the JSON of an answer with one of these statuses; any other ends the benchmark."""
+    """Give the body of an answer with one of these statuses; any other ends the benchmark."""
     status, body = answer
     if status not in statuses:
         raise SystemExit(f"unexpected HTTP {status}: {body}")

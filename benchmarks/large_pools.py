@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -25,15 +26,16 @@ def member_name(number: int) -> str:
 def make_pool(kubeconfig: Path, namespace: str, members: int) -> None:
     """Make the namespace with this many free accounts."""
     access, tally = Access.of(kubeconfig), Tally()
-    expect(KeptAlive(access, tally)("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}), 201)
+    with closing(KeptAlive(access, tally)) as call:
+        expect(call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}), 201)
     path = f"/api/v1/namespaces/{namespace}/secrets"
 
     def add(first: int) -> None:
-        call = KeptAlive(access, tally)
-        for number in range(first, members, _CONNECTIONS):
-            metadata = {"name": member_name(number), "labels": {HYPERSCALER_TYPE: TYPE}}
-            body = {"metadata": metadata, "data": {"credential": CREDENTIAL}}
-            expect(call("POST", path, body, accept=METADATA), 201)
+        with closing(KeptAlive(access, tally)) as call:
+            for number in range(first, members, _CONNECTIONS):
+                metadata = {"name": member_name(number), "labels": {HYPERSCALER_TYPE: TYPE}}
+                body = {"metadata": metadata, "data": {"credential": CREDENTIAL}}
+                expect(call("POST", path, body, accept=METADATA), 201)
 
     with ThreadPoolExecutor(_CONNECTIONS) as threads:
         for done in [threads.submit(add, first) for first in range(_CONNECTIONS)]:
