@@ -16,7 +16,7 @@ from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import Claimed, ClaimRequest, Partition, Policy, record_name
 from components.account_pool.pool import CLAIMS, Pool
 from components.account_pool.pool_settings import PoolSettings
-from components.connection import Connection
+from components.connection import CONNECTIONS, Connection
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
 PAGE: Final = 500
@@ -46,10 +46,13 @@ class OurFlow:
     """The account pool as a provider uses it: all claimers of a process share it and its connections."""
 
     def __init__(self, kubeconfig: Path, namespace: str, tally: Tally) -> None:
-        from kubernetes.config import new_client_from_config
+        from kubernetes.client import ApiClient, Configuration
+        from kubernetes.config import load_kube_config
 
-        client = new_client_from_config(str(kubeconfig))
-        client.configuration.connection_pool_maxsize = 64
+        configuration = Configuration()
+        load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+        configuration.connection_pool_maxsize = CONNECTIONS
+        client = ApiClient(configuration)
         wire: Any = client.rest_client
         wire.pool_manager = _Counted(wire.pool_manager, tally)
         api = KubernetesApi(Connection(client), namespace, CLAIMS)
