@@ -147,8 +147,8 @@ class FaultProxy(ThreadingHTTPServer):
     def do_later(self, work: Callable[[], object]) -> None:
         timer = Timer(LATE_SECONDS, work)
         with self._lock:
+            timer.start()  # under the lock: `settle` joins whatever is in the list
             self._late.append(timer)
-        timer.start()
 
     def settle(self) -> None:
         """Wait until every late write was done."""
