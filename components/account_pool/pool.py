@@ -349,11 +349,20 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
 
 
 def _signed_settings() -> Steps[PoolSettings]:
-    """Read ConfigMap `credfleet-pool`, and add its uid if nobody has; without one the pool is the seed's."""
+    """Read ConfigMap `credfleet-pool`, and add its uid if nobody has; without one the pool is the seed's.
+
+    Who may only look or clean leaves the uid to the first claimer.
+    """
     while True:
         body = yield from read(Kind.RECORD, CONFIG_MAP)
         if body is None:
             return PoolSettings()
         settings = PoolSettings.parse(body)
-        if has_pool_uid(body) or (yield from write(Replace(Kind.RECORD, with_pool_uid(body)))) is not None:
+        try:
+            if (
+                has_pool_uid(body)
+                or (yield from write(Replace(Kind.RECORD, with_pool_uid(body)))) is not None
+            ):
+                return settings
+        except NotAllowed:
             return settings

@@ -1,0 +1,292 @@
+"""The genuine command line on a real API server, by users who may claim, clean or operate, and no more.
+
+Each command is a process of its own; the rules of the pool are in force, so the API server has its say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from components.account_pool.admission_rules import CLAIM, CLEAN
+from components.account_pool.keys import POOL_RECORD, POOL_STATE
+from components.account_pool.pool_settings import CONFIG_MAP, POOL_UID, PoolSettings
+from components.account_pool.powers import POWERS
+from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.cluster import ROOT
+from tests.support.guarded_pool import MERGE, enforce
+from tests.support.people import grant
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
+SENTINEL: Final = "sentinel-credential-that-must-never-travel"
+SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ended. json: what it answered."""
+
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.output)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pool in a namespace of its own, and the command line of its people."""
+
+    namespace: str
+    plane: ControlPlane
+    admin: DynamicClient
+    folder: Path
+
+    def start(self, user: str, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(CREDFLEET), *arguments, "--namespace", self.namespace],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.folder),
+                "PYTHONPATH": str(ROOT),
+                "KUBECONFIG": str(self.plane.kubeconfig(user)),
+            },
+        )
+
+    def run(self, user: str, *arguments: str) -> Answer:
+        process = self.start(user, *arguments)
+        output, errors = process.communicate(timeout=SECONDS)
+        assert "Traceback" not in errors
+        assert SENTINEL not in output + errors
+        return Answer(process.returncode, output, errors)
+
+    def ask(self, user: str, *arguments: str) -> Any:
+        answer = self.run(user, *arguments, "--output", "json")
+        assert answer.code == 0, answer.output + answer.errors
+        return answer.json
+
+    def api(self, kind: str) -> Any:
+        return self.admin.resources.get(api_version="v1", kind=kind)
+
+    def add(self, name: str, account_type: str = "aws", **labels: str) -> None:
+        named = {HYPERSCALER_TYPE: account_type} | labels
+        body = {"metadata": {"name": name, "labels": named}, "stringData": {"key": SENTINEL}}
+        self.api("Secret").create(namespace=self.namespace, body=body)
+
+    def standings(self, user: str = "admin") -> dict[str, str]:
+        status = self.ask(user, "pool", "status")
+        return {each["secretName"]: each["state"] for each in status["accounts"]}
+
+    def forget(self, name: str) -> None:
+        """Lose a claim's record: nobody deletes a Bound one, so it is on its way out first."""
+        where = {"name": name, "namespace": self.namespace}
+        self.api("ConfigMap").patch(**where, body={"data": {"phase": "Releasing"}}, content_type=MERGE)
+        self.api("ConfigMap").delete(**where)
+
+
+@pytest.fixture
+def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
+    """Make a pool with its rules in force; `provisioner` may claim, `janitor` clean, `admin` everything."""
+    for user, work in (("provisioner", CLAIM), ("janitor", CLEAN)):
+        rules = [
+            {"apiGroups": [one.group], "resources": [one.resource], "verbs": one.verbs}
+            for one in POWERS[work]
+        ]
+        grant(admin, namespace, user, rules)
+    made = Place(namespace, control_plane, admin, tmp_path)
+    data = PoolSettings(partition_keys=("eu-access",)).render()
+    body = {"metadata": {"name": CONFIG_MAP}, "data": data}
+    made.api("ConfigMap").create(namespace=namespace, body=body)
+    enforce(admin, namespace)
+    return made
+
+
+def claim(place: Place, tenant: str, user: str = "provisioner") -> str:
+    return str(place.ask(user, "pool", "claim", "--type", "aws", "--tenant", tenant)["secretName"])
+
+
+def test_a_claim_gets_the_very_account_that_its_explanation_names(place: Place) -> None:
+    for number in range(5):
+        place.add(f"aws-{number}")
+    told = place.ask("janitor", "pool", "explain", "--type", "aws", "--tenant", "acme")
+    (taken,) = [each["secretName"] for each in told["candidates"] if each["taken"]]
+    assert claim(place, "acme") == taken
+    again = place.ask("janitor", "pool", "explain", "--type", "aws", "--tenant", "acme")
+    assert again["expected"] == {"prospect": "held", "secretName": taken, "text": f"has {taken}"}
+
+
+def test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant(place: Place) -> None:
+    place.add("aws-1")
+    claim(place, "acme")
+    assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "globex").code == 3
+    place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    assert place.standings("janitor") == {"aws-1": "dirty"}
+    seen = place.folder / "seen"
+    cleaner = place.folder / "clean.sh"
+    cleaner.write_text(f'#!/bin/sh\necho "$@ $CREDFLEET_NAMESPACE $CREDFLEET_TYPE" > {seen}\n')
+    cleaner.chmod(0o755)
+    cleaned = place.ask("janitor", "pool", "clean", "--command", f"aws={cleaner}", "--yes")["cleaned"]
+    assert [(each["secretName"], each["outcome"], each["reason"]) for each in cleaned] == [
+        ("aws-1", "cleaned", None)
+    ]
+    assert seen.read_text() == f"aws-1 {place.namespace} aws\n"
+    assert claim(place, "globex") == "aws-1"
+    events = place.api("Event").get(namespace=place.namespace).to_dict()["items"]
+    told = {each["reason"] for each in events if each["involvedObject"]["name"] == "aws-1"}
+    assert {"Claimed", "Released", "Cleaned"} <= told
+
+
+def test_an_account_whose_cleaner_fails_stays_out_until_an_operator_lets_it_back(
+    place: Place,
+) -> None:
+    place.add("aws-1")
+    claim(place, "acme")
+    place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    failed = place.run("janitor", "pool", "clean", "--command", "aws=false", "--yes")
+    assert failed.code == 1
+    assert "false ended with exit code 1" in failed.output
+    assert place.standings() == {"aws-1": "quarantined"}
+    assert place.run("janitor", "pool", "unquarantine", "aws-1", "--yes").code == 5
+    told = place.ask("admin", "pool", "unquarantine", "aws-1", "--yes")
+    assert told == {"secretName": "aws-1", "tenant": "acme", "state": "dirty"}
+
+
+def test_nobody_does_the_work_of_another(place: Place) -> None:
+    place.add("aws-1")
+    place.add("aws-2", **{POOL_STATE: "dirty"})
+    refused = place.run("janitor", "pool", "claim", "--type", "aws", "--tenant", "acme")
+    assert refused.code == 5
+    assert place.run("provisioner", "pool", "quarantine", "aws-1", "--reason", "mine").code == 5
+    place.run("provisioner", "pool", "clean", "--command", "aws=true", "--yes")
+    assert place.standings() == {"aws-1": "free", "aws-2": "dirty"}
+
+
+def test_an_account_given_up_is_never_handed_out_again(place: Place) -> None:
+    place.add("aws-1", **{POOL_STATE: "dirty"})
+    told = place.ask("admin", "pool", "decommission", "aws-1", "--yes")
+    assert told == {"secretName": "aws-1", "tenant": None, "state": "quarantined"}
+    assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme").code == 3
+
+
+def test_a_sweep_frees_many_only_when_told_so_and_a_dry_run_frees_none(place: Place) -> None:
+    for number in range(6):
+        place.add(f"aws-{number}")
+        claim(place, f"tenant-{number}", "admin")
+    records = place.api("ConfigMap").get(namespace=place.namespace, label_selector=POOL_RECORD)
+    for record in records.to_dict()["items"]:
+        place.forget(record["metadata"]["name"])
+    names = [f"aws-{number}" for number in range(6)]
+    assert place.run("provisioner", "doctor").code == 1
+    for arguments in (["--dry-run"], []):
+        report = place.ask("provisioner", "pool", "sweep", *arguments)
+        assert (sorted(report["withheld"]), report["freed"]) == (names, [])
+    report = place.ask("provisioner", "pool", "sweep", "--yes")
+    assert (sorted(report["freed"]), report["withheld"]) == (names, [])
+    assert set(place.standings().values()) == {"dirty"}
+
+
+def test_adoption_reports_first_and_then_makes_the_claims(place: Place) -> None:
+    place.add("aws-1")
+    body = {"metadata": {"labels": {TENANT_NAME: "acme"}}}
+    place.api("Secret").patch(name="aws-1", namespace=place.namespace, body=body, content_type=MERGE)
+    found = [{"secretName": "aws-1", "tenant": "acme", "slot": "0", "problem": None}]
+    assert place.ask("admin", "pool", "adopt") == {"found": found, "adopted": []}
+    assert place.standings() == {"aws-1": "owned"}
+    adopted = place.ask("admin", "pool", "adopt", "--holder", "broker", "--yes")["adopted"]
+    assert adopted == [{"secretName": "aws-1", "tenant": "acme", "slot": "0"}]
+    assert place.standings() == {"aws-1": "claimed"}
+
+
+def test_a_pool_from_a_backup_is_refused_by_all_until_it_is_recovered(place: Place) -> None:
+    place.add("aws-1")
+    claim(place, "acme")
+    where = {"name": CONFIG_MAP, "namespace": place.namespace}
+    restored = {"data": {POOL_UID: "of-the-time-before"}}
+    place.api("ConfigMap").patch(**where, body=restored, content_type=MERGE)
+    refused = place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme", "-o", "json")
+    assert (refused.code, refused.json["error"]["code"]) == (1, "pool-restored")
+    examined = place.run("admin", "doctor", "--output", "json")
+    assert examined.code == 1
+    assert any("credfleet pool recover" in (each["mend"] or "") for each in examined.json["findings"])
+    told = place.ask("admin", "pool", "recover", "--yes")
+    assert (len(told["intact"]), told["rebound"], told["lost"]) == (1, [], [])
+    assert claim(place, "acme") == "aws-1"
+
+
+def test_the_last_account_claimed_leaves_a_zero_in_the_metrics(place: Place) -> None:
+    place.add("aws-1")
+    claim(place, "acme")
+    lines = place.run("janitor", "pool", "metrics").output.splitlines()
+    labels = f'{{namespace="{place.namespace}",type="aws",partition_eu_access="",shared="false"}}'
+    assert f"credfleet_pool_available_accounts{labels} 0" in lines
+
+
+def test_a_pool_in_order_is_well_for_whoever_works_on_it(place: Place) -> None:
+    place.add("aws-1")
+    claim(place, "acme")
+    for user in ("admin", "provisioner", "janitor"):
+        examined = place.run(user, "doctor")
+        assert (examined.code, examined.errors) == (0, ""), examined.output
+
+
+def _read_until(stream: Any, text: str) -> None:
+    while text not in stream.readline():
+        pass
+
+
+@pytest.fixture
+def waiting(place: Place) -> Callable[[], subprocess.Popen[str]]:
+    """Start a claim that waits for an account, and return when it says that it does."""
+    place.add("aws-1")
+    claim(place, "acme")
+
+    def waiting() -> subprocess.Popen[str]:
+        arguments = ["pool", "claim", "--type", "aws", "--tenant", "globex", "--wait", "10m"]
+        process = place.start("provisioner", *arguments)
+        _read_until(process.stderr, "waiting for a free aws account")
+        return process
+
+    return waiting
+
+
+def test_a_claim_that_waits_gets_the_account_that_is_given_back(
+    place: Place, waiting: Callable[[], subprocess.Popen[str]]
+) -> None:
+    process = waiting()
+    place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    place.ask("janitor", "pool", "clean", "--command", "aws=true", "--yes")
+    output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert "tenant globex now has aws account aws-1" in output
+
+
+def test_waiting_is_stopped_by_control_c_and_leaves_nothing_behind(
+    place: Place, waiting: Callable[[], subprocess.Popen[str]]
+) -> None:
+    process = waiting()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 8
+    assert "Traceback" not in errors
+    assert place.ask("admin", "pool", "explain", "--type", "aws", "--tenant", "globex")["claim"] is None
