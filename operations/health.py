@@ -91,7 +91,7 @@ def admission(get: Callable[[str, str], Reply], namespace: str) -> Iterator[Diag
         found[state].append(f"{kind} {name}")
     named = {state: ", ".join(names) for state, names in found.items()}
     if found["in force"]:
-        text = f"the API server keeps the rules of claims: {named['in force']}"
+        text = f"{len(found['in force'])} policies and bindings keep the rules of claims"
         yield Diagnosis("admission", Health.WELL, text)
     if found["unseen"]:
         yield Diagnosis("admission", Health.UNKNOWN, f"this user may not read {named['unseen']}")

@@ -296,6 +296,12 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
             id="negative-limit",
         ),
         pytest.param(
+            {"accountPool__cleaning": {"aws": []}},
+            "credfleet:accountPool.cleaning.aws",
+            "config schema",
+            id="cleaner-without-a-program",
+        ),
+        pytest.param(
             {"tenants__acme__accounts__aws": {}},
             "credfleet:tenants.acme.accounts.aws",
             "type or plan",

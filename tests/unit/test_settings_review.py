@@ -116,6 +116,18 @@ from tests.support.stacks import problems, stack
             id="18-limit-that-counts-for-nothing",
         ),
         pytest.param(
+            {"accountPool__cleaning": {"awz": ["clean.sh"]}},
+            "credfleet:accountPool.cleaning.awz",
+            "did you mean aws?",
+            id="cleaner-that-never-runs",
+        ),
+        pytest.param(
+            {"accountPool__cleaning": {"default": ["clean.sh"]}},
+            "credfleet:accountPool.cleaning.default",
+            "known: ",
+            id="no-cleaner-for-every-type",
+        ),
+        pytest.param(
             {"accountPool__rules": ["aws", "aws"]},
             "credfleet:accountPool.rules[1]",
             "remove one",
