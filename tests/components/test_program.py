@@ -23,7 +23,7 @@ COUNTS = {
     "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 2,
     "kubernetes:core/v1:ConfigMap": 1,
     "kubernetes:core/v1:Namespace": 4,
-    "kubernetes:core/v1:Secret": 6,
+    "kubernetes:core/v1:Secret": 7,
     "kubernetes:core/v1:ServiceAccount": 3,
     "kubernetes:rbac.authorization.k8s.io/v1:Role": 8,
     "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 8,
