@@ -16,10 +16,10 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test check format model bench
+.PHONY: help env up down test check format model bench bench-peers
 
 help: ## list what make can do
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(VENV)/.ready ## make the Python environment, .venv, exactly as locked
 
@@ -62,3 +62,6 @@ model: env ## explore the claim protocol's model whole; the wrong variants must 
 
 bench: env ## speed, as ratios within one run
 	@$(BIN)/python -m benchmarks
+
+bench-peers: env ## claims again, with Boskos beside them on the same API server
+	@$(BIN)/python -m benchmarks claims --peers
