@@ -29,8 +29,7 @@ _THREADS_PER_OPERATION: Final = 4
 def main() -> int:
     """Run the program that standard input describes; return the exit code."""
     task: dict[str, Any] = json.load(sys.stdin)
-    os.environ["PULUMI_CONFIG"] = json.dumps(task["config"])
-    os.environ["PULUMI_CONFIG_SECRET_KEYS"] = json.dumps(task["secretKeys"])
+    os.environ.update(task["environment"])
     pulumi.runtime.set_all_config(task["config"], task["secretKeys"])
     pulumi.runtime.configure(
         pulumi.runtime.Settings(

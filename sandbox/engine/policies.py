@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar, cast
@@ -14,6 +13,7 @@ import grpc.aio
 from google.protobuf import empty_pb2, struct_pb2
 
 from sandbox.engine import documents, urns, wire
+from sandbox.engine.config import ProgramConfig
 from sandbox.engine.events import PolicyViolation
 from sandbox.engine.goal import Goal
 from sandbox.engine.processes import Child, start_plugin
@@ -30,14 +30,13 @@ _REMEDIATE: Final = analyzer_pb2.REMEDIATE
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """What a pack may know of the stack; `config` holds plain values, secrets included."""
+    """What a pack may know of the stack, secrets included."""
 
     project: str
     stack: str
     organization: str
     preview: bool
-    config: Mapping[str, str]
-    secret_keys: Sequence[str]
+    config: ProgramConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class PolicyPack:
             [str(manifest.python), "-u", "-m", "pulumi.policy", engine_address, str(folder)],
             cwd=folder,
             env={
-                "PULUMI_CONFIG": json.dumps(dict(stack.config)),
+                **stack.config.environment,
                 "PULUMI_PROJECT": stack.project,
                 "PULUMI_STACK": stack.stack,
                 "PULUMI_DRY_RUN": "true" if stack.preview else "false",
@@ -219,8 +218,8 @@ async def _introduce(
                 project=stack.project,
                 organization=stack.organization,
                 dry_run=stack.preview,
-                config=stack.config,
-                config_secret_keys=stack.secret_keys,
+                config=stack.config.values,
+                config_secret_keys=stack.config.secret_keys,
             )
         )
     )

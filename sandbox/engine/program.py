@@ -40,6 +40,7 @@ class ProgramTask:
                 "preview": self.preview,
                 "config": dict(self.config.values),
                 "secretKeys": list(self.config.secret_keys),
+                "environment": self.config.environment,
             }
         )
 

@@ -170,8 +170,7 @@ class Session:
             stack=self._workspace.stack,
             organization=ORGANIZATION,
             preview=self._run.preview,
-            config=self._config.values,
-            secret_keys=self._config.secret_keys,
+            config=self._config,
         )
         try:
             packs = await start_packs(self._options.policy_packs, facts, self._address, self._logs)

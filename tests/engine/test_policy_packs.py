@@ -87,6 +87,16 @@ def test_2_6_a_mistake_in_a_policy_on_the_stack_fails_what_was_done_all_the_same
     assert stack.resource("breaks-the-last-policy").id in provider.things
 
 
+def test_2_6_a_pack_takes_the_longest_configuration_that_is_not_refused(
+    stack: Stack, provider: RecordingProvider, house: Path
+) -> None:
+    room = 131_071 - len('PULUMI_CONFIG={"test:long":""}')
+    stack.configure(f"  test:long: {'x' * room}\n")
+    up = stack.up(lambda program: program.register("a"), policy_packs=(house,))
+    assert up.code == 0, up.messages
+    assert provider.thing("a").inputs["tidied"] == "by dev"
+
+
 def test_2_6_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path) -> None:
     up = stack.up(lambda program: program.register("a"), policy_packs=(tmp_path,))
     assert up.code == 1
