@@ -166,11 +166,6 @@ class SecretProjection(Resource, module="credfleet", name="SecretProjection"):
     reference: Output[str]
     digest: Output[str]
 
-    @property
-    def source_resource_version(self) -> Output[str]:
-        """Version of the source the copy was made from."""
-        return pulumi.get(self, "sourceResourceVersion")
-
     def __init__(self, name: str, args: SecretProjectionArgs, opts: ResourceOptions | None = None) -> None:
         super().__init__(
             SecretProjectionProvider(),
