@@ -1,0 +1,105 @@
+"""docs/configuration.md: its table is what the settings read, and its example is a stack that works."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from components.settings.schema import stack_file_schema
+from components.settings.stack import SIZE_LIMIT
+from tests.support.stacks import ROOT, as_passed, problems
+
+PAGE: Final = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+SCHEMA: Final = stack_file_schema()
+KEYS: Final[Mapping[str, Any]] = SCHEMA["properties"]["config"]["properties"]
+COMING: Final = [key for key, node in KEYS.items() if node.get("not") == {}]
+Row = tuple[str, str, str, str]
+"""Path, type, default and whether it is secret, as the table has them."""
+
+
+def choices(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Look up what a node may be, without null."""
+    for choice in node.get("anyOf", [node]):
+        if "$ref" in choice:
+            yield SCHEMA["$defs"][choice["$ref"].rpartition("/")[2]]
+        elif choice.get("type") != "null":
+            yield choice
+
+
+def type_of(node: Mapping[str, Any]) -> str:
+    if "enum" in node:
+        return " ".join(f"`{word}`" for word in node["enum"])
+    if node["type"] == "object":
+        return "object" if "properties" in node else "map"
+    words = {"string": "text", "boolean": "`true` `false`", "array": "list"}
+    return words.get(node["type"]) or f"number from {node['minimum']}"
+
+
+def rows(path: str, node: Mapping[str, Any], *, required: bool) -> Iterator[tuple[Row, str]]:
+    """Give the rows of a key and of all below it, each with the description the settings have for it."""
+    kinds = list(choices(node))
+    default = node.get("default")
+    told = isinstance(default, str | bool | int)
+    shown = "required" if required else f"`{default}`".replace("`False`", "`false`") if told else "-"
+    yield (path, " or ".join(map(type_of, kinds)), shown, "no"), node.get("description", "")
+    for kind in kinds:
+        yield from entries(path, kind)
+
+
+def entries(path: str, kind: Mapping[str, Any]) -> Iterator[tuple[Row, str]]:
+    for name, child in kind.get("properties", {}).items():
+        yield from rows(f"{path}.{name}", child, required=name in kind.get("required", ()))
+    for step, each in ((".*", kind.get("additionalProperties")), ("[]", kind.get("items"))):
+        for entry in choices(each) if each else ():
+            if list(entry.get("properties", ())) == ["secure"]:
+                yield (f"{path}{step}", "text", "-", "yes"), ""
+            else:
+                yield from entries(f"{path}{step}", entry)
+
+
+EXPECTED: Final = [
+    row
+    for key, node in KEYS.items()
+    if key not in COMING
+    for row in rows(key.removeprefix("credfleet:"), node, required=False)
+]
+
+
+def shown_rows() -> list[tuple[Row, str]]:
+    cells = (line.strip("|").split(" | ") for line in PAGE.splitlines() if line.startswith("| `"))
+    table = [[cell.strip() for cell in line] for line in cells if len(line) == 5]
+    return [((path.strip("`"), *rest), meaning) for path, *rest, meaning in table]  # pyright: ignore[reportReturnType] - five cells, as filtered
+
+
+def test_the_table_has_every_key_with_its_type_default_and_secrecy_and_no_other() -> None:
+    assert [row for row, _ in shown_rows()] == [row for row, _ in EXPECTED]
+
+
+def test_each_key_means_what_the_settings_say_of_it() -> None:
+    meanings = dict(shown_rows())
+
+    assert [row for row, said in EXPECTED if not meanings[row] or said not in meanings[row]] == []
+
+
+def test_the_keys_that_are_not_available_yet_are_named_as_such() -> None:
+    (_, section) = PAGE.split("## Not available yet")
+
+    assert sorted(re.findall(r"`(credfleet:\w+)`", section)) == sorted(COMING)
+
+
+def test_the_size_limit_of_the_page_is_the_one_that_is_enforced() -> None:
+    assert f"{SIZE_LIMIT // 1024} KiB ({SIZE_LIMIT:,} bytes)" in PAGE
+
+
+@pytest.mark.parametrize("number", range(len(re.findall(r"```yaml\n", PAGE))))
+def test_an_example_is_a_stack_with_nothing_wrong(number: int) -> None:
+    text = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[number]
+    config = {key.removeprefix("credfleet:"): value for key, value in yaml.safe_load(text)["config"].items()}
+    config["credentials"] = {name: json.dumps({"key": "value"}) for name in config["credentials"]}
+
+    assert problems(as_passed(config)) == ()
