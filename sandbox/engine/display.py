@@ -32,16 +32,9 @@ from sandbox.engine.phrases import (
     violation,
 )
 from sandbox.engine.phrases import seconds as duration
+from sandbox.engine.run import Sink
 from sandbox.engine.tree import Picture, is_told_apart
 from sandbox.engine.values import Json
-
-
-class Sink(Protocol):
-    """Takes a deployment's events, one at a time."""
-
-    def handle(self, event: Event) -> None:
-        """Show an event, or remember it until the end."""
-        ...
 
 
 class Display(Sink, Protocol):

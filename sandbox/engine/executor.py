@@ -14,8 +14,8 @@ from sandbox.engine.goal import Goal
 from sandbox.engine.ledger import Ledger
 from sandbox.engine.operations import Operations
 from sandbox.engine.planning import Planned, Planning
-from sandbox.engine.progress import Identity, Progress
 from sandbox.engine.provider import Live, Provider, ProviderError
+from sandbox.engine.registrations import Identity, Registrations
 from sandbox.engine.registry import UNKNOWN_ID, Registry
 from sandbox.engine.run import Run, StepDetail
 from sandbox.engine.state import Resource, now
@@ -65,7 +65,7 @@ class Executor:
         ledger: Ledger,
         registry: Registry,
         operations: Operations,
-        progress: Progress,
+        registrations: Registrations,
         planning: Planning,
         identity: Identity,
     ) -> None:
@@ -74,7 +74,7 @@ class Executor:
         self._ledger = ledger
         self._registry = registry
         self._operations = operations
-        self._progress = progress
+        self._registrations = registrations
         self._planning = planning
         self._identity = identity
         self._gate = Gate()
@@ -98,7 +98,7 @@ class Executor:
             ProviderError: When nobody knows it.
         """
         if not self._registry.knows(reference):
-            record = self._progress.before(reference.rpartition("::")[0])
+            record = self._registrations.before(reference.rpartition("::")[0])
             if record is not None and reference == f"{record.urn}::{record.id}":
                 await self._registry.keep(record)
         return self._registry.get(reference)
@@ -122,7 +122,7 @@ class Executor:
             Stopped: When this resource, or another one meanwhile, stopped the deployment.
         """
         self._run.check()
-        urn = self._progress.claim(goal.parent, goal.type, goal.name)
+        urn = self._registrations.claim(goal.parent, goal.type, goal.name)
         try:
             return await self._register(urn, goal)
         except CallbackError as error:
@@ -136,20 +136,20 @@ class Executor:
             await self.provider_reference(goal.package, goal.version, goal.provider) if managed else ""
         )
         goal = replace(goal, provider=reference)
-        self._progress.goals[urn] = goal
-        former = self._progress.find_old(urn, goal)
+        self._registrations.goals[urn] = goal
+        former = self._registrations.find_old(urn, goal)
         await self._gate.enter()
         try:
             provider = await self._provider_of(goal)
             planned = await self._planning.plan(urn, former, goal, provider)
-            self._progress.planned.update({urn, former})
+            self._registrations.planned.update({urn, former})
             if planned.recreating or (planned.plan and planned.plan.verdict == "replace"):
-                self._progress.replaced.add(urn)
+                self._registrations.replaced.add(urn)
         finally:
             self._gate.leave()
         record = await self._take(planned, goal, provider)
         self._run.learn(record.outputs)
-        self._progress.done[urn] = record
+        self._registrations.done[urn] = record
         return record
 
     async def _provider_of(self, goal: Goal) -> Provider | None:
@@ -173,7 +173,7 @@ class Executor:
         detail = StepDetail(plan.diff.replaces, plan.diff.detailed) if plan else StepDetail()
         if plan and plan.delete_first:
             old = await self._delete_first(old)
-        self._progress.recreated_later.discard(old.urn)
+        self._registrations.recreated_later.discard(old.urn)
 
         async def create() -> Resource:
             return await self._operations.create(new, provider, old=old)
@@ -205,7 +205,7 @@ class Executor:
     async def _delete_first(self, old: Resource) -> Resource:
         """Delete a resource before its replacement is made, and before that all that falls with it."""
         async with self._gate.alone():
-            planned = self._progress.planned
+            planned = self._registrations.planned
             waiting = [each for each in self._ledger.old if each.urn not in planned and not each.delete]
             condemned = await falling_with(old.urn, waiting, self.provider_of)
             for each in condemned:
@@ -213,7 +213,7 @@ class Executor:
                     raise self._run.fail(
                         f"replacing it means replacing {each.urn}, which is protected", old.urn
                     )
-                self._progress.recreated_later.add(each.urn)
+                self._registrations.recreated_later.add(each.urn)
             if not old.pending_replacement:
                 condemned.insert(0, old)
         for each in reversed(condemned):
@@ -236,7 +236,7 @@ class Executor:
             Stopped: When it does not exist, or the deployment stopped meanwhile.
         """
         self._run.check()
-        urn = self._progress.claim(lookup.parent, lookup.type, lookup.name)
+        urn = self._registrations.claim(lookup.parent, lookup.type, lookup.name)
         old = self._ledger.live(urn)
         new = lookup.record(urn, old)
         replaces_own = old is not None and not old.external and old.id != lookup.id
@@ -260,8 +260,8 @@ class Executor:
             raise self._run.fail(str(error), urn) from error
         if replaces_own:
             self._run.tell("replace", old, record)
-        self._progress.planned.add(urn)
-        self._progress.done[urn] = record
+        self._registrations.planned.add(urn)
+        self._registrations.done[urn] = record
         return record
 
     async def _look(self, new: Resource) -> Live:
@@ -276,11 +276,11 @@ class Executor:
     async def outputs(self, urn: str, outputs: Properties) -> None:
         """Take the outputs of a component, which completes it."""
         self._run.learn(outputs)
-        record = self._progress.done.get(urn)
+        record = self._registrations.done.get(urn)
         if record is None:
             raise self._run.fail("outputs for a resource that is not registered", urn)
         record = planner.with_secret_outputs(replace(record, outputs=outputs))
-        self._progress.done[urn] = record
+        self._registrations.done[urn] = record
         self._ledger.amend(record)
         await self._ledger.settled()
         await self._operations.complete(record)

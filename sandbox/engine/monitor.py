@@ -32,7 +32,6 @@ from sandbox.engine.goal import (
     unsupported,
 )
 from sandbox.engine.program import ORGANIZATION
-from sandbox.engine.progress import Identity, Progress
 from sandbox.engine.protocol import (
     CHANNEL_OPTIONS,
     callback_pb2,
@@ -43,6 +42,7 @@ from sandbox.engine.protocol import (
     resource_pb2_grpc,
 )
 from sandbox.engine.provider import ProviderError
+from sandbox.engine.registrations import Identity, Registrations
 from sandbox.engine.root_stack import RootStack
 from sandbox.engine.run import Run, Stopped
 from sandbox.errors import SandboxError
@@ -76,7 +76,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         *,
         run: Run,
         executor: Executor,
-        progress: Progress,
+        registrations: Registrations,
         root: RootStack,
         callbacks: Callbacks,
         hooks: Hooks,
@@ -88,7 +88,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self._finished = asyncio.Event()
         self._run = run
         self._executor = executor
-        self._progress = progress
+        self._registrations = registrations
         self._root = root
         self._callbacks = callbacks
         self._hooks = hooks
@@ -157,12 +157,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         above = request.parent
         while above:
             transforms += self._transforms.get(above, [])
-            ancestor = self._progress.goals.get(above)
+            ancestor = self._registrations.goals.get(above)
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self._callbacks.transform(transform, request, inputs, options)
         goal = goal_of(request, hashed(inputs, self._identity.program), options)
-        parent = self._progress.goals.get(request.parent)
+        parent = self._registrations.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
             goal = goal.served_by(provider_for(goal, parent))
         return inherit(goal, parent) if parent else goal
@@ -174,7 +174,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return await self._serve(context, self._read, request)
 
     async def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
-        parent = self._progress.goals.get(request.parent)
+        parent = self._registrations.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
         lookup = Lookup(

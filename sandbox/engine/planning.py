@@ -15,8 +15,8 @@ from sandbox.engine.goal import Goal
 from sandbox.engine.ledger import Ledger
 from sandbox.engine.planner import Diff, Plan
 from sandbox.engine.policies import PolicyPack
-from sandbox.engine.progress import Progress
 from sandbox.engine.provider import CheckFailure, DiffUnavailableError, Provider
+from sandbox.engine.registrations import Registrations
 from sandbox.engine.registry import Registry
 from sandbox.engine.run import Run
 from sandbox.engine.state import Resource
@@ -50,14 +50,14 @@ class Planning:
         run: Run,
         ledger: Ledger,
         registry: Registry,
-        progress: Progress,
+        registrations: Registrations,
         packs: asyncio.Task[tuple[PolicyPack, ...]],
     ) -> None:
         """Work for one deployment."""
         self._run = run
         self._ledger = ledger
         self._registry = registry
-        self._progress = progress
+        self._registrations = registrations
         self._packs = packs
 
     async def plan(self, urn: str, former: str, goal: Goal, provider: Provider | None) -> Planned:
@@ -70,13 +70,13 @@ class Planning:
         old = self._ledger.live(former)
         new = goal.record(urn, former if former != urn else "", old)
         self._run.learn(goal.inputs)
-        recreating = former in self._progress.recreated_later
+        recreating = former in self._registrations.recreated_later
         known = None if recreating or (old and old.external) else old
         new = await self._check(new, goal, provider, known)
         new = await self._judge(new, goal)
         if old is None or known is None:
             return Planned(new, old, None, recreating)
-        diff = planner.forced_by(new, self._progress.replaced) or await self._diff(known, new, provider)
+        diff = planner.forced_by(new, self._registrations.replaced) or await self._diff(known, new, provider)
         plan = planner.plan(
             old,
             diff,
@@ -124,7 +124,7 @@ class Planning:
 
         In previews their objections stop nothing.
         """
-        provider = self._progress.done.get(planner.provider_urn(new))
+        provider = self._registrations.done.get(planner.provider_urn(new))
         mandatory = False
         for pack in await self._packs:
             judged = await pack.judge(new, goal, provider)
@@ -162,8 +162,8 @@ class Planning:
             return False
         if not old.provider or not new.provider:
             return True
-        former = self._progress.before(planner.provider_urn(old))
-        present = self._progress.done.get(planner.provider_urn(new))
+        former = self._registrations.before(planner.provider_urn(old))
+        present = self._registrations.done.get(planner.provider_urn(new))
         if former is None or present is None:
             return True
         diff = await self._registry.diff_config(new.provider, former, present.inputs)

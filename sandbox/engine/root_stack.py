@@ -8,7 +8,7 @@ from dataclasses import replace
 from sandbox.engine import planner
 from sandbox.engine.ledger import Ledger
 from sandbox.engine.policies import PolicyPack
-from sandbox.engine.progress import Progress
+from sandbox.engine.registrations import Registrations
 from sandbox.engine.run import Run
 from sandbox.engine.values import Properties
 
@@ -16,12 +16,12 @@ from sandbox.engine.values import Properties
 class RootStack:
     """Keeps the stack's outputs aside until it is known how the deployment ends."""
 
-    def __init__(self, urn: str, run: Run, ledger: Ledger, progress: Progress) -> None:
+    def __init__(self, urn: str, run: Run, ledger: Ledger, registrations: Registrations) -> None:
         """Know no outputs yet."""
         self.urn = urn
         self._run = run
         self._ledger = ledger
-        self._progress = progress
+        self._registrations = registrations
         self._outputs: Properties | None = None
 
     def keep(self, outputs: Properties) -> None:
@@ -31,7 +31,7 @@ class RootStack:
 
     def finish(self) -> Properties:
         """Record the outputs and return them: new ones replace the old, or join them after a failure."""
-        root = self._progress.done.get(self.urn)
+        root = self._registrations.done.get(self.urn)
         if root is None:
             before = self._ledger.live(self.urn)
             return before.outputs if before else {}
@@ -39,7 +39,7 @@ class RootStack:
             joined = {**root.outputs, **self._outputs} if self._run.failed else self._outputs
             root = replace(root, outputs=joined)
             self._outputs = None
-            self._progress.done[root.urn] = root
+            self._registrations.done[root.urn] = root
             self._ledger.amend(root)
         return root.outputs
 
@@ -49,9 +49,9 @@ class RootStack:
         Raises:
             SandboxError: `policy-pack-failed`.
         """
-        done = self._progress.done
+        done = self._registrations.done
         resources = [
-            (each, self._progress.goals.get(each.urn), done.get(planner.provider_urn(each)))
+            (each, self._registrations.goals.get(each.urn), done.get(planner.provider_urn(each)))
             for each in done.values()
             if not each.external
         ]

@@ -31,8 +31,8 @@ from sandbox.engine.plugins import Plugins, Sources, attached_providers
 from sandbox.engine.policies import PolicyPack, StackFacts, start_packs
 from sandbox.engine.processes import Child
 from sandbox.engine.program import ORGANIZATION, ProgramTask
-from sandbox.engine.progress import Identity, Progress
 from sandbox.engine.refresh import refresh as refresh_resources
+from sandbox.engine.registrations import Identity, Registrations
 from sandbox.engine.registry import Registry
 from sandbox.engine.root_stack import RootStack
 from sandbox.engine.run import Run, Sink, Stopped
@@ -121,24 +121,24 @@ class Session:
             program=_folder(workspace.project.program),
         )
         self._ledger = Ledger(snapshot, None if run.preview else workspace.store)
-        progress = Progress(run, self._ledger, identity)
-        registry = Registry(self._plugins, Builtin(progress.done.get))
-        self._root = RootStack(identity.root, run, self._ledger, progress)
+        registrations = Registrations(run, self._ledger, identity)
+        registry = Registry(self._plugins, Builtin(registrations.done.get))
+        self._root = RootStack(identity.root, run, self._ledger, registrations)
         self._operations = Operations(run, self._ledger, hooks)
         self._executor = Executor(
             run=run,
             ledger=self._ledger,
             registry=registry,
             operations=self._operations,
-            progress=progress,
-            planning=Planning(run, self._ledger, registry, progress, self._packs),
+            registrations=registrations,
+            planning=Planning(run, self._ledger, registry, registrations, self._packs),
             identity=identity,
         )
         self._log = EngineLog(run)
         self._monitor = Monitor(
             run=run,
             executor=self._executor,
-            progress=progress,
+            registrations=registrations,
             root=self._root,
             callbacks=callbacks,
             hooks=hooks,

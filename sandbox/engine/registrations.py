@@ -1,4 +1,4 @@
-"""How far a program's registrations have come: names given, goals set, resources done."""
+"""Which registration has which name and which old record, and how far each has come: goal, plan, result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Identity:
         return urns.make(self.stack, self.project, "", urns.ROOT_STACK_TYPE, name)
 
 
-class Progress:
+class Registrations:
     """The bookkeeping of one run: every name is given once, every old record found by one resource only.
 
     `planned` holds the URNs whose fate is decided, `replaced` those being replaced, and `recreated_later` old
