@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pkgutil
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import typer
@@ -16,6 +14,7 @@ import typer
 from components.errors import CredfleetError
 from operations.site import Site
 from sandbox import files
+from sandbox.providers.stand_ins import STAND_INS
 from sandbox.services.processes import is_process_of
 
 
@@ -29,16 +28,6 @@ def addresses(record: Path) -> str | None:
     except FileNotFoundError:
         return None
     return kept["addresses"] if is_process_of(kept["pid"], "credfleet", "providers") else None
-
-
-def packages() -> Mapping[str, str]:
-    """Give the packages that have a stand-in, each with the module that serves it."""
-    import sandbox.providers
-
-    return {
-        module.name.replace("_", "-"): f"sandbox.providers.{module.name}"
-        for module in pkgutil.iter_modules(sandbox.providers.__path__)
-    }
 
 
 def serve(site: Site) -> None:
@@ -74,7 +63,7 @@ async def _serve(site: Site) -> None:
             env={},
             log=site.logs / f"standing-{package}.log",
         )
-        for package, module in packages().items()
+        for package, module in STAND_INS.items()
     }
     try:
         ports = ",".join(

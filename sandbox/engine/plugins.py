@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -15,11 +14,11 @@ from typing import Final
 from sandbox.engine.processes import Child, start_plugin
 from sandbox.engine.provider import PluginProvider, ProviderError
 from sandbox.errors import SandboxError
+from sandbox.providers.stand_ins import STAND_INS
 
 DYNAMIC: Final = "pulumi-python"
 """The package of dynamic providers."""
 
-_OWN: Final = {"kubernetes": "sandbox.providers.kubernetes"}
 _CANCEL_SECONDS: Final = 5.0
 
 
@@ -142,9 +141,8 @@ class Plugins:
         folder = self._sources.folders.get(package)
         if folder is not None:
             return [str(folder / f"pulumi-resource-{package}"), self._engine_address]
-        module = _OWN.get(package)
-        if module and importlib.util.find_spec(module):
-            return [sys.executable, "-u", "-m", module, self._engine_address]
+        if package in STAND_INS:
+            return [sys.executable, "-u", "-m", STAND_INS[package], self._engine_address]
         raise SandboxError(
             code="provider-unknown",
             place=f"package {package}",
@@ -156,7 +154,7 @@ class Plugins:
 
 def _import_path(package: str) -> dict[str, str]:
     """Let the engine's own providers find this package from the program's directory."""
-    if package not in _OWN:
+    if package not in STAND_INS:
         return {}
     root = str(Path(__file__).parents[2])
     return {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))}

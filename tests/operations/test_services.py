@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import sandbox.providers
 from operations.ground import Ground
 from operations.main import app
 from operations.site import Site
-from operations.standins import addresses, packages
+from operations.standins import addresses
+from sandbox.providers.stand_ins import STAND_INS
 from sandbox.services.parts import Layout
 
 
@@ -91,4 +93,5 @@ def test_providers_that_were_killed_are_not_exported(project: Path) -> None:
 
 
 def test_every_provider_of_the_sandbox_can_be_kept_up() -> None:
-    assert packages()["kubernetes"] == "sandbox.providers.kubernetes"
+    folders = (path.parent for path in Path(sandbox.providers.__path__[0]).glob("*/__main__.py"))
+    assert set(STAND_INS.values()) == {f"sandbox.providers.{folder.name}" for folder in folders}
