@@ -90,6 +90,7 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
         count = len(workspace.store.load().resources)
         if count:
             ask(f"The {count} resources in the state of stack {stack} will be replaced. Go on?", yes=yes)
+        workspace.keep_salt()
         workspace.store.save(snapshot)
     for each in given.pending:
         typer.echo(f"· dropped a call that was under way: {each.type} {each.resource.urn}", err=True)
@@ -129,6 +130,8 @@ def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: b
     """Write one value; without one it is read from standard input, up to its last newline."""
     workspace = _here(stack)
     text = _read_value(key) if value is None else value
+    if secret:
+        workspace.keep_salt()
     workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter if secret else None)
     workspace.stack_file.save()
 

@@ -92,6 +92,7 @@ def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation:
         for owner in gone:
             message = f"took over the lock of a run that ended without releasing it (pid {owner.pid})"
             sink.handle(Diagnostic("warning", message))
+        workspace.keep_salt()
         return asyncio.run(_deploy(workspace, options, sink, operation))
 
 

@@ -32,7 +32,7 @@ class Workspace:
 
     @classmethod
     def open(cls, project_dir: Path, stack: str, *, backend_dir: Path, passphrase: str) -> Workspace:
-        """Open a stack; takes about 0.3 s, for the key. A stack file without a salt gets one.
+        """Open a stack; takes about 0.3 s, for the key; nothing is written.
 
         Raises:
             SandboxError: `stack-unknown`, when neither configuration nor state has this name; and what
@@ -51,10 +51,18 @@ class Workspace:
             crypter = PassphraseCrypter.open(stack_file.salt, passphrase)
         else:
             crypter = PassphraseCrypter.new(passphrase)
-            stack_file.salt = crypter.salt
-            stack_file.save()
         store = Store(backend_dir, project.name, stack, crypter)
         return cls(project=project, stack=stack, stack_file=stack_file, crypter=crypter, store=store)
+
+    def keep_salt(self) -> None:
+        """Write the salt into a stack file without one: whatever is encrypted from now on needs it.
+
+        Raises:
+            SandboxError: What `StackFile.save` raises.
+        """
+        if not self.stack_file.salt:
+            self.stack_file.salt = self.crypter.salt
+            self.stack_file.save()
 
     def config(self) -> ProgramConfig:
         """Return what the program is given; raises what `program_config` does."""

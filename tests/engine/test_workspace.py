@@ -12,6 +12,8 @@ from sandbox.engine.state import Snapshot
 from sandbox.engine.store import state_path
 from sandbox.engine.workspace import Workspace, find_backend, find_passphrase
 from sandbox.errors import SandboxError
+from tests.support.engine_stack import Stack
+from tests.support.scripted_program import nothing
 
 
 @pytest.fixture
@@ -27,12 +29,28 @@ def _open(project: Path, stack: str, passphrase: str = "p") -> Workspace:
 def test_a_new_stack_gets_a_salt_that_only_its_passphrase_fits(project: Path):
     (project / "Pulumi.dev.yaml").write_text("# mine\nconfig: {a: b}\n")
     workspace = _open(project, "dev")
+    workspace.keep_salt()
     assert workspace.config().values == {"shop:a": "b"}
     assert (project / "Pulumi.dev.yaml").read_text().startswith("# mine\n")
     assert _open(project, "dev").crypter.salt == workspace.crypter.salt
     with pytest.raises(SandboxError) as caught:
         _open(project, "dev", "other")
     assert caught.value.code == "wrong-passphrase"
+
+
+def test_opening_a_stack_without_a_salt_writes_nothing(project: Path):
+    (project / "Pulumi.dev.yaml").write_text("config: {a: b}\n")
+    assert _open(project, "dev").config().values == {"shop:a": "b"}
+    assert (project / "Pulumi.dev.yaml").read_text() == "config: {a: b}\n"
+
+
+def test_only_what_writes_the_state_writes_a_salt(stack: Stack):
+    file = stack.directory / "Pulumi.dev.yaml"
+    file.write_text("config: {}\n")
+    assert stack.preview(nothing).code == 0
+    assert file.read_text() == "config: {}\n"
+    assert stack.up(nothing).code == 0
+    assert stack.workspace().stack_file.salt == stack.crypter.salt
 
 
 def test_a_misspelt_stack_is_refused_and_leaves_no_file(project: Path):
