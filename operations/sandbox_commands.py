@@ -77,10 +77,7 @@ def up(
     """
     from operations import updates
 
-    packs = None if policy_pack is None else tuple(pack.resolve() for pack in policy_pack)
-    wanted = updates.Wanted(
-        stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_packs=packs
-    )
+    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_pack)
     raise typer.Exit(updates.up(wanted))
 
 
@@ -99,10 +96,7 @@ def preview(
     """Show what an update would change; nothing is written."""
     from operations import updates
 
-    packs = None if policy_pack is None else tuple(pack.resolve() for pack in policy_pack)
-    wanted = updates.Wanted(
-        stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_packs=packs
-    )
+    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_pack)
     raise typer.Exit(updates.preview(wanted))
 
 

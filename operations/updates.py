@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -50,7 +50,7 @@ class Wanted:
     form: Form
     events: bool
     expect_no_changes: bool = False
-    policy_packs: tuple[Path, ...] | None = None
+    policy_packs: Sequence[Path] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,8 @@ def _prepare(wanted: Wanted) -> _Prepared:
         )
     os.environ["KUBECONFIG"] = str(ground.kubeconfig)
     packs = site.policy_packs if wanted.policy_packs is None else wanted.policy_packs
-    options = Options(wanted.parallel, packs, wanted.expect_no_changes)
+    folders = tuple(pack.resolve() for pack in packs)
+    options = Options(wanted.parallel, folders, wanted.expect_no_changes)
     ready = _Prepared(site, ground, workspace, options)
     if is_stale:
         typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
