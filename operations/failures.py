@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
-from operations.forms import json_wanted, print_json
+from operations.forms import asks_for_json, json_wanted, print_json
 from sandbox import files
 from sandbox.errors import SandboxError
 
@@ -45,6 +45,8 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
     }
 )
 """Exit codes by the code of an error; 1, 2, 7 and 8 mean what they mean in the Pulumi CLI."""
+
+_ARGUMENTS: Final = "credfleet.arguments"
 
 DEFECTS = Path(".sandbox/logs")
 """Where tracebacks of defects are written, below the working directory."""
@@ -125,11 +127,21 @@ def defect(error: BaseException, directory: Path) -> CredfleetError:
 class ReportingGroup(TyperGroup):
     """The root of the command tree: whatever a command raises is told here, in the form asked for."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments: where they make no sense, no option says in which form to tell it."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; end with the exit code of what it raised."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
+        except typer.TyperException as error:
+            if error.exit_code != CONFIGURATION or not asks_for_json(ctx.meta[_ARGUMENTS]):
+                raise
+            print_json({"error": {"code": "usage", "message": error.format_message()}})
+            raise typer.Exit(CONFIGURATION) from error
+        except (typer.Exit, typer.Abort, BrokenPipeError):
             raise  # the command parser's own ways to end a command
         except (Exception, KeyboardInterrupt) as error:
             told = foreseen(error) or defect(error, DEFECTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated, Any, Final
 
 import typer
@@ -35,6 +36,12 @@ def note_json(context: typer.Context, wanted: bool) -> bool:
 def json_wanted(context: typer.Context) -> bool:
     """Tell whether the running command was asked for JSON."""
     return context.meta.get(_JSON_WANTED, False)
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Tell whether a command line that could not be parsed asks for JSON."""
+    spelt = {*arguments, *pairwise(arguments)}
+    return not spelt.isdisjoint({"--json", "--output=json", "-ojson", ("--output", "json"), ("-o", "json")})
 
 
 OutputOption = Annotated[

@@ -137,3 +137,13 @@ def test_a_wrong_option_is_told_by_the_parser_and_exits_with_2() -> None:
     result = run(lambda: None, "--no-such-option")
     assert result.exit_code == 2
     assert "No such option" in result.stderr
+
+
+@pytest.mark.parametrize("asked", [("--output", "json"), ("--output=json",), ("-o", "json"), ("-ojson",)])
+def test_a_wrong_option_is_one_json_document_when_json_was_asked_for(asked: tuple[str, ...]) -> None:
+    result = run(lambda: None, "--no-such-option", *asked)
+    assert result.exit_code == 2
+    error = json.loads(result.stdout)["error"]
+    assert error["code"] == "usage"
+    assert "--no-such-option" in error["message"]
+    assert result.stderr == ""
