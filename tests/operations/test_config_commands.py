@@ -23,6 +23,12 @@ def test_an_empty_configuration_is_sound(project: Path) -> None:
     assert json.loads(result.stdout) == {"stack": "dev", "problems": []}
 
 
+def test_checking_a_configuration_leaves_the_file_as_it_was(project: Path) -> None:
+    before = (project / "Pulumi.dev.yaml").read_text()
+    assert run("config", "check").exit_code == 0
+    assert (project / "Pulumi.dev.yaml").read_text() == before
+
+
 def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
     configure(
         project,
