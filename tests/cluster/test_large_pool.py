@@ -1,4 +1,4 @@
-"""A pool of 2,000 accounts: what a claim costs in calls and bytes, and that it never sees a credential.
+"""A pool of 10,000 accounts: what a claim costs in calls and bytes, and that it never sees a credential.
 
 `python -m benchmarks claims --full` measures it with 10,000, which take half a minute to make.
 """
@@ -26,7 +26,7 @@ from tests.support.fault_proxy import Exchange, FaultProxy, nothing, running
 if TYPE_CHECKING:
     from sandbox.services.control_plane import ControlPlane
 
-MEMBERS = 2_000
+MEMBERS = 10_000
 TENANTS = 30
 BYTES_PER_LISTED_MEMBER = 600
 
