@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from components.errors import ConfigurationProblem
 from components.naming import config_path
 
 if TYPE_CHECKING:
     import pulumi
+
+T = TypeVar("T")
 
 KEY: Final = "credentials"
 _BINARY: Final = "base64:"
@@ -37,13 +39,14 @@ class Shape:
 class Credentials:
     """The credentials of a stack by name. They can be neither printed nor pickled nor copied."""
 
-    __slots__ = ("_contents",)
+    __slots__ = ("_bytes", "_contents")
 
     def __init__(self, texts: Mapping[str, str], unreadable: Iterable[str] = ()) -> None:
         """Take texts by name, and the names of entries that are none.
 
         Raises ValueError for text behind `base64:` that is not base64.
         """
+        self._bytes = {name: _bytes(text) for name, text in texts.items()}
         self._contents = {name: _content(text) for name, text in texts.items()} | dict.fromkeys(unreadable)
 
     @property
@@ -72,6 +75,20 @@ class Credentials:
         return pulumi.Output.secret(
             {field: base64.b64encode(value.encode()).decode() for field, value in content}
         )
+
+    def judged(self, name: str, by: Callable[[bytes], T]) -> T | None:
+        """Have a pure function judge a credential byte for byte; None when it is unreadable.
+
+        What `by` returns is told further, so it holds no part of a value.
+        """
+        content = self._bytes.get(name)
+        return None if content is None else by(content)
+
+    def secret(self, name: str, by: Callable[[bytes], T]) -> pulumi.Output[T]:
+        """Hand a resource what a pure function makes of a credential's bytes, marked secret."""
+        import pulumi
+
+        return pulumi.Output.secret(by(self._bytes[name]))
 
     def __repr__(self) -> str:
         return "[secret]"
@@ -139,12 +156,18 @@ def _fault(entry: object) -> tuple[str, str] | None:
 def _content(text: str) -> bytes | tuple[tuple[str, Any], ...]:
     """Read a credential: a JSON object as its fields in order, anything else as bytes."""
     if text.startswith(_BINARY):
-        return base64.b64decode(text.removeprefix(_BINARY), validate=True)
+        return _bytes(text)
     try:
         content: Any = json.loads(text, object_pairs_hook=tuple)
     except ValueError:
-        return text.encode()
-    return content if isinstance(content, tuple) else text.encode()
+        return _bytes(text)
+    return content if isinstance(content, tuple) else _bytes(text)
+
+
+def _bytes(text: str) -> bytes:
+    if text.startswith(_BINARY):
+        return base64.b64decode(text.removeprefix(_BINARY), validate=True)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _is_text(value: object) -> bool:

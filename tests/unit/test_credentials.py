@@ -70,6 +70,22 @@ def test_what_a_resource_gets_is_secret() -> None:
     assert data.secret
 
 
+@pytest.mark.parametrize("text", [' {"b": 1, "a": 2, "a": 3}', "plain text", "base64:cGxhaW4gdGV4dA=="])
+def test_a_judge_and_a_resource_get_the_bytes_as_they_were_given(text: str) -> None:
+    held, given = credentials(it=text), text.encode() if text[0] != "b" else b"plain text"
+
+    (made,) = resolve(lambda: [held.secret("it", bytes.hex)])
+
+    assert held.judged("it", len) == len(given)
+    assert (made.value, made.secret) == (given.hex(), True)
+
+
+def test_an_unreadable_credential_is_not_judged() -> None:
+    read, _ = read_credentials(json.dumps({"bad": 5}), secret=True)
+
+    assert read.judged("bad", len) is None
+
+
 def test_credentials_in_plain_are_refused_without_showing_them() -> None:
     _, (problem,) = read_credentials(json.dumps({"token": CANARY}), secret=False)
 
