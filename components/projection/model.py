@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from components.labels import PREFIX
+from components.projection.errors import ProjectionError
 from components.projection.keys import KeyPlan
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -30,6 +31,11 @@ class SecretRef:
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def place(self) -> str:
+        """Name it in a message."""
+        return f"Secret {self}"
+
 
 @dataclass(frozen=True, slots=True)
 class Projection:
@@ -45,32 +51,70 @@ class Projection:
     plan: KeyPlan
     source_labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Draw the target."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": self.target.name,
-                "namespace": self.target.namespace,
-                "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
-            },
-            "type": "Opaque",
-            "data": dict(data),
-        }
+    def data(self, source: JsonObject) -> dict[str, str]:
+        """Make the target's data from the source. Raises ProjectionError for one that is not to be copied."""
+        labels = source["metadata"].get("labels") or {}
+        if any(labels.get(key) != value for key, value in self.source_labels.items()):
+            raise ProjectionError(
+                code="source-not-owned",
+                place=self.source.place,
+                cause=f"it is somebody else's by now, so it is not delivered to {self.target}",
+                mend="refresh the stack: its claim has lost the account",
+            )
+        return self.plan.apply(data_of(source), self.source.place)
 
-    def owns(self, target: JsonObject) -> bool:
-        """Whether this projection wrote a Secret."""
-        annotations = target["metadata"].get("annotations") or {}
-        return annotations.get(PROJECTED_BY) == self.owner
+    def missing(self) -> ProjectionError:
+        """Say that there is no source."""
+        return ProjectionError(
+            code="source-missing",
+            place=self.source.place,
+            cause=f"it is gone, so nothing can be delivered to {self.target}",
+            mend="refresh the stack: its claim may have lost the account",
+        )
+
+    def foreign(self, _target: JsonObject) -> ProjectionError:
+        """Say that the target belongs to somebody else."""
+        return ProjectionError(
+            code="target-taken",
+            place=self.target.place,
+            cause="it exists and this claim did not write it, so it is not overwritten",
+            mend="deliver to another name under deliverTo, or delete that Secret",
+        )
+
+
+def draw(source: SecretRef, target: SecretRef, owner: str, data: Mapping[str, str]) -> JsonObject:
+    """Draw a target, with what says who wrote it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": target.name,
+            "namespace": target.namespace,
+            "annotations": {PROJECTED_BY: owner, PROJECTED_FROM: str(source)},
+        },
+        "type": "Opaque",
+        "data": dict(data),
+    }
+
+
+def is_owned(target: JsonObject, owner: str) -> bool:
+    """Whether a projection of this owner wrote a Secret."""
+    annotations = target["metadata"].get("annotations") or {}
+    return annotations.get(PROJECTED_BY) == owner
+
+
+def data_of(secret: JsonObject) -> Mapping[str, str]:
+    """Read the data of a Secret, which the API leaves out when it is empty."""
+    return secret.get("data") or {}
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A copy that stands: the digest of what is in it, and the version of the source it was made from."""
+    """A copy that stands: the digest of what is in it, and version and type of what it was made from."""
 
     digest: str
     source_version: str
+    source_type: str
 
 
 def digest(target: JsonObject, data: Mapping[str, str]) -> str:

@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from components.projection.errors import ProjectionError
-from components.projection.model import JsonObject, Projection, SecretRef, Written, digest
+from components.projection.model import (
+    JsonObject,
+    SecretRef,
+    Written,
+    data_of,
+    digest,
+    draw,
+    is_owned,
+)
 
 _ATTEMPTS: Final = 5
 
@@ -38,99 +46,115 @@ class Secrets(Protocol):
         ...
 
 
+class Wanted(Protocol):
+    """A copy that is wanted: what is made of which Secret, where, and for whom.
+
+    owner: the same text whenever the program runs; two owners never share a target.
+    """
+
+    @property
+    def source(self) -> SecretRef:
+        """The Secret it is made from."""
+        ...
+
+    @property
+    def target(self) -> SecretRef:
+        """The Secret that is made."""
+        ...
+
+    @property
+    def owner(self) -> str:
+        """Who wants it."""
+        ...
+
+    def data(self, source: JsonObject) -> Mapping[str, str]:
+        """Make the target's data, base64. Raises ProjectionError for a source that does not fit."""
+        ...
+
+    def missing(self) -> ProjectionError:
+        """Say that there is no source."""
+        ...
+
+    def foreign(self, target: JsonObject, /) -> ProjectionError:
+        """Say that the target belongs to somebody else."""
+        ...
+
+
 class Projector:
     """Carries out projections in one cluster."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
 
-    def write(self, wanted: Projection) -> Written:
+    def write(self, wanted: Wanted) -> Written:
         """Make the target what it should be. Raises ProjectionError, also for a target that is not ours."""
         for _ in range(_ATTEMPTS):
             source = self._source(wanted)
-            data = wanted.plan.apply(_data(source), _place(wanted.source))
+            data = wanted.data(source)
+            body = draw(wanted.source, wanted.target, wanted.owner, data)
             target = self._secrets.get(wanted.target)
             if target is None:
-                written = self._secrets.create(wanted.body(data))
-            elif not wanted.owns(target):
-                raise foreign(wanted)
-            elif _data(target) == data:
+                written = self._secrets.create(body)
+            elif not is_owned(target, wanted.owner):
+                raise wanted.foreign(target)
+            elif data_of(target) == data:
                 written = target
             else:
-                written = self._secrets.replace(_replaced(target, wanted.body(data)))
+                written = self._secrets.replace(_replaced(target, body))
             if written is not None:
-                return Written(digest(written, data), str(source["metadata"]["resourceVersion"]))
+                version = str(source["metadata"]["resourceVersion"])
+                return Written(digest(written, data), version, str(source.get("type", "")))
         raise ProjectionError(
             code="contended",
-            place=_place(wanted.target),
+            place=wanted.target.place,
             cause=f"others changed it {_ATTEMPTS} times while it was written",
             mend="see who else writes it, then run again",
         )
 
-    def digest(self, wanted: Projection) -> str | None:
+    def digest(self, wanted: Wanted) -> str | None:
         """Tell the digest of what is in the target; None when it is gone, or somebody else's."""
         target = self._secrets.get(wanted.target)
-        return digest(target, _data(target)) if target is not None and wanted.owns(target) else None
+        if target is None or not is_owned(target, wanted.owner):
+            return None
+        return digest(target, data_of(target))
 
-    def is_current(self, wanted: Projection, known: str) -> bool:
+    def is_current(self, wanted: Wanted, known: str) -> bool:
         """Whether a target with this digest is what the source makes it now."""
         target, source = self._secrets.get(wanted.target), self._secrets.get(wanted.source)
-        if target is None or source is None or not wanted.owns(target):
+        if target is None or source is None or not is_owned(target, wanted.owner):
             return False
         try:
-            data = wanted.plan.apply(_data(source), _place(wanted.source))
+            return digest(target, wanted.data(source)) == known
         except ProjectionError:
             return False
-        return digest(target, data) == known
 
-    def is_foreign(self, wanted: Projection) -> bool:
-        """Whether the target's place is taken by a Secret somebody else wrote."""
+    def taken(self, wanted: Wanted) -> ProjectionError | None:
+        """Tell that the target's place is taken by a Secret somebody else wrote."""
         target = self._secrets.get(wanted.target)
-        return target is not None and not wanted.owns(target)
+        if target is None or is_owned(target, wanted.owner):
+            return None
+        return wanted.foreign(target)
 
-    def remove(self, wanted: Projection) -> None:
+    def unfit(self, wanted: Wanted) -> ProjectionError | None:
+        """Tell why the target cannot be made from its source as it is now."""
+        try:
+            wanted.data(self._source(wanted))
+        except ProjectionError as error:
+            return error
+        return None
+
+    def remove(self, wanted: Wanted) -> None:
         """Delete the target if it is ours; one that is gone, or somebody else's by now, is left alone."""
         for _ in range(_ATTEMPTS):
             target = self._secrets.get(wanted.target)
-            if target is None or not wanted.owns(target) or self._secrets.delete(target):
+            if target is None or not is_owned(target, wanted.owner) or self._secrets.delete(target):
                 return
 
-    def _source(self, wanted: Projection) -> JsonObject:
+    def _source(self, wanted: Wanted) -> JsonObject:
         source = self._secrets.get(wanted.source)
         if source is None:
-            raise ProjectionError(
-                code="source-missing",
-                place=_place(wanted.source),
-                cause=f"it is gone, so nothing can be delivered to {wanted.target}",
-                mend="refresh the stack: its claim may have lost the account",
-            )
-        labels = source["metadata"].get("labels") or {}
-        if any(labels.get(key) != value for key, value in wanted.source_labels.items()):
-            raise ProjectionError(
-                code="source-not-owned",
-                place=_place(wanted.source),
-                cause=f"it is somebody else's by now, so it is not delivered to {wanted.target}",
-                mend="refresh the stack: its claim has lost the account",
-            )
+            raise wanted.missing()
         return source
-
-
-def foreign(wanted: Projection) -> ProjectionError:
-    """Say that a target belongs to somebody else."""
-    return ProjectionError(
-        code="target-taken",
-        place=_place(wanted.target),
-        cause="it exists and this claim did not write it, so it is not overwritten",
-        mend="deliver to another name under deliverTo, or delete that Secret",
-    )
-
-
-def _place(ref: SecretRef) -> str:
-    return f"Secret {ref}"
-
-
-def _data(secret: JsonObject) -> Mapping[str, str]:
-    return secret.get("data") or {}
 
 
 def _replaced(target: JsonObject, body: JsonObject) -> JsonObject:

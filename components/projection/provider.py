@@ -32,7 +32,7 @@ from components.naming import is_namespace, is_object_name
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import Projection, SecretRef
-from components.projection.projector import Projector, foreign
+from components.projection.projector import Projector
 
 Properties: TypeAlias = dict[str, Any]
 
@@ -115,10 +115,11 @@ class SecretProjectionProvider(ResourceProvider):
         }
         wanted = _projection({**inputs, **source, "sourceLabels": {}})
         try:
-            if self._projector().is_foreign(wanted):
-                yield CheckFailure("targetName", str(foreign(wanted)))
+            taken = self._projector().taken(wanted)
         except CredfleetError:
             return
+        if taken is not None:
+            yield CheckFailure("targetName", str(taken))
 
     def _is_current(self, props: Properties, known: str) -> bool:
         if any(_is_unknown(props.get(key)) for key in _INPUTS):

@@ -124,7 +124,7 @@ def test_somebody_elses_secret_is_neither_overwritten_nor_removed(
 ) -> None:
     secrets.put(TARGET, {"theirs": "eA=="}, annotations=annotations)
     projector = Projector(secrets)
-    assert projector.is_foreign(WANTED)
+    assert projector.taken(WANTED)
     with pytest.raises(ProjectionError, match="this claim did not write it"):
         projector.write(WANTED)
     projector.remove(WANTED)
