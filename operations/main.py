@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from operations import care_commands, config_commands, insight_commands, sandbox_commands
+from operations import (
+    care_commands,
+    config_commands,
+    insight_commands,
+    pull_secret_commands,
+    sandbox_commands,
+)
 from operations.failures import ReportingGroup
 from operations.forms import examples
 
@@ -25,6 +31,7 @@ app = typer.Typer(
 app.add_typer(sandbox_commands.app, name="sandbox")
 app.add_typer(care_commands.app, name="pool")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(pull_secret_commands.app, name="pull-secret")
 app.command(
     epilog=examples("credfleet doctor", "credfleet doctor --stack prod --output json"),
 )(insight_commands.doctor)

@@ -1,0 +1,1 @@
+"""Pull secrets: what a cluster's pull secret must be, and what it is called in GCP and in the cluster."""

@@ -1,0 +1,73 @@
+"""The cluster a pull secret is for, as HyperFleet and the configuration tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from components.pull_secret.faults import Fault
+from components.pull_secret.labels import secret_labels
+from components.pull_secret.names import cluster_id_faults, secret_id, secret_id_faults
+
+
+class Availability(StrEnum):
+    """Whether an adapter has done its work on a cluster."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Phase(StrEnum):
+    """How far a cluster is, where that changes what becomes of its pull secret."""
+
+    READY = "Ready"
+    DELETING = "Deleting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One cluster.
+
+    project: the GCP project its secret is stored in; None when none is named yet. pull_secret: the name of
+    the credential; None when the cluster has none. explicit_secret_id: the id in Secret Manager instead of
+    the one made of the cluster's. adapters: what each of HyperFleet's adapters last said; one that is not
+    there has not said anything. phase: None for any other.
+    """
+
+    id: str
+    name: str
+    region: str
+    generation: int
+    provider: str = "gcp"
+    project: str | None = None
+    pull_secret: str | None = None
+    explicit_secret_id: str | None = None
+    adapters: Mapping[str, Availability] = field(default_factory=dict[str, Availability])
+    phase: Phase | None = None
+
+    @property
+    def secret_id(self) -> str:
+        """Its secret's id in Secret Manager."""
+        return secret_id(self.id, self.explicit_secret_id)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its secret's labels in Secret Manager; raises ValueError for an id that has faults."""
+        return secret_labels(self.id, self.name)
+
+    def faults(self) -> Iterator[Fault]:
+        """Tell everything that is wrong with what was said of it, in the order of HyperFleet's own job.
+
+        What was left out is no fault: the cluster is not ready for a pull secret yet.
+        """
+        if self.pull_secret == "":
+            yield Fault("pullSecret", "it is empty, and names no credential", "name one, or leave it out")
+        if self.project == "":
+            yield Fault("project", "it is empty, and names no GCP project", "name one, or leave it out")
+        yield from cluster_id_faults(self.id, "id")
+        if self.explicit_secret_id:
+            yield from secret_id_faults(self.explicit_secret_id, "secretId")
+        if self.generation < 1:
+            yield Fault("generation", "HyperFleet counts generations from 1", "give the cluster's generation")

@@ -1,0 +1,91 @@
+"""The names made of a cluster's id, and how long the id may be for each of them.
+
+Nothing is shortened: two ids that shared a name would share a pull secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from components.naming import LABEL_VALUE_LIMIT, NAMESPACE_LIMIT, OBJECT_NAME_LIMIT
+from components.pull_secret.faults import Fault
+
+_SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
+_CLUSTER_ID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name made of a cluster's id. limit: how many characters the service takes."""
+
+    what: str
+    template: str
+    limit: int
+
+    def of(self, cluster_id: str) -> str:
+        """Give the name for a cluster."""
+        return self.template.replace("{id}", cluster_id)
+
+    @property
+    def longest_id(self) -> int:
+        """How many characters of id it has room for."""
+        return self.limit - len(self.of(""))
+
+
+SECRET: Final = Name("the secret in Secret Manager", "hyperfleet-{id}-pull-secret", 255)
+CLUSTER_LABEL: Final = Name("the label cluster-id", "{id}", 63)
+NAMESPACE: Final = Name("the cluster's namespace", "clusters-{id}", NAMESPACE_LIMIT)
+CLUSTER_SECRET: Final = Name("the Secret in the cluster", "{id}-pull-secret", OBJECT_NAME_LIMIT)
+
+
+def job(generation: int) -> Name:
+    """Give the name of the Job HyperFleet runs for a generation; its pods bear it in a label."""
+    return Name("HyperFleet's Job", f"pullsecret-{{id}}-gen{generation}", LABEL_VALUE_LIMIT)
+
+
+def secret_id(cluster_id: str, explicit: str | None = None) -> str:
+    """Give the id of the secret in Secret Manager: the explicit one, or the one made of the cluster's id."""
+    return explicit or SECRET.of(cluster_id)
+
+
+def secret_id_faults(explicit: str, place: str) -> Iterator[Fault]:
+    """Tell why Secret Manager would not take an explicit id."""
+    if not _SECRET_ID.fullmatch(explicit):
+        yield Fault(
+            place,
+            "Secret Manager takes 1 to 255 letters, digits, - and _, and would refuse it",
+            f"correct it, or leave it out for {SECRET.template}",
+        )
+
+
+def cluster_id_faults(cluster_id: str, place: str) -> Iterator[Fault]:
+    """Tell why names made of a cluster's id would be refused: its letters, then every limit it breaks."""
+    if not cluster_id:
+        yield Fault(place, "it is empty, so nothing can be named after the cluster", "give the cluster's id")
+        return
+    if not _CLUSTER_ID.fullmatch(cluster_id):
+        yield Fault(
+            place,
+            "it becomes a namespace and a label, which take lower-case letters, digits, and - between them",
+            "give the id as HyperFleet has it, such as cls-0123456789ab",
+        )
+    for name in (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET):
+        yield from _length_faults(name, cluster_id, place)
+
+
+def job_faults(cluster_id: str, generation: int, place: str) -> Iterator[Fault]:
+    """Tell when HyperFleet could not run its own Job for the cluster; nothing here needs it."""
+    yield from _length_faults(job(generation), cluster_id, place)
+
+
+def _length_faults(name: Name, cluster_id: str, place: str) -> Iterator[Fault]:
+    if len(cluster_id) > name.longest_id:
+        yield Fault(
+            place,
+            f"it has {len(cluster_id)} characters, and {name.what} ({name.template}) has room for"
+            f" {name.longest_id}",
+            "give the id as HyperFleet has it, or a shorter one to a new cluster",
+        )

@@ -1,0 +1,58 @@
+"""Whether a cluster is ready for its pull secret. One that is not is skipped, which is no error.
+
+The adapters are waited for only until the cluster is ready: later, one that fails for a moment would take
+the pull secret from a cluster that runs (decision 24). For the same reason a pull secret that is available
+already is no reason to skip its cluster, as it was to HyperFleet, which only ever added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from components.pull_secret.model import Availability, Cluster, Phase
+
+ADAPTERS: Final = ("validation", "dns", "placement")
+"""The adapters that work on a cluster before it gets a pull secret, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a cluster. unmet: why it is skipped, none when it is not. warnings: what to look at."""
+
+    unmet: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def proceeds(self) -> bool:
+        """Whether the cluster gets its pull secret."""
+        return not self.unmet
+
+
+def decide(cluster: Cluster) -> Decision:
+    """Decide whether a cluster gets its pull secret, and list every condition that is not met."""
+    unmet, waiting = (*_unmet(cluster),), (*_waiting_for(cluster),)
+    if cluster.phase is Phase.READY:
+        return Decision(unmet, tuple(f"the cluster is ready, but {text}" for text in waiting))
+    return Decision((*unmet, *waiting))
+
+
+def _unmet(cluster: Cluster) -> Iterator[str]:
+    if cluster.phase is Phase.DELETING:
+        yield "the cluster is being deleted"
+    if cluster.provider != "gcp":
+        yield f"its provider is {cluster.provider or 'not named'}, and Secret Manager is only there on gcp"
+    if not cluster.project:
+        yield "no GCP project is named"
+    if not cluster.pull_secret:
+        yield "no pull secret is named"
+
+
+def _waiting_for(cluster: Cluster) -> Iterator[str]:
+    for adapter in ADAPTERS:
+        said = cluster.adapters.get(adapter)
+        if said is None:
+            yield f"adapter {adapter} has not reported"
+        elif said is not Availability.TRUE:
+            yield f"adapter {adapter} reports {said}"

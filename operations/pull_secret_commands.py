@@ -1,0 +1,52 @@
+"""`credfleet pull-secret`: judge a pull secret before it is given to a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from operations.forms import Form, OutputOption, examples
+
+app = typer.Typer(
+    help="Judge pull secrets, the credentials a cluster pulls images with.",
+    epilog=examples(
+        "credfleet pull-secret check pull-secret.json",
+        "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
+    ),
+    no_args_is_help=True,
+)
+
+
+@app.command(
+    epilog=examples(
+        "credfleet pull-secret check pull-secret.json",
+        "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
+        "pass show quay-pull | credfleet pull-secret check - --output json",
+    )
+)
+def check(
+    file: Annotated[Path, typer.Argument(help="The pull secret; - reads standard input.")],
+    *,
+    cluster_id: Annotated[
+        str | None,
+        typer.Option("--cluster-id", help="Also judge this id, and tell what the secret is called in GCP."),
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Refuse entries whose auth is not user:password in base64, and the like."
+        ),
+    ] = False,
+    output: OutputOption = Form.TABLE,
+) -> None:
+    """Find everything wrong with a pull secret at once.
+
+    Its bytes are judged as they are given. Registries are told by name; nothing else of it is ever shown.
+
+    Exit code 1 when it is not valid.
+    """
+    from operations.pull_secret_check import show
+
+    show(file, cluster_id, strict=strict, as_json=output is Form.JSON)
