@@ -8,7 +8,7 @@ along, any free one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -61,6 +61,18 @@ class Expectation:
     member: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Vacancy:
+    """How many claims the free accounts of one partition can take: now, and after those of an update.
+
+    accounts: the partition as people say it, `aws with eu-access=true`.
+    """
+
+    accounts: str
+    before: int
+    after: int
+
+
 def outlook(
     census: Census,
     requests: Sequence[ClaimRequest],
@@ -72,6 +84,15 @@ def outlook(
     leaving: the claims this same update releases, which is after it has made all others (decision 18).
     """
     return _Allotment(census, partition_keys, tuple(leaving)).allot(requests)
+
+
+def vacancies(
+    census: Census, requests: Sequence[ClaimRequest], partition_keys: Sequence[str]
+) -> tuple[Vacancy, ...]:
+    """Count, for each partition that has members, what is free and what all requests together leave of it."""
+    allotment = _Allotment(census, partition_keys, ())
+    allotment.allot(requests)
+    return tuple(allotment.vacancies())
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +117,7 @@ class _Allotment:
         self._members = {member.name: member for member in census.members}
         self._records = {record.name: record for record in census.records}
         self._given: set[str] = set()
+        self._handed: Counter[Partition] = Counter()
 
     def allot(self, requests: Sequence[ClaimRequest]) -> tuple[Expectation, ...]:
         expected: dict[int, Expectation] = {}
@@ -114,6 +136,18 @@ class _Allotment:
         for position, expectation in self._free(waiting):
             expected[position] = expectation
         return tuple(expected[position] for position in range(len(requests)))
+
+    def vacancies(self) -> Iterator[Vacancy]:
+        sound = [m for m in self._census.members if m.type and misconfiguration(m, self._keys) is None]
+        for partition in sorted({self._partition(member) for member in sound}, key=str):
+            here = [member for member in sound if member.in_partition(partition)]
+            before = sum(map(self._places, here))
+            left = sum(self._places(member) for member in here if member.name not in self._given)
+            yield Vacancy(_described(partition), before, left - self._handed[partition])
+
+    def _partition(self, member: Member) -> Partition:
+        values = tuple((key, member.labels.get(key)) for key in sorted(self._keys))
+        return Partition(member.type, values, member.shared)
 
     def _placed(self, request: ClaimRequest) -> _Asked:
         tenant_label(request.tenant)
@@ -159,6 +193,7 @@ class _Allotment:
             queues[asked.partition].append(position)
         for partition, queue in queues.items():
             places = sum(self._places(m) for m in self._census.members if self._can_serve(m, partition))
+            self._handed[partition] = min(places, len(queue))
             for turn, position in enumerate(queue):
                 request = waiting[position].request
                 if turn < places:
@@ -205,10 +240,13 @@ class _Allotment:
 
 def _accounts(partition: Partition, count: int) -> str:
     """Name the accounts of a partition as people do: `aws accounts with eu-access=true`."""
-    noun = "account" if count == 1 else "accounts"
+    return _described(partition, " account" if count == 1 else " accounts")
+
+
+def _described(partition: Partition, noun: str = "") -> str:
     with_ = ", ".join(f"{key}={value}" for key, value in partition.values if value is not None)
     kind = f"shared {partition.type}" if partition.shared else partition.type
-    return f"{kind} {noun}" + (f" with {with_}" if with_ else "")
+    return f"{kind}{noun}" + (f" with {with_}" if with_ else "")
 
 
 def _joined(request: ClaimRequest, record: Record, member: Member) -> Expectation:

@@ -27,9 +27,10 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
+from components.account_pool import forecast
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Census, Expectation, Prospect, outlook
+from components.account_pool.outlook import Census, outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
 from components.errors import ConfigurationProblem, CredfleetError
@@ -60,7 +61,7 @@ class PoolRosterProvider(ResourceProvider):
             failures = [CheckFailure("", _line(problem)) for problem in _problems(_olds, inputs, see)]
             _forecast(_olds, inputs, see)
         except CredfleetError as error:
-            _tell(f"{inputs['namespace']}: the pool was not looked at, so what it holds is unknown ({error})")
+            _tell(forecast.unseen_line(str(inputs["namespace"]), str(error)))
             failures = []
         return CheckResult(inputs, failures)
 
@@ -134,9 +135,9 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
         return
     census = declared.with_census(see(declared.namespace))
     leaving = [claim for claim in _claims(olds) if claim not in claims]
-    for expected in outlook(census, claims, declared.partition_keys, leaving):
-        if expected.prospect is not Prospect.HELD:
-            _tell(_forecast_line(expected))
+    expected = outlook(census, claims, declared.partition_keys, leaving)
+    for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys)):
+        _tell(line)
 
 
 def _kept(props: Properties) -> Properties:
@@ -151,11 +152,6 @@ def _tell(text: str) -> None:
     """Say something to whoever runs the update: what a provider prints, the engine shows."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def _forecast_line(expected: Expectation) -> str:
-    is_bad = expected.prospect in (Prospect.EXHAUSTED, Prospect.REFUSED)
-    return f"{'warning: ' if is_bad else ''}{expected.tenant}/{expected.slot}: {expected.text}"
 
 
 def _as_property(member: DeclaredMember) -> Properties:

@@ -6,8 +6,9 @@ import json
 import threading
 import time
 from types import TracebackType
-from typing import IO, Protocol, Self
+from typing import IO, Final, Protocol, Self
 
+from sandbox.engine import urns
 from sandbox.engine.events import (
     Diagnostic,
     Event,
@@ -35,6 +36,9 @@ from sandbox.engine.phrases import seconds as duration
 from sandbox.engine.run import Sink
 from sandbox.engine.tree import Picture, is_told_apart
 from sandbox.engine.values import Json
+
+_DIGESTED: Final = frozenset({"create", "update", "delete", "replace", "read", "import", "refresh"})
+"""Steps a digest lists: not the halves of a replacement, and of what is unchanged the root stack only."""
 
 
 class Display(Sink, Protocol):
@@ -155,24 +159,36 @@ class JsonLines:
 
 
 class PreviewDigest:
-    """Gathers a preview into the one JSON document that `pulumi preview --json` prints when it is over."""
+    """Gathers a preview into the one JSON document that `pulumi preview --json` prints when it is over.
+
+    `policyEvents` is this engine's own: with packs, what they had to say; the CLI tells that in its event
+    stream only.
+    """
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._document: dict[str, Json] = {}
         self._steps: list[Json] = []
         self._diagnostics: list[Json] = []
+        self._policies: list[Json] | None = None
 
     def handle(self, event: Event) -> None:
         """Remember what the document tells."""
         match event:
             case StackStarted(config=config):
                 self._document["config"] = dict(config)
-            case StepPlanned(step):
-                self._steps.append(step.to_digest())
+            case StepPlanned(step) if step.op in _DIGESTED or step.type == urns.ROOT_STACK_TYPE:
+                if not urns.is_default_provider(step.urn):
+                    self._steps.append(step.to_digest())
             case Diagnostic(severity, text, urn) if severity != "debug":
                 about: dict[str, Json] = {"urn": urn} if urn else {}
                 self._diagnostics.append({**about, "message": text, "severity": severity})
+            case StdoutLine(line):
+                self._diagnostics.append({"message": f"{line}\n", "severity": "info"})
+            case PolicyPackLoaded() if self._policies is None:
+                self._policies = []
+            case PolicyViolation() if self._policies is not None:
+                self._policies.append(event.to_json()["policyEvent"])
             case Summary():
                 self._document["duration"] = round(event.seconds * 1e9)
                 self._document["changeSummary"] = {op: count for op, count in event.changes.items()}
@@ -182,5 +198,7 @@ class PreviewDigest:
     def close(self) -> None:
         """Write the document."""
         document = {**self._document, "steps": self._steps, "diagnostics": self._diagnostics}
+        if self._policies is not None:
+            document["policyEvents"] = self._policies
         self._stream.write(json.dumps(document, indent=4, ensure_ascii=False) + "\n")
         self._stream.flush()

@@ -198,6 +198,7 @@ def test_it_tells_what_claims_can_expect_of_the_accounts_this_update_makes(
     assert said[1].startswith(
         "warning: globex/0: expected to find none free: 2 claims for 1 free aws account;"
     )
+    assert said[2] == "free accounts expected to be left: aws 0 of 1"
 
 
 def test_a_change_of_claims_alone_is_no_change_of_the_roster(host: Host, namespace: str) -> None:

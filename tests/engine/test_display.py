@@ -317,6 +317,41 @@ def test_a_previews_digest_is_the_document_of_preview_json():
     assert step["newState"]["inputs"] == {"size": 2}
 
 
+def test_a_digest_lists_the_steps_the_clis_lists_and_what_was_printed():
+    stream = io.StringIO()
+    default = _resource("default", type_="pulumi:providers:pulumi-python")
+    with Serialised(PreviewDigest(stream)) as display:
+        for event in (
+            StepPlanned(Step.of("same", _STACK, _STACK)),
+            StepPlanned(Step.of("update", default, default)),
+            *map(_unchanged, (_ROOM,)),
+            *(StepPlanned(_step(op)) for op in ("create-replacement", "replace", "delete-replaced")),
+            StdoutLine("hello"),
+        ):
+            display.handle(event)
+    digest = json.loads(stream.getvalue())
+    assert [(step["op"], urns.parse(step["urn"]).name) for step in digest["steps"]] == [
+        ("same", "shop-dev"),
+        ("replace", "shelf"),
+    ]
+    assert digest["diagnostics"] == [{"message": "hello\n", "severity": "info"}]
+
+
+def test_a_digest_tells_what_policies_had_to_say_if_any_were_asked():
+    violation = PolicyViolation("no-dust", "house", "1", "mandatory", "dusty", _ROOM.urn)
+    digests: list[Any] = []
+    for events in ((), (PolicyPackLoaded("house", "1"), violation)):
+        stream = io.StringIO()
+        with Serialised(PreviewDigest(stream)) as display:
+            for event in events:
+                display.handle(event)
+        digests.append(json.loads(stream.getvalue()).get("policyEvents"))
+    assert digests[0] is None
+    assert [(each["policyName"], each["enforcementLevel"]) for each in digests[1]] == [
+        ("no-dust", "mandatory")
+    ]
+
+
 def test_a_terminal_keeps_the_tree_of_what_changed_and_of_all_above_it(terminal: Any):
     shelf = _step("update", "shelf", {"size": 1}, {"size": 2})
     below = Step.of("create", None, _resource("book", _resource("shelf", _ROOM)))

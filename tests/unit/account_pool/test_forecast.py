@@ -1,0 +1,98 @@
+"""The outlook as a preview's lines, and read back from all lines of a preview."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.account_pool.forecast import Forecast, Told, heard, lines, unseen_line
+from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.model import ClaimRequest, Member
+from components.account_pool.outlook import Census, Expectation, Prospect, Vacancy, outlook, vacancies
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+
+def member(name: str, type_: str = "aws", **labels: str) -> Member:
+    named = {key.replace("_", "-"): value for key, value in labels.items()}
+    return Member(name, f"uid-{name}", "1", {HYPERSCALER_TYPE: type_, **named}, {})
+
+
+def asks(tenant: str, type_: str = "aws", **partition: str) -> ClaimRequest:
+    named = {key.replace("_", "-"): value for key, value in partition.items()}
+    return ClaimRequest(tenant, type_, "0", named, holder=f"h/{tenant}")
+
+
+def told(census: Census, requests: list[ClaimRequest], keys: tuple[str, ...] = ()) -> list[str]:
+    return [*lines(outlook(census, requests, keys), vacancies(census, requests, keys))]
+
+
+def test_what_is_left_is_told_by_partition_after_all_claims_together():
+    census = Census(
+        (
+            member("a"),
+            member("b"),
+            member("c", eu_access="true"),
+            member("own", "azure", **{TENANT_NAME: "acme"}),
+            member("g", "gcp"),
+        ),
+        (),
+    )
+    requests = [asks("acme"), asks("acme2", eu_access="true"), asks("acme", "azure")]
+    assert vacancies(census, requests, ("eu-access",)) == (
+        Vacancy("aws", 2, 1),
+        Vacancy("azure", 0, 0),
+        Vacancy("gcp", 1, 1),
+        Vacancy("aws with eu-access=true", 1, 0),
+    )
+    assert told(census, requests, ("eu-access",))[-1] == (
+        "free accounts expected to be left: aws 1 of 2; azure 0 of 0; gcp 1 of 1;"
+        " aws with eu-access=true 0 of 1"
+    )
+
+
+def test_a_shared_account_has_as_many_places_as_it_takes_claims():
+    labels = {HYPERSCALER_TYPE: "openstack", SHARED: "true"}
+    shared = Member("s", "u", "1", labels, {SHARED_CAPACITY: "3", SHARED_CLAIMS: "{}"})
+    request = ClaimRequest("acme", "openstack", "0", {}, shared=True, holder="h")
+    assert vacancies(Census((shared,), ()), [request], ()) == (Vacancy("shared openstack", 3, 2),)
+
+
+def test_a_member_nobody_could_claim_counts_nowhere():
+    assert vacancies(Census((member("m", ""),), ()), [], ()) == ()
+
+
+def test_nothing_is_told_when_all_claims_have_their_accounts():
+    held = Expectation("acme", "0", "aws", Prospect.HELD, "has aws-1", "aws-1")
+    assert [*lines([held], [Vacancy("aws", 1, 1)])] == []
+
+
+@given(st.integers(0, 4), st.lists(st.sampled_from(["acme", "globex", "x-y"]), unique=True, min_size=1))
+def test_what_the_outlook_tells_is_read_back_whole(free: int, tenants: list[str]):
+    census = Census(tuple(member(f"aws-{index}") for index in range(free)), ())
+    requests = [asks(tenant) for tenant in tenants]
+    expected = outlook(census, requests, ())
+    found = heard(told(census, requests), [(tenant, "0") for tenant in tenants])
+    assert found.vacancies == vacancies(census, requests, ())
+    assert found.expected == {
+        (each.tenant, each.slot): Told(each.prospect is Prospect.EXHAUSTED, each.text) for each in expected
+    }
+
+
+def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
+    said = told(Census((), ()), [asks("acme", "No Type")])
+    assert "No Type" in said[0]
+    assert heard(said, [("acme", "0")]).expected == {("acme", "0"): Told(is_bad=True, text=None)}
+
+
+def test_lines_of_others_are_passed_over():
+    said = [
+        "hello",
+        "acme/1: expected to be nobody's",
+        "free accounts expected to be left: aws; x 1 of y",
+        "",
+    ]
+    assert heard(said, [("acme", "0")]) == Forecast()
+
+
+def test_a_pool_that_could_not_be_looked_at_is_recognised():
+    assert heard([unseen_line("account-pool", "no kubeconfig")], []).unseen
