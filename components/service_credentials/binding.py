@@ -1,0 +1,112 @@
+"""What a credentials object becomes: source Secret, binding Secret, `VCAP_SERVICES` (byte tables B, C and E).
+
+One input, three outputs, and no resource between them; the program and the command line run the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from components.service_credentials import go_json
+from components.service_credentials.errors import ServiceError
+from components.service_credentials.go_json import JsonValue, Numbers, Remark
+
+DEFAULT_TYPE: Final = "user-provided"
+
+CREDENTIALS_KEY: Final = "credentials"
+"""The one key of a source Secret."""
+
+TYPE_KEY: Final = "type"
+
+_SECRET_TYPE: Final = "servicebinding.io/"  # noqa: S105 - the name of a type
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCredentials:
+    """A credentials object, read. Printing it shows no value.
+
+    members: None for the credentials `null`. remarks: what reading changed, for `conformity.judge`.
+    """
+
+    members: Mapping[str, JsonValue] | None = field(repr=False)
+    remarks: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundInstance:
+    """A service instance bound to an application, as `VCAP_SERVICES` names it.
+
+    label: under which it is grouped. binding_name: the name the binding was given, if any.
+    """
+
+    instance_guid: str
+    instance_name: str
+    binding_guid: str
+    binding_name: str | None = None
+    tags: tuple[str, ...] = ()
+    label: str = DEFAULT_TYPE
+
+
+def read_credentials_object(text: bytes, *, numbers: Numbers = Numbers.FLOAT) -> ServiceCredentials:
+    """Read credentials: a JSON object, or `null` for none (byte table A).
+
+    Raises ServiceError, code `credentials-invalid`, whose place is the key path inside the credentials.
+    """
+    document = go_json.read(text, numbers)
+    if document.value is not None and not isinstance(document.value, dict):
+        raise ServiceError(
+            code="credentials-invalid",
+            place="credentials",
+            cause="they are JSON, but no object, so they have no keys to become entries",
+            mend="give a JSON object, {} for no credentials at all",
+        )
+    return ServiceCredentials(document.value, document.remarks)
+
+
+def source_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
+    """Give the data of the source Secret (type Opaque): the whole object under one key."""
+    return {CREDENTIALS_KEY: go_json.write(_json(credentials)).encode()}
+
+
+def binding_type(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> str:
+    """Give the type of the binding Secret; the default stands in where `type` is missing or no string."""
+    given = (credentials.members or {}).get(TYPE_KEY)
+    return _SECRET_TYPE + (given if isinstance(given, str) else default)
+
+
+def binding_data(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> Mapping[str, bytes]:
+    """Give the data of the binding Secret: an entry per top-level key, and `type`, by default if missing.
+
+    A string is stored as its characters, anything else as JSON text; nested keys stay nested.
+    """
+    members = {TYPE_KEY: default, **(credentials.members or {})}
+    return {key: _entry(value) for key, value in members.items()}
+
+
+def vcap_services(bound: BoundInstance, credentials: ServiceCredentials) -> bytes:
+    """Give the value of `VCAP_SERVICES` for an application with this one binding."""
+    entry = go_json.write_struct(
+        {
+            "label": bound.label,
+            "name": bound.binding_name or bound.instance_name,
+            "tags": [*bound.tags],
+            "instance_guid": bound.instance_guid,
+            "instance_name": bound.instance_name,
+            "binding_guid": bound.binding_guid,
+            "binding_name": bound.binding_name,
+            "credentials": _json(credentials),
+            "syslog_drain_url": None,
+            "volume_mounts": [],
+        }
+    )
+    return f"{{{go_json.write(bound.label)}:[{entry}]}}".encode()
+
+
+def _json(credentials: ServiceCredentials) -> JsonValue:
+    return None if credentials.members is None else dict(credentials.members)
+
+
+def _entry(value: JsonValue) -> bytes:
+    return (value if isinstance(value, str) else go_json.write(value)).encode()

@@ -1,0 +1,194 @@
+"""What credentials break: limits of Kubernetes are errors, rules of servicebinding.io warnings.
+
+Korifi checks none of them: a key that Kubernetes refuses leaves the binding without its Secret, and is retried
+forever (byte table D).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from components.naming import is_data_key
+from components.service_credentials.binding import (
+    TYPE_KEY,
+    ServiceCredentials,
+    binding_data,
+    read_credentials_object,
+    source_data,
+)
+from components.service_credentials.errors import ServiceError
+from components.service_credentials.go_json import JsonValue, Number, Numbers, Remark, key_path
+
+SIZE_LIMIT: Final = 1024 * 1024
+"""Bytes of all values of a Secret together: Kubernetes refuses one more."""
+
+_FILE_NAME = re.compile(r"[a-z0-9.-]{1,253}")
+_HOST_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_PORT = re.compile(r"[0-9]{1,5}")
+_PCHAR = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+_REGISTERED_NAME = r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
+_USER = r"(?:[A-Za-z0-9._~!$&'()*+,;=:-]|%[0-9A-Fa-f]{2})*"
+_URI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:"
+    rf"(?://(?:{_USER}@)?(?:\[[0-9A-Za-z:.~_-]+\]|{_REGISTERED_NAME})(?::[0-9]*)?(?:/{_PCHAR}*)*"
+    rf"|(?!//)/?(?:{_PCHAR}+(?:/{_PCHAR}*)*)?)"
+    rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:\#(?:{_PCHAR}|[/?])*)?"
+)
+_ANOTHER_KEY: Final = "correct it, or choose another key name"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All that is to be said of credentials; empty errors mean that Kubernetes takes both Secrets."""
+
+    errors: tuple[Remark, ...] = ()
+    warnings: tuple[Remark, ...] = ()
+
+    @property
+    def everything(self) -> tuple[Remark, ...]:
+        """Errors and then warnings."""
+        return self.errors + self.warnings
+
+
+def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Verdict:
+    """Judge credentials as they are given, byte for byte: text that cannot be read is an error too."""
+    try:
+        credentials = read_credentials_object(text, numbers=numbers)
+    except ServiceError as error:
+        return Verdict((Remark(error.place, error.cause, error.mend),))
+    return judge(credentials, strict=strict)
+
+
+def judge(credentials: ServiceCredentials, *, strict: bool = False) -> Verdict:
+    """Say what credentials break. strict: warnings are errors too.
+
+    Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
+    """
+    members = credentials.members or {}
+    errors = (*_unfit_keys(members), *_oversize(credentials))
+    warnings = (*credentials.remarks, *_unfit_entries(members))
+    return Verdict(errors + warnings) if strict else Verdict(errors, warnings)
+
+
+def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Remark]:
+    for key in members:
+        if not is_data_key(key) or key == "." or key.startswith(".."):
+            yield Remark(
+                key_path((key,)),
+                "Kubernetes takes no such key, so the binding Secret could never be written",
+                "use at most 253 letters, digits, - _ and ., and not . alone nor .. in front",
+            )
+
+
+def _oversize(credentials: ServiceCredentials) -> Iterator[Remark]:
+    for secret, data in (
+        ("source", source_data(credentials)),
+        ("binding", binding_data(credentials)),
+    ):
+        size = sum(map(len, data.values()))
+        if size > SIZE_LIMIT:
+            yield Remark(
+                key_path(()),
+                f"the {secret} Secret would hold {size} bytes, and Kubernetes refuses more than {SIZE_LIMIT}",
+                "leave out what is no credential",
+            )
+            return
+
+
+def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Remark]:
+    for key, value in members.items():
+        if is_data_key(key) and not _FILE_NAME.fullmatch(key):
+            yield Remark(
+                key_path((key,)),
+                "servicebinding.io wants file names of a-z, 0-9, - and . only, so a library may not find it",
+                "rename the key",
+            )
+        if key == TYPE_KEY and not (isinstance(value, str) and value):
+            yield Remark(
+                key,
+                "a type that is empty or no string classifies nothing, and differs from the Secret's type",
+                "give a string such as postgresql, or leave it out",
+            )
+        rule = _WELL_KNOWN.get(key)
+        if rule is not None and not rule.holds(value):
+            yield Remark(
+                key,
+                f"servicebinding.io gives this key a meaning, and its value is not {rule.wanted}",
+                _ANOTHER_KEY,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    wanted: str
+    holds: Callable[[JsonValue], bool]
+
+
+def _is_host(value: JsonValue) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        labels = value.removesuffix(".").split(".")
+        return len(value) <= 253 and all(map(_HOST_LABEL.fullmatch, labels)) and not labels[-1].isdigit()
+    return True
+
+
+def _is_port(value: JsonValue) -> bool:
+    text = value.text if isinstance(value, Number) else value
+    return isinstance(text, str) and _PORT.fullmatch(text) is not None and 1 <= int(text) <= 65535
+
+
+def _is_uri(value: JsonValue) -> bool:
+    return isinstance(value, str) and _URI.fullmatch(value) is not None
+
+
+def _is_text(value: JsonValue) -> bool:
+    return isinstance(value, str)
+
+
+def _is_certificate_chain(value: JsonValue) -> bool:
+    from cryptography.x509 import load_pem_x509_certificates
+
+    if not isinstance(value, str):
+        return False
+    try:
+        load_pem_x509_certificates(value.encode())
+    except ValueError:
+        return False
+    return True
+
+
+def _is_private_key(value: JsonValue) -> bool:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    if not isinstance(value, str):
+        return False
+    try:
+        load_pem_private_key(value.encode(), password=None, unsafe_skip_rsa_key_validation=True)
+    except ValueError:
+        return False
+    except (TypeError, UnsupportedAlgorithm):
+        return True  # a key all the same: an encrypted one, or of a kind only its users know
+    return True
+
+
+_WELL_KNOWN: Final[Mapping[str, _Rule]] = MappingProxyType(
+    {
+        "host": _Rule("a host name or an IP address", _is_host),
+        "port": _Rule("a port from 1 to 65535", _is_port),
+        "uri": _Rule("a URI (RFC 3986)", _is_uri),
+        "username": _Rule("a string", _is_text),
+        "password": _Rule("a string", _is_text),
+        "certificates": _Rule("a chain of X.509 certificates in PEM", _is_certificate_chain),
+        "private-key": _Rule("a private key in PEM", _is_private_key),
+    }
+)
+"""Entries with a meaning of their own (servicebinding.io 1.1, "Well-known Secret Entries")."""

@@ -1,0 +1,258 @@
+"""JSON text as Go's `encoding/json` reads and writes it, to the byte (byte tables A and B).
+
+Korifi decodes credentials into `map[string]any` and encodes them again; whoever compares, signs or hashes the
+result sees the difference of a single byte. Where Go would change a value without a word, a remark tells it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from components.service_credentials.errors import ServiceError
+
+DEPTH_LIMIT: Final = 200
+"""Levels of objects and lists in one another. Go stops at 10,000, where Python's stack would not reach."""
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_KEY_SHOWN: Final = 60
+_BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
+_INTEGER = re.compile(r"-?[0-9]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile('[\x00-\x1f"\\\\&<>\u2028\u2029]')
+_SHORT_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
+
+
+class Numbers(StrEnum):
+    """What becomes of a number.
+
+    FLOAT: it passes through a 64-bit float, as in Go. EXACT: an integer keeps its digits, any other number
+    passes through the float.
+    """
+
+    FLOAT = "float"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Number:
+    """A number by the text it is written as."""
+
+    text: str
+
+
+JsonValue: TypeAlias = "bool | str | Number | list[JsonValue] | dict[str, JsonValue] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is to be said of one key. `place` is its path inside the document; no field holds a value."""
+
+    place: str
+    cause: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.cause} → {self.mend}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a text says, and where reading it changed something."""
+
+    value: JsonValue = field(repr=False)
+    remarks: tuple[Remark, ...] = ()
+
+
+def key_path(path: Path) -> str:
+    """Name a place in a document: `user.name`, `hosts[0]["my key"]`; `credentials` for the whole."""
+    told = ""
+    for segment in path:
+        if isinstance(segment, int):
+            told += f"[{segment}]"
+        elif _PLAIN_KEY.fullmatch(segment) and len(segment) <= _KEY_SHOWN:
+            told += f".{segment}" if told else segment
+        else:
+            shown = segment if len(segment) <= _KEY_SHOWN else f"{segment[:_KEY_SHOWN]}…"
+            told += f"[{json.dumps(shown, ensure_ascii=not shown.isprintable())}]"
+    return told or "credentials"
+
+
+def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
+    """Read one JSON document, strictly: UTF-8, one value, no NaN, every number within a 64-bit float.
+
+    Of a repeated key the last one counts and half a surrogate pair becomes U+FFFD, as in Go; both are
+    remarked, and so is an integer the float rounds. Bytes that are no UTF-8 are refused, which Go would
+    replace. Raises ServiceError.
+    """
+    try:
+        characters = text.decode()
+    except UnicodeDecodeError as error:
+        raise _invalid(
+            (),
+            f"byte {error.start} is no UTF-8, so the characters meant are unknown",
+            "save the JSON text as UTF-8",
+        ) from None
+    if not characters.strip(" \t\r\n"):
+        raise _invalid((), "they are empty", "give a JSON object, {} for no credentials at all")
+    if _depth(characters) > DEPTH_LIMIT:
+        raise _invalid((), f"they are nested deeper than {DEPTH_LIMIT} levels", "flatten them")
+    try:
+        raw = json.loads(
+            characters,
+            object_pairs_hook=_Members,
+            parse_int=_Literal,
+            parse_float=_Literal,
+            parse_constant=_Literal,
+        )
+    except json.JSONDecodeError as error:
+        at = f"line {error.lineno}, column {error.colno}"
+        cause = (
+            f"text follows the JSON document at {at}"
+            if error.msg == "Extra data"
+            else f"they are no JSON at {at}"
+        )
+        raise _invalid((), cause, "give exactly one JSON object") from None
+    reader = _Reader(numbers)
+    return Document(reader.settle(raw, ()), tuple(reader.remarks))
+
+
+def write(value: JsonValue) -> str:
+    """Write a value as `json.Marshal` writes it: keys sorted by bytes, no blanks, `&`, `<`, `>` escaped."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{_ESCAPED.sub(_escape, value)}"'
+        case Number():
+            return value.text
+        case list():
+            return f"[{','.join(map(write, value))}]"
+        case dict():
+            return write_struct({key: value[key] for key in sorted(value)})
+
+
+def write_struct(members: Mapping[str, JsonValue]) -> str:
+    """Write an object whose keys keep their order, as those of a Go struct do."""
+    return f"{{{','.join(f'{write(key)}:{write(value)}' for key, value in members.items())}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    """A number, or one of the words NaN, Infinity and -Infinity, as it was given."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """An object as it was given, repeated keys included."""
+
+    pairs: list[tuple[str, Any]]
+
+
+@dataclass(slots=True)
+class _Reader:
+    numbers: Numbers
+    remarks: list[Remark] = field(default_factory=list[Remark])
+
+    def settle(self, raw: Any, path: Path) -> JsonValue:
+        match raw:
+            case _Literal():
+                return self._number(raw.text, path)
+            case _Members():
+                return self._object(raw.pairs, path)
+            case list():
+                return [self.settle(each, (*path, index)) for index, each in enumerate(raw)]
+            case str():
+                return self._text(raw, path)
+            case _:
+                return raw
+
+    def _object(self, pairs: list[tuple[str, Any]], path: Path) -> dict[str, JsonValue]:
+        settled: dict[str, JsonValue] = {}
+        for given, raw in pairs:
+            key = self._text(given, (*path, given))
+            if key in settled:
+                self._remark(
+                    (*path, key), "the key is given more than once, and only the last counts", "keep one"
+                )
+            settled[key] = self.settle(raw, (*path, key))
+        return settled
+
+    def _text(self, given: str, path: Path) -> str:
+        text = _SURROGATE.sub("\ufffd", given)
+        if text != given:
+            self._remark(
+                path,
+                "half a surrogate pair is no character and becomes U+FFFD",
+                "write the character itself, or both halves",
+            )
+        return text
+
+    def _number(self, literal: str, path: Path) -> Number:
+        is_integer = _INTEGER.fullmatch(literal) is not None
+        if is_integer and self.numbers is Numbers.EXACT:
+            return Number(literal)
+        number = float(literal)
+        if not math.isfinite(number):
+            raise _invalid(
+                path,
+                "the number is none that JSON has, or too large for a 64-bit float",
+                "give a finite number, or a string",
+            )
+        if is_integer and int(number) != int(literal):
+            self._remark(
+                path,
+                "the integer is rounded, because it does not fit a 64-bit float",
+                "give it as a string, or keep its digits with numbers: exact",
+            )
+        return Number(_float_text(number))
+
+    def _remark(self, path: Path, cause: str, mend: str) -> None:
+        self.remarks.append(Remark(key_path(path), cause, mend))
+
+
+def _float_text(number: float) -> str:
+    """Write a float in Go's format: shortest digits; an exponent below 1e-6 and from 1e21 on."""
+    shortest = Decimal(repr(number)).normalize()
+    has_exponent = number != 0 and not 1e-6 <= abs(number) < 1e21
+    return f"{shortest:e}" if has_exponent else f"{shortest:f}"
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for match in _BRACKET_OR_STRING.finditer(text):
+        if match.group() in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match.group() in "]}":
+            depth -= 1
+    return deepest
+
+
+def _invalid(path: Path, cause: str, mend: str) -> ServiceError:
+    return ServiceError(code="credentials-invalid", place=key_path(path), cause=cause, mend=mend)
