@@ -16,7 +16,7 @@ from components.pull_secret.labels import secret_labels
 from components.pull_secret.payload import judge
 from operations.forms import print_json, print_table
 
-_STANDARD_INPUT: Final = Path("-")
+_STANDARD_INPUT: Final = "-"
 _STANDARD_INPUT_NUMBER: Final = 0
 _CLUSTER_ID: Final = "--cluster-id"
 
@@ -38,7 +38,7 @@ class Finding:
         return not self.errors
 
 
-def show(file: Path, cluster_id: str | None, *, strict: bool, as_json: bool) -> None:
+def show(file: str, cluster_id: str | None, *, strict: bool, as_json: bool) -> None:
     """Judge a file and tell what was found; exit code 1 when it is not valid."""
     finding = examine(_read(file), cluster_id, strict=strict)
     if as_json:
@@ -82,14 +82,17 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
 def _show_tables(finding: Finding) -> None:
     if finding.errors or finding.warnings:
         print_table("Findings", ("", "Where", "What"), _rows(finding))
-    if finding.registries:
-        print_table("Registries", ("Name",), [(name,) for name in finding.registries])
-    if finding.secret_id:
-        rows = [("secret id", finding.secret_id), *((f"label {key}", v) for key, v in finding.labels.items())]
-        print_table("In Secret Manager", ("", ""), rows)
-    counts = f"{len(finding.errors)} errors, {len(finding.warnings)} warnings, {finding.size} bytes"
+    print_table("Pull secret", ("", ""), _facts(finding))
     mark = typer.style("✓", fg="green") if finding.valid else typer.style("✗", fg="red")
-    typer.echo(f"\n{mark} {'valid' if finding.valid else 'not valid'}: {counts}")
+    typer.echo(f"\n{mark} {'valid' if finding.valid else 'not valid'}")
+
+
+def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    yield "bytes", str(finding.size)
+    yield "registries", ", ".join(finding.registries) or "none"
+    if finding.secret_id:
+        yield "secret id", finding.secret_id
+    yield from ((f"label {key}", value) for key, value in finding.labels.items())
 
 
 def _rows(finding: Finding) -> Iterator[tuple[str, str, str]]:
@@ -98,16 +101,16 @@ def _rows(finding: Finding) -> Iterator[tuple[str, str, str]]:
             yield mark, fault.place, f"{fault.cause}\n→ {fault.mend}"
 
 
-def _read(file: Path) -> bytes:
+def _read(file: str) -> bytes:
     try:
         if file != _STANDARD_INPUT:
-            return file.read_bytes()
+            return Path(file).read_bytes()
         with open(_STANDARD_INPUT_NUMBER, "rb", closefd=False) as stream:
             return stream.read()
     except OSError as error:
         raise CredfleetError(
             code="file-unreadable",
-            place="standard input" if file == _STANDARD_INPUT else str(file),
+            place="standard input" if file == _STANDARD_INPUT else file,
             cause=f"it cannot be read ({error.strerror}), so nothing is known of it",
             mend="name a file with the pull secret, or - for standard input",
         ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +26,7 @@ app = typer.Typer(
     )
 )
 def check(
-    file: Annotated[Path, typer.Argument(help="The pull secret; - reads standard input.")],
+    file: Annotated[str, typer.Argument(help="The pull secret; - reads standard input.")],
     *,
     cluster_id: Annotated[
         str | None,
@@ -35,9 +34,7 @@ def check(
     ] = None,
     strict: Annotated[
         bool,
-        typer.Option(
-            "--strict", help="Refuse entries whose auth is not user:password in base64, and the like."
-        ),
+        typer.Option("--strict", help="Take warnings about its entries for errors."),
     ] = False,
     output: OutputOption = Form.TABLE,
 ) -> None:

@@ -1,0 +1,145 @@
+"""`credfleet pull-secret check`: its JSON, its table, its exit codes; it never shows a credential."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from operations.main import app
+
+AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
+SOUND = f'{{"auths":{{"quay.io":{{"auth":"{AUTH}"}},"ghcr.io":{{"auth":"{AUTH}"}}}}}}\n'
+DOUBTFUL = '{"auths":{"quay.io":{"auth":"S3cr3t"},"https://user:S3cr3t@x.io":null}}'
+NOT_SHOWN = (
+    "auths, entry 2: its key is no registry's name, and is not shown since it may be a credential"
+    " → write HOST, HOST:PORT or a URL, in lower case, without user and password"
+)
+MEND = "have it written anew: podman login --authfile FILE REGISTRY asks for both"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "pull-secret.json"
+
+
+def check(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["pull-secret", "check", *map(str, arguments)])
+
+
+def checked(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+    result = check(*arguments, "--output", "json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_a_sound_pull_secret_is_valid_and_told_without_a_name_in_gcp(file: Path) -> None:
+    file.write_text(SOUND)
+    assert checked(file) == (
+        0,
+        {
+            "valid": True,
+            "errors": [],
+            "warnings": [],
+            "secretId": None,
+            "labels": {},
+            "bytes": len(SOUND),
+            "registries": ["quay.io", "ghcr.io"],
+        },
+    )
+
+
+def test_the_id_of_a_cluster_tells_the_secret_and_its_labels(file: Path) -> None:
+    file.write_text(SOUND)
+    exit_code, told = checked(file, "--cluster-id", "cls-0123456789ab")
+    assert (exit_code, told["secretId"]) == (0, "hyperfleet-cls-0123456789ab-pull-secret")
+    assert told["labels"] == {
+        "managed-by": "hyperfleet",
+        "adapter": "pullsecret",
+        "resource-type": "pull-secret",
+        "hyperfleet-version": "v1",
+        "cluster-id": "cls-0123456789ab",
+    }
+
+
+def test_doubts_are_warnings_and_leave_it_valid(file: Path) -> None:
+    file.write_text(DOUBTFUL)
+    exit_code, told = checked(file)
+    assert (exit_code, told["valid"], told["errors"], told["registries"]) == (0, True, [], ["quay.io"])
+    assert told["warnings"] == [
+        f'auths["quay.io"]: its auth is not user:password in base64, so it opens nothing → {MEND}',
+        NOT_SHOWN,
+        f"auths, entry 2: it holds no auth, so it opens nothing → {MEND}",
+    ]
+
+
+def test_doubts_are_errors_to_the_strict(file: Path) -> None:
+    file.write_text(DOUBTFUL)
+    exit_code, told = checked(file, "--strict")
+    assert (exit_code, told["valid"], len(told["errors"]), told["warnings"]) == (1, False, 3, [])
+
+
+def test_an_unfit_id_of_a_cluster_is_told_behind_what_is_wrong_with_the_payload(file: Path) -> None:
+    file.write_text("")
+    exit_code, told = checked(file, "--cluster-id", "CLS-1")
+    assert (exit_code, told["valid"], told["secretId"], told["labels"]) == (1, False, None, {})
+    assert [text.partition(":")[0] for text in told["errors"]] == ["payload", "--cluster-id"]
+
+
+def test_an_id_only_hyperfleets_job_is_too_narrow_for_is_a_warning(file: Path) -> None:
+    file.write_text(SOUND)
+    exit_code, told = checked(file, "--strict", "--cluster-id", "x" * 48)
+    assert (exit_code, told["valid"], len(told["warnings"])) == (0, True, 1)
+
+
+def test_bytes_are_counted_as_they_are_given(file: Path) -> None:
+    file.write_bytes(b'\r\n{"auths":{"r":{}}}\r\n\xc3\xa9')
+    exit_code, told = checked(file)
+    assert (exit_code, told["bytes"], told["registries"]) == (1, 24, [])
+
+
+def test_a_table_tells_each_mend_below_what_is_wrong_and_ends_with_the_verdict(file: Path) -> None:
+    file.write_text(DOUBTFUL)
+    result = check(file, "--strict", "--cluster-id", "cls-1")
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    at = lines.index('✗ auths["quay.io"] its auth is not user:password in base64, so it opens nothing')
+    assert lines[at + 1] == f"→ {MEND}"
+    assert {"registries quay.io", "secret id hyperfleet-cls-1-pull-secret"} <= {*lines}
+    assert (result.exit_code, lines[-1]) == (1, "✗ not valid")
+
+
+@pytest.mark.parametrize(
+    "text", [SOUND, DOUBTFUL, AUTH, f'{{"auths":{{"quay.io":"{AUTH}" S3cr3t', f'{{"{AUTH}":"S3cr3t"}}']
+)
+@pytest.mark.parametrize("options", [[], ["--strict", "--cluster-id", "cls-1"]])
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_no_credential_is_ever_shown(file: Path, text: str, options: list[str], form: str) -> None:
+    file.write_text(text)
+    result = check(file, *options, "--output", form)
+    assert result.exit_code in (0, 1)
+    assert "S3cr3t" not in result.output
+    assert AUTH not in result.output
+
+
+@pytest.mark.parametrize(("name", "reason"), [("none.json", "No such file or directory"), (".", "Is a")])
+def test_a_file_that_cannot_be_read_is_told_without_a_traceback(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    exit_code, told = checked(tmp_path / name)
+    assert (exit_code, told["error"]["code"]) == (1, "file-unreadable")
+    assert reason in told["error"]["message"]
+
+
+def test_a_dash_reads_standard_input() -> None:
+    command = [sys.executable, "-c", "from operations.main import main; main()"]
+    done = subprocess.run(
+        [*command, "pull-secret", "check", "-", "--output", "json"],
+        input=SOUND.encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["bytes"] == len(SOUND)

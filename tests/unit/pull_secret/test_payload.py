@@ -1,0 +1,261 @@
+"""Which bytes are a pull secret, by the rows of the payload table (C), and what is told of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.pull_secret.payload import LIMIT, judge
+
+
+def auth(plain: str) -> str:
+    return base64.b64encode(plain.encode()).decode()
+
+
+SOUND = {"auth": auth("user:password"), "email": "e"}
+
+
+def pull_secret(auths: Any, **others: Any) -> bytes:
+    return json.dumps({"auths": auths, **others}).encode()
+
+
+def errors(payload: bytes, *, strict: bool = False) -> list[tuple[str, str]]:
+    return [(fault.place, fault.cause) for fault in judge(payload, strict=strict).errors]
+
+
+def warnings(payload: bytes) -> list[tuple[str, str]]:
+    return [(fault.place, fault.cause) for fault in judge(payload).warnings]
+
+
+@pytest.mark.parametrize(
+    ("payload", "registries"),
+    [
+        pytest.param(pull_secret({"quay.io": {"auth": "x", "email": "e"}}), ("quay.io",), id="C1"),
+        pytest.param(
+            pull_secret({"quay.io": SOUND, "ghcr.io": SOUND}), ("quay.io", "ghcr.io"), id="C2-two-registries"
+        ),
+        pytest.param(pull_secret({"quay.io": SOUND}, credsStore="x"), ("quay.io",), id="C2-more-keys"),
+        pytest.param(
+            b" \r\n\t" + pull_secret({"quay.io": SOUND}) + b"\n\n", ("quay.io",), id="C2-whitespace-around"
+        ),
+        pytest.param(pull_secret({"r": {}}), ("r",), id="C3-empty-entry"),
+        pytest.param(pull_secret({"r": None}), ("r",), id="C3-null-entry"),
+        pytest.param(pull_secret({"r": "x"}), ("r",), id="C3-text-entry"),
+        pytest.param(pull_secret({"r": {"auth": "%%%"}}), ("r",), id="C3-invalid-base64"),
+    ],
+)
+def test_what_hyperfleets_job_accepts_is_valid(payload: bytes, registries: tuple[str, ...]) -> None:
+    verdict = judge(payload)
+    assert (verdict.errors, verdict.registries, verdict.size) == ((), registries, len(payload))
+
+
+MISSING = ("auths", "it is missing, so no registry has a credential")
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        pytest.param(b"null", MISSING, id="C4-null"),
+        pytest.param(b'{"registries":{}}', MISSING, id="C4-other-key"),
+        pytest.param(
+            b'{"Auths":{"quay.io":{}}}',
+            ("auths", "it is spelt in another case, and case counts, so no registry has a credential"),
+            id="C4-other-case",
+        ),
+        pytest.param(b"[]", MISSING, id="array"),
+        pytest.param(b'"text"', MISSING, id="text"),
+        pytest.param(b"7", MISSING, id="number"),
+        *(
+            pytest.param(
+                f'{{"auths":{other}}}'.encode(),
+                ("auths", "it is no map, so no registry has a credential"),
+                id=f"auths-{other}",
+            )
+            for other in ("null", "[]", '"quay.io"', "1", "true")
+        ),
+        pytest.param(b'{"auths":{}}', ("auths", "it is empty, so no registry has a credential"), id="empty"),
+        pytest.param(b"", ("payload", "it is empty, so the cluster could pull nothing"), id="B1"),
+        pytest.param(b" \n", ("payload", "it is empty, so the cluster could pull nothing"), id="B1-blanks"),
+        *(
+            pytest.param(
+                mark + pull_secret({"quay.io": SOUND}),
+                ("payload", "it begins with a byte order mark, which is not JSON"),
+                id=f"byte-order-mark-{mark.hex()}",
+            )
+            for mark in (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+        ),
+        pytest.param(
+            b'{"auths":{"\xe9":{}}}',
+            ("payload", "it is not UTF-8 from byte 11 on, and JSON is"),
+            id="latin-1",
+        ),
+        pytest.param(
+            b'{"auths":{"quay.io":{}}}\nmore',
+            ("payload", "it is not JSON from line 2, column 1 on"),
+            id="trailing-text",
+        ),
+        pytest.param(b"{'auths':{}}", ("payload", "it is not JSON from line 1, column 2 on"), id="quotes"),
+        pytest.param(b'{"auths":{"r":NaN}}', ("payload", "NaN is not JSON"), id="not-a-number"),
+        pytest.param(
+            b'{"auths":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+            ("payload", "it is nested more deeply than readers of JSON follow"),
+            id="deep",
+        ),
+        pytest.param(
+            base64.encodebytes(pull_secret({"quay.io": SOUND})),
+            ("payload", "it is not JSON from line 1, column 1 on: it is encoded in base64"),
+            id="encoded-twice",
+        ),
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_holds_no_credentials_by_registry_is_refused(
+    payload: bytes, expected: tuple[str, str], strict: bool
+) -> None:
+    assert errors(payload, strict=strict) == [expected]
+
+
+@pytest.mark.parametrize("size", [LIMIT - 1, LIMIT])
+def test_64_kib_are_taken(size: int) -> None:
+    payload = pull_secret({"quay.io": SOUND}).ljust(size)
+    assert (judge(payload).errors, judge(payload).size) == ((), size)
+
+
+def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong_c5() -> None:
+    told = errors(pull_secret({"quay.io": {}}).ljust(LIMIT + 1), strict=True)
+    assert told == [
+        ("payload", "it has 65537 bytes, and Secret Manager takes 65536"),
+        ('auths["quay.io"]', "it holds no auth, so it opens nothing"),
+    ]
+
+
+def test_a_huge_file_is_refused_for_its_size_alone() -> None:
+    assert errors(b"[" * 20_000_000) == [("payload", "it has 20000000 bytes, and Secret Manager takes 65536")]
+
+
+NO_AUTH = "it holds no auth, so it opens nothing"
+NO_PAIR = "its auth is not user:password in base64, so it opens nothing"
+BLANKS = "its user:password begins or ends with a blank or a line end, which then belongs to it"
+
+
+@pytest.mark.parametrize(
+    ("entry", "cause"),
+    [
+        pytest.param({}, NO_AUTH, id="C3-empty-entry"),
+        pytest.param(None, NO_AUTH, id="C3-null-entry"),
+        pytest.param("x", NO_AUTH, id="C3-text-entry"),
+        pytest.param({"auth": "%%%"}, NO_PAIR, id="C3-invalid-base64"),
+        pytest.param([], NO_AUTH, id="list"),
+        pytest.param({"auth": ""}, NO_AUTH, id="empty-auth"),
+        pytest.param({"auth": 7}, NO_AUTH, id="number"),
+        pytest.param({"Auth": auth("u:p")}, NO_AUTH, id="case"),
+        pytest.param({"username": "u", "password": "p"}, NO_AUTH, id="user-beside-password"),
+        pytest.param({"auth": auth("user")}, NO_PAIR, id="no-colon"),
+        pytest.param({"auth": auth(":password")}, NO_PAIR, id="no-user"),
+        pytest.param({"auth": auth("user:")}, NO_PAIR, id="no-password"),
+        pytest.param({"auth": "user:password"}, NO_PAIR, id="plain"),
+        pytest.param({"auth": auth("u:p1").rstrip("=")}, NO_PAIR, id="no-padding"),
+        pytest.param({"auth": auth("u:p") + "\n"}, NO_PAIR, id="line-end-behind-base64"),
+        pytest.param({"auth": "dXNlcjpwé"}, NO_PAIR, id="unicode-in-base64"),
+        pytest.param({"auth": "\ud800"}, NO_PAIR, id="half-a-character"),
+        pytest.param({"auth": base64.b64encode(b"u:\xff").decode()}, NO_PAIR, id="not-utf-8-inside"),
+        pytest.param({"auth": auth("user:password\n")}, BLANKS, id="line-end-inside"),
+    ],
+)
+def test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict(
+    entry: object, cause: str
+) -> None:
+    payload = pull_secret({"quay.io": SOUND, "r": entry})
+    assert errors(payload) == []
+    assert warnings(payload) == errors(payload, strict=True) == [('auths["r"]', cause)]
+    assert judge(payload, strict=True).warnings == ()
+
+
+@pytest.mark.parametrize("plain", ["user:password", "user:pass:word", "Jürgen:pässwörd", "u:日本"])
+def test_user_and_password_in_base64_are_fine(plain: str) -> None:
+    assert errors(pull_secret({"r": {"auth": auth(plain)}}), strict=True) == []
+
+
+def test_numbers_of_any_length_do_no_harm() -> None:
+    assert errors(b'{"n":' + b"9" * 5000 + b',"auths":{"r":{}}}') == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "places"),
+    [
+        pytest.param('{"auths":{"a":null},"auths":{"r":ENTRY}}', ["payload"], id="auths"),
+        pytest.param('{"auths":{"r":ENTRY,"r":ENTRY}}', ["auths"], id="registry"),
+        pytest.param('{"auths":{"r":{"auth":"x","auth":"dTpw"}}}', ['auths["r"]'], id="auth"),
+    ],
+)
+def test_a_repeated_key_is_told_and_the_last_one_counts(payload: str, places: list[str]) -> None:
+    given = payload.replace("ENTRY", json.dumps(SOUND)).encode()
+    assert [place for place, _ in warnings(given)] == places
+    assert judge(given).registries == ("r",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "quay.io",
+        "localhost:5000",
+        "https://index.docker.io/v1/",
+        "*.apps.example.com",
+        "registry.example.com:8443/team/images",
+        "[2001:db8::1]:5000",
+        "r",
+    ],
+)
+def test_a_registry_is_told_by_its_name(name: str) -> None:
+    verdict = judge(pull_secret({name: SOUND}), strict=True)
+    assert (verdict.errors, verdict.registries) == ((), (name,))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "https://user:password@quay.io",
+        "user:password",
+        auth("user:password"),
+        auth("a:bc"),
+        "https://quay.io/?token=t0ken",
+        "ghp_token",
+        "quay.io\x1b[2J",
+        "\ud800",
+        "",
+        "a b",
+    ],
+)
+def test_a_key_that_may_be_a_credential_is_told_by_its_place_only(name: str) -> None:
+    verdict = judge(pull_secret({"quay.io": SOUND, name: SOUND}))
+    assert verdict.registries == ("quay.io",)
+    assert [fault.place for fault in verdict.warnings] == ["auths, entry 2"]
+    assert not name or name not in repr(verdict)
+
+
+@given(secret=st.text(alphabet="QXZ", min_size=12), position=st.integers(min_value=0, max_value=6))
+def test_no_value_is_ever_told(secret: str, position: int) -> None:
+    payload = (
+        pull_secret({"quay.io": {"auth": secret}}),
+        pull_secret({"quay.io": {"auth": auth(f"{secret}:{secret}\n")}}),
+        pull_secret({"quay.io": {"password": secret, "auth": None}}),
+        pull_secret({f"https://{secret}@quay.io": secret}),
+        f'{{"auths":{{"quay.io":{secret}}}}}'.encode(),
+        f'{{"auths":"{secret}"}}'.encode(),
+        secret.encode(),
+    )[position]
+    for strict in (False, True):
+        verdict = judge(payload, strict=strict)
+        assert verdict.errors or verdict.warnings
+        assert secret not in repr(verdict)
+        assert auth(f"{secret}:{secret}\n") not in repr(verdict)
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='{}[]":,auths \\x01', max_size=60).map(str.encode))
+def test_any_bytes_are_judged(payload: bytes) -> None:
+    assert judge(payload).size == len(payload)

@@ -1,0 +1,132 @@
+"""Which clusters get a pull secret (table A), and what is wrong with what was said of one (table B)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.pull_secret.model import Availability, Cluster, Phase
+from components.pull_secret.preconditions import ADAPTERS, decide
+
+TRUE, FALSE, UNKNOWN = Availability.TRUE, Availability.FALSE, Availability.UNKNOWN
+
+COMPLETE = Cluster(
+    id="cls-123",
+    name="east",
+    region="europe-west1",
+    generation=1,
+    project="acme-prod",
+    pull_secret="quay-pull",
+    adapters=dict.fromkeys(ADAPTERS, TRUE),
+)
+
+
+def test_a_cluster_that_is_ready_for_its_pull_secret_proceeds_a1() -> None:
+    decision = decide(COMPLETE)
+    assert (decision.proceeds, decision.unmet, decision.warnings) == (True, (), ())
+
+
+@pytest.mark.parametrize(
+    ("cluster", "reason"),
+    [
+        pytest.param(
+            replace(COMPLETE, provider="aws"),
+            "its provider is aws, and Secret Manager is only there on gcp",
+            id="A1-provider",
+        ),
+        pytest.param(
+            replace(COMPLETE, provider=""),
+            "its provider is not named, and Secret Manager is only there on gcp",
+            id="A1-no-provider",
+        ),
+        pytest.param(replace(COMPLETE, project=None), "no GCP project is named", id="A1-project"),
+        pytest.param(replace(COMPLETE, pull_secret=None), "no pull secret is named", id="A1-pull-secret"),
+        pytest.param(
+            replace(COMPLETE, phase=Phase.DELETING), "the cluster is being deleted", id="A4-deleting"
+        ),
+    ],
+)
+def test_one_condition_that_is_not_met_skips_the_cluster(cluster: Cluster, reason: str) -> None:
+    assert (decide(cluster).proceeds, decide(cluster).unmet) == (False, (reason,))
+
+
+@pytest.mark.parametrize("adapter", ["validation", "dns", "placement"])
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        pytest.param(FALSE, "adapter {} reports False", id="A2-False"),
+        pytest.param(UNKNOWN, "adapter {} reports Unknown", id="A2-Unknown"),
+        pytest.param(None, "adapter {} has not reported", id="A2-missing"),
+    ],
+)
+def test_an_adapter_that_is_not_done_skips_the_cluster(
+    adapter: str, said: Availability | None, reason: str
+) -> None:
+    others = {name: TRUE for name in ADAPTERS if name != adapter}
+    adapters = others if said is None else {**others, adapter: said}
+    assert decide(replace(COMPLETE, adapters=adapters)).unmet == (reason.format(adapter),)
+
+
+@pytest.mark.parametrize("said", [TRUE, FALSE, UNKNOWN])
+def test_an_adapter_nobody_waits_for_changes_nothing(said: Availability) -> None:
+    assert decide(replace(COMPLETE, adapters={**COMPLETE.adapters, "hypershift": said})).proceeds
+
+
+def test_a_pull_secret_that_is_available_already_skips_nothing_a4() -> None:
+    assert decide(replace(COMPLETE, adapters={**COMPLETE.adapters, "pullsecret": TRUE})).proceeds
+
+
+def test_a_ready_cluster_waits_for_no_adapter_and_warns_of_it_a3() -> None:
+    decision = decide(replace(COMPLETE, phase=Phase.READY, adapters={"validation": TRUE, "dns": FALSE}))
+    assert decision.proceeds
+    assert decision.warnings == (
+        "the cluster is ready, but adapter dns reports False",
+        "the cluster is ready, but adapter placement has not reported",
+    )
+
+
+def test_a_ready_cluster_still_needs_everything_else() -> None:
+    assert decide(replace(COMPLETE, phase=Phase.READY, project=None)).unmet == ("no GCP project is named",)
+
+
+def test_every_condition_that_is_not_met_is_listed() -> None:
+    bare = Cluster(id="cls-123", name="e", region="r", generation=1, provider="aws", phase=Phase.DELETING)
+    assert decide(bare).unmet == (
+        "the cluster is being deleted",
+        "its provider is aws, and Secret Manager is only there on gcp",
+        "no GCP project is named",
+        "no pull secret is named",
+        "adapter validation has not reported",
+        "adapter dns has not reported",
+        "adapter placement has not reported",
+    )
+
+
+@given(st.dictionaries(st.sampled_from(ADAPTERS), st.sampled_from(Availability)))
+def test_no_adapter_ever_takes_the_pull_secret_from_a_ready_cluster(
+    adapters: dict[str, Availability],
+) -> None:
+    assert decide(replace(COMPLETE, phase=Phase.READY, adapters=adapters)).proceeds
+
+
+def test_what_is_empty_is_told_in_the_order_of_hyperfleets_job_b1_b2() -> None:
+    empty = replace(COMPLETE, pull_secret="", project="", id="")
+    assert [fault.place for fault in empty.faults()] == ["pullSecret", "project", "id"]
+
+
+def test_what_is_left_out_is_no_fault() -> None:
+    assert not [*replace(COMPLETE, pull_secret=None, project=None).faults()]
+
+
+def test_everything_wrong_with_a_cluster_is_told_at_once() -> None:
+    wrong = replace(COMPLETE, project="", id="CLS", explicit_secret_id="a.b", generation=0)
+    assert [fault.place for fault in wrong.faults()] == ["project", "id", "secretId", "generation"]
+
+
+def test_an_explicit_name_changes_the_secrets_id_and_no_label_b4() -> None:
+    named = replace(COMPLETE, explicit_secret_id="custom-secret")
+    assert named.secret_id == "custom-secret"
+    assert (named.labels["cluster-id"], named.labels["cluster-name"]) == ("cls-123", "east")
