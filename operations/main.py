@@ -10,6 +10,7 @@ from operations import (
     insight_commands,
     pull_secret_commands,
     sandbox_commands,
+    service_commands,
 )
 from operations.failures import ReportingGroup
 from operations.forms import examples
@@ -31,7 +32,9 @@ app = typer.Typer(
 app.add_typer(sandbox_commands.app, name="sandbox")
 app.add_typer(care_commands.app, name="pool")
 app.add_typer(config_commands.app, name="config")
+app.add_typer(aso_commands.app, name="aso")
 app.add_typer(pull_secret_commands.app, name="pull-secret")
+app.add_typer(service_commands.app, name="services")
 app.command(
     epilog=examples("credfleet doctor", "credfleet doctor --stack prod --output json"),
 )(insight_commands.doctor)

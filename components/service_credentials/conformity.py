@@ -1,11 +1,12 @@
 """What credentials break: limits of Kubernetes are errors, rules of servicebinding.io warnings.
 
-Korifi checks none of them: a key that Kubernetes refuses leaves the binding without its Secret, and is retried
-forever (byte table D).
+Korifi checks none of them: a key that Kubernetes refuses leaves the binding without its Secret, retried for
+ever (byte table D).
 """
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import Final
 
 from components.naming import is_data_key
 from components.service_credentials.binding import (
+    DEFAULT_TYPE,
     TYPE_KEY,
     ServiceCredentials,
     binding_data,
@@ -39,6 +41,7 @@ _URI = re.compile(
     rf"|(?!//)/?(?:{_PCHAR}+(?:/{_PCHAR}*)*)?)"
     rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:\#(?:{_PCHAR}|[/?])*)?"
 )
+_KEY_BEGIN = re.compile(r"-----BEGIN (?P<kind>([A-Z0-9]+ )*PRIVATE KEY)-----")
 _ANOTHER_KEY: Final = "correct it, or choose another key name"
 
 
@@ -48,11 +51,6 @@ class Verdict:
 
     errors: tuple[Remark, ...] = ()
     warnings: tuple[Remark, ...] = ()
-
-    @property
-    def everything(self) -> tuple[Remark, ...]:
-        """Errors and then warnings."""
-        return self.errors + self.warnings
 
 
 def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Verdict:
@@ -64,13 +62,15 @@ def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = 
     return judge(credentials, strict=strict)
 
 
-def judge(credentials: ServiceCredentials, *, strict: bool = False) -> Verdict:
+def judge(
+    credentials: ServiceCredentials, *, default_type: str = DEFAULT_TYPE, strict: bool = False
+) -> Verdict:
     """Say what credentials break. strict: warnings are errors too.
 
     Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
     """
     members = credentials.members or {}
-    errors = (*_unfit_keys(members), *_oversize(credentials))
+    errors = (*_unfit_keys(members), *_oversize(credentials, default_type))
     warnings = (*credentials.remarks, *_unfit_entries(members))
     return Verdict(errors + warnings) if strict else Verdict(errors, warnings)
 
@@ -85,10 +85,10 @@ def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Remark]:
             )
 
 
-def _oversize(credentials: ServiceCredentials) -> Iterator[Remark]:
+def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Remark]:
     for secret, data in (
         ("source", source_data(credentials)),
-        ("binding", binding_data(credentials)),
+        ("binding", binding_data(credentials, default_type)),
     ):
         size = sum(map(len, data.values()))
         if size > SIZE_LIMIT:
@@ -166,18 +166,18 @@ def _is_certificate_chain(value: JsonValue) -> bool:
 
 
 def _is_private_key(value: JsonValue) -> bool:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    if not isinstance(value, str):
+    """Whether there is a private key in the armour of PEM, of any kind, encrypted or not."""
+    begin = _KEY_BEGIN.search(value) if isinstance(value, str) else None
+    if begin is None:
         return False
+    body, end, _ = begin.string[begin.end() :].partition(f"-----END {begin['kind']}-----")
     try:
-        load_pem_private_key(value.encode(), password=None, unsafe_skip_rsa_key_validation=True)
+        content = base64.b64decode(
+            "".join(line.strip() for line in body.splitlines() if ":" not in line), validate=True
+        )
     except ValueError:
         return False
-    except (TypeError, UnsupportedAlgorithm):
-        return True  # a key all the same: an encrypted one, or of a kind only its users know
-    return True
+    return bool(end and content)
 
 
 _WELL_KNOWN: Final[Mapping[str, _Rule]] = MappingProxyType(

@@ -1,0 +1,128 @@
+"""`credfleet services flatten`: the Secrets that credentials become, and what is to be said of them."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from components.service_credentials.binding import (
+    binding_data,
+    binding_type,
+    read_credentials_object,
+    source_data,
+)
+from components.service_credentials.conformity import judge
+from components.service_credentials.errors import ServiceError
+from components.service_credentials.go_json import Numbers, Remark
+from operations.forms import print_json, print_table
+
+_STANDARD_INPUT: Final = "-"
+_STANDARD_INPUT_NUMBER: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Flattened:
+    """Both Secrets of credentials; type is the binding Secret's."""
+
+    source: Mapping[str, bytes]
+    type: str
+    binding: Mapping[str, bytes]
+    warnings: tuple[Remark, ...]
+
+
+def show(
+    file: str, *, default_type: str, strict: bool, numbers: Numbers, as_json: bool, with_values: bool
+) -> None:
+    """Flatten the credentials in a file and tell the result; raises ServiceError as `flatten` does."""
+    place = "standard input" if file == _STANDARD_INPUT else file
+    flattened = flatten(_read(file, place), place, default_type=default_type, strict=strict, numbers=numbers)
+    if as_json:
+        print_json(flattened_as_json(flattened))
+    else:
+        _show_tables(flattened, with_values=with_values)
+
+
+def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers: Numbers) -> Flattened:
+    """Turn credentials into Secrets. place: where they are from.
+
+    Raises ServiceError that names every key at fault, never a value.
+    """
+    try:
+        credentials = read_credentials_object(text, numbers=numbers)
+    except ServiceError as error:
+        raise _invalid(place, [Remark(error.place, error.cause, error.mend)]) from None
+    verdict = judge(credentials, default_type=default_type, strict=strict)
+    if verdict.errors:
+        raise _invalid(place, verdict.errors)
+    return Flattened(
+        source_data(credentials),
+        binding_type(credentials, default_type),
+        binding_data(credentials, default_type),
+        verdict.warnings,
+    )
+
+
+def flattened_as_json(flattened: Flattened) -> dict[str, Any]:
+    """Give both Secrets for machines; values are base64, as in a Secret's `data`."""
+    return {
+        "source": _base64(flattened.source),
+        "binding": {"type": flattened.type, "data": _base64(flattened.binding)},
+        "warnings": [str(remark) for remark in flattened.warnings],
+    }
+
+
+def _base64(data: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: b64encode(value).decode() for key, value in data.items()}
+
+
+def _show_tables(flattened: Flattened, *, with_values: bool) -> None:
+    columns = ("Key", "Bytes", "Value") if with_values else ("Key", "Bytes")
+    for title, data in (
+        ("Source Secret, type Opaque", flattened.source),
+        (f"Binding Secret, type {_printable(flattened.type)}", flattened.binding),
+    ):
+        print_table(title, columns, _rows(data, with_values=with_values))
+    if flattened.warnings:
+        rows = [(each.place, f"{each.cause}\n→ {each.mend}") for each in flattened.warnings]
+        print_table("Warnings", ("Where", "What"), rows)
+
+
+def _rows(data: Mapping[str, bytes], *, with_values: bool) -> Iterator[tuple[str, ...]]:
+    for key, value in sorted(data.items()):
+        row = (key, str(len(value)))
+        yield (*row, _printable(value.decode())) if with_values else row
+
+
+def _printable(text: str) -> str:
+    """Keep what could steer a terminal from reaching it."""
+    return text if text.replace("\n", "").isprintable() else json.dumps(text)
+
+
+def _invalid(place: str, remarks: Sequence[Remark]) -> ServiceError:
+    return ServiceError(
+        code="credentials-invalid",
+        place=place,
+        cause="; ".join(f"{remark.place}: {remark.cause}" for remark in remarks),
+        mend="; ".join(dict.fromkeys(remark.mend for remark in remarks)),
+    )
+
+
+def _read(file: str, place: str) -> bytes:
+    try:
+        if file != _STANDARD_INPUT:
+            return Path(file).read_bytes()
+        with open(_STANDARD_INPUT_NUMBER, "rb", closefd=False) as stream:
+            return stream.read()
+    except OSError as error:
+        raise ServiceError(
+            code="file-unreadable",
+            place=place,
+            cause=f"it cannot be read ({error.strerror}), so nothing is known of it",
+            mend="name a file with the credentials, or - for standard input",
+        ) from error
