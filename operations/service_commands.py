@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from components.service_credentials.binding import DEFAULT_TYPE
 from components.service_credentials.go_json import Numbers
 from operations.forms import Form, OutputOption, examples
 
@@ -40,7 +41,7 @@ def flatten(
         typer.Option(
             "--type-default", metavar="TYPE", callback=_given, help="Type where the credentials name none."
         ),
-    ] = "user-provided",
+    ] = DEFAULT_TYPE,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse whatever there is a warning about.")
     ] = False,

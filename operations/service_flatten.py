@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import typer
-
 from components.service_credentials.binding import (
     binding_data,
     binding_type,
