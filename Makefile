@@ -16,7 +16,14 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test check format model bench bench-peers
+.PHONY: help env up down test check format model bench bench-peers stacks preview comment deploy drift kubeconfig workflows cli
+
+# STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
+export STACK
+REVIEW := .sandbox/reviews/$$STACK
+MARK := <!-- credfleet preview of $$STACK -->
+PULUMI := pulumi --non-interactive --stack "$$STACK"
+POLICIES := --policy-pack policies $(addprefix --policy-pack-config=,$(wildcard policies/config/$(STACK).json))
 
 help: ## list what make can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,3 +72,37 @@ bench: env ## speed, as ratios within one run
 
 bench-peers: env ## claims again, with Boskos beside them on the same API server
 	@$(BIN)/python -m benchmarks claims --peers
+
+stacks: ## the environments as JSON, for a matrix: stack files encrypted by a cloud, and by which
+	@awk -f .github/stacks.awk Pulumi.*.yaml
+
+preview: env cli ## preview STACK with the Pulumi CLI and the policies, and write a review of it
+	@mkdir -p .sandbox/reviews && rm -f "$(REVIEW)".*
+	@status=0; $(PULUMI) preview --json $(POLICIES) > "$(REVIEW).json" || status=$$?; \
+	  { echo "$(MARK)"; $(BIN)/credfleet preview-report "$(REVIEW).json" --format markdown; } > "$(REVIEW).part"; \
+	  mv "$(REVIEW).part" "$(REVIEW).md"; cat "$(REVIEW).md"; exit $$status
+
+comment: ## write the review of STACK to PULL_REQUEST, over the one that is there
+	@test -s "$(REVIEW).md" || { echo "✗ $(REVIEW).md: there is no review"; echo "→ make preview"; exit 1; }
+	@issues="repos/$$GITHUB_REPOSITORY/issues"; \
+	  mine=$$(gh api --paginate "$$issues/$$PULL_REQUEST/comments" --jq '.[] | select(.user.login == "github-actions[bot]" \
+	    and (.body | startswith("'"$(MARK)"'"))) | .id' | tail -n 1); \
+	  if [ -n "$$mine" ]; then gh api --method PATCH "$$issues/comments/$$mine" --field body=@"$(REVIEW).md" --silent; \
+	  else gh api --method POST "$$issues/$$PULL_REQUEST/comments" --field body=@"$(REVIEW).md" --silent; fi
+
+deploy: env cli ## update STACK with the Pulumi CLI, then see that nothing is left to change
+	@$(PULUMI) up --yes --skip-preview --suppress-outputs $(POLICIES)
+	@$(PULUMI) preview --expect-no-changes --suppress-outputs $(POLICIES)
+
+drift: env cli ## see whether anything of STACK was changed behind its back; writes nothing
+	@$(PULUMI) refresh --preview-only --expect-no-changes --suppress-outputs
+
+kubeconfig: ## sign in at the EKS cluster CLUSTER, as the kubeconfig's context of that name
+	@aws eks update-kubeconfig --name "$$CLUSTER" --alias "$$CLUSTER"
+
+workflows: ## lint the workflows; needs Go
+	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+cli:
+	@command -v pulumi > /dev/null || { echo "✗ PATH: no Pulumi CLI"; \
+	  echo "→ install it, https://www.pulumi.com/docs/install; make up needs none"; exit 1; }

@@ -1,0 +1,171 @@
+"""The stack files of the environments, run through the program with made-up credentials."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from operations.configuration import plain_credentials
+from sandbox.engine.workspace import Workspace, find_passphrase
+from sandbox.errors import SandboxError
+from tests.support.recorder import Recorder, record
+from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
+
+ENVIRONMENTS: Final = sorted(
+    path.name.removeprefix("Pulumi.").removesuffix(".yaml")
+    for path in ROOT.glob("Pulumi.*.yaml")
+    if path.name != "Pulumi.dev.yaml"
+)
+COUNTS: Final[Mapping[str, Mapping[str, int]]] = {
+    "prod": {
+        "credfleet:index:AccountPool": 1,
+        "credfleet:index:Fleet": 1,
+        "credfleet:index:TenantAccounts": 3,
+        "credfleet:index:TenantDeliveries": 3,
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 2,
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 2,
+        "kubernetes:core/v1:ConfigMap": 1,
+        "kubernetes:core/v1:Namespace": 5,
+        "kubernetes:core/v1:Secret": 9,
+        "kubernetes:core/v1:ServiceAccount": 3,
+        "kubernetes:rbac.authorization.k8s.io/v1:Role": 9,
+        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 9,
+        "pulumi-python:dynamic/credfleet:AccountClaim": 7,
+        "pulumi-python:dynamic/credfleet:PoolRoster": 1,
+        "pulumi-python:dynamic/credfleet:PoolSeal": 1,
+        "pulumi-python:dynamic/credfleet:SecretProjection": 4,
+        "pulumi:providers:kubernetes": 2,
+    },
+    "staging": {
+        "credfleet:index:AccountPool": 1,
+        "credfleet:index:Fleet": 1,
+        "credfleet:index:TenantAccounts": 2,
+        "credfleet:index:TenantDeliveries": 2,
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 2,
+        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 2,
+        "kubernetes:core/v1:ConfigMap": 1,
+        "kubernetes:core/v1:Namespace": 4,
+        "kubernetes:core/v1:Secret": 4,
+        "kubernetes:core/v1:ServiceAccount": 2,
+        "kubernetes:rbac.authorization.k8s.io/v1:Role": 5,
+        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 5,
+        "pulumi-python:dynamic/credfleet:AccountClaim": 3,
+        "pulumi-python:dynamic/credfleet:PoolRoster": 1,
+        "pulumi-python:dynamic/credfleet:PoolSeal": 1,
+        "pulumi-python:dynamic/credfleet:SecretProjection": 2,
+        "pulumi:providers:kubernetes": 2,
+    },
+}
+"""Namespaces are the pool's, one per tenant, and `kube-system`, which is read before anything is written."""
+
+
+def stack_file(stack: str) -> dict[str, Any]:
+    return yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
+
+
+def with_made_up_credentials(value: Any) -> Any:
+    """What only the environment's KMS can decrypt is replaced by a credential of the right form."""
+    if isinstance(value, dict):
+        if set(value) == {"secure"}:
+            return json.dumps({"clientID": "made-up", "clientSecret": "made-up"})
+        return {key: with_made_up_credentials(item) for key, item in value.items()}
+    return [with_made_up_credentials(item) for item in value] if isinstance(value, list) else value
+
+
+def configuration(stack: str) -> dict[str, str]:
+    config = with_made_up_credentials(stack_file(stack)["config"])
+    return as_passed({key.removeprefix("credfleet:"): value for key, value in config.items()})
+
+
+@pytest.fixture(scope="module", params=ENVIRONMENTS)
+def stack(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def recorded(stack: str) -> Recorder:
+    """What the program registers for an environment in a preview."""
+
+    def program() -> None:
+        runpy.run_path(str(ROOT / "__main__.py"))
+
+    return record(program, config=configuration(stack), secret_keys=SECRET_KEYS, preview=True)
+
+
+def test_an_environment_declares_what_it_always_has(stack: str, recorded: Recorder) -> None:
+    assert Counter(one.type for one in recorded.registrations) == COUNTS[stack]
+
+
+def test_an_environment_writes_to_the_one_cluster_it_names(recorded: Recorder) -> None:
+    (looked_up,) = (one for one in recorded.registrations if one.read_id)
+
+    assert looked_up.read_id == "kube-system"
+
+
+def test_an_environment_refuses_to_delete_accounts_that_were_used(recorded: Recorder) -> None:
+    guards = ("PoolRoster", "PoolSeal")
+
+    allowed = {
+        one.inputs["allowDestroy"]
+        for guard in guards
+        for one in recorded.of_type(f"pulumi-python:dynamic/credfleet:{guard}").values()
+    }
+    assert allowed == {False}
+
+
+def test_an_environment_leaves_released_accounts_with_their_tenants(recorded: Recorder) -> None:
+    (pool,) = recorded.of_type("kubernetes:core/v1:ConfigMap").values()
+    claims = recorded.of_type("pulumi-python:dynamic/credfleet:AccountClaim").values()
+
+    assert pool.inputs["data"]["releasePolicy"] == "retain"
+    assert [one.name for one in claims if one.inputs.get("releasePolicy")] == []
+
+
+def test_no_two_environments_share_a_cluster_an_account_or_a_key() -> None:
+    files = [stack_file(stack) for stack in ENVIRONMENTS]
+    pools = [file["config"]["credfleet:accountPool"]["members"].values() for file in files]
+
+    accounts = [member["accountId"] for pool in pools for member in pool]
+    assert len(accounts) == len(set(accounts))
+    assert len({file["config"]["credfleet:cluster"]["uid"] for file in files}) == len(files)
+    assert len({file["secretsprovider"] for file in files}) == len(files)
+
+
+def test_every_credential_of_an_environment_is_encrypted_by_itself(stack: str) -> None:
+    assert list(plain_credentials(stack_file(stack)["config"])) == []
+
+
+def test_every_credential_of_an_environment_is_somebodys(stack: str) -> None:
+    config = stack_file(stack)["config"]
+
+    used = {member["credentialsFrom"] for member in config["credfleet:accountPool"]["members"].values()}
+    assert used == set(config["credfleet:credentials"])
+
+
+def test_editors_find_the_schema_of_a_stack_file_on_its_first_line(stack: str) -> None:
+    first = (ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8").splitlines()[0]
+
+    schema = json.loads((ROOT / first.removeprefix("# yaml-language-server: $schema=")).read_text())
+    assert schema["title"] == "Stack file of credfleet"
+
+
+def test_the_embedded_engine_refuses_an_environment_and_names_the_cli(stack: str, tmp_path: Path) -> None:
+    with pytest.raises(SandboxError) as refused:
+        Workspace.open(ROOT, stack, backend_dir=tmp_path, passphrase="")
+
+    assert refused.value.code == "stack-unsupported"
+    assert "Pulumi CLI" in refused.value.mend
+
+
+def test_the_public_passphrase_opens_no_environment(stack: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        find_passphrase(ROOT, stack, {})
+
+    assert refused.value.code == "passphrase-missing"

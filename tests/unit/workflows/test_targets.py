@@ -1,0 +1,256 @@
+"""The make targets of the workflows, run with stand-ins that write down how they are called."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.stacks import ROOT
+
+RECORD: Final = f"""#!{sys.executable}
+import json, os, sys
+from pathlib import Path
+here = Path(os.environ["STAND_INS"])
+name = Path(sys.argv[0]).name
+with (here / "calls").open("a") as calls:
+    calls.write(json.dumps([name, *sys.argv[1:]]) + "\\n")
+said = here / f"{{name}}.says"
+print(said.read_text() if said.exists() else "", end="")
+failing = here / f"{{name}}.fails"
+sys.exit(int(failing.read_text()) if failing.exists() else 0)
+"""
+PULUMI: Final = ["pulumi", "--non-interactive", "--stack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A checkout whose environment is ready, with stand-ins of the programs its targets call."""
+
+    root: Path
+
+    def says(self, program: str, text: str) -> None:
+        (self.root / "stand-ins" / f"{program}.says").write_text(text)
+
+    def fails(self, program: str, code: int) -> None:
+        (self.root / "stand-ins" / f"{program}.fails").write_text(str(code))
+
+    def make(self, target: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        path = f"{self.root / 'stand-ins'}{os.pathsep}/usr/bin{os.pathsep}/bin"
+        environment = {"PATH": path, "STAND_INS": str(self.root / "stand-ins"), **variables}
+        command = ["make", "-s", target]
+        return subprocess.run(
+            command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+
+    @property
+    def calls(self) -> list[list[str]]:
+        book = self.root / "stand-ins" / "calls"
+        return [json.loads(line) for line in book.read_text().splitlines()] if book.exists() else []
+
+    @property
+    def review(self) -> Path:
+        return self.root / ".sandbox" / "reviews" / "prod.md"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copytree(ROOT / ".github", tmp_path / ".github")
+    for path in ROOT.glob("Pulumi.*.yaml"):
+        shutil.copy(path, tmp_path)
+    for name in ("pyproject.toml", "uv.lock"):
+        (tmp_path / name).touch()
+    (tmp_path / "stand-ins").mkdir()
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / ".ready").touch()
+    for program in ("stand-ins/pulumi", "stand-ins/gh", "stand-ins/aws", ".venv/bin/credfleet"):
+        (tmp_path / program).write_text(RECORD)
+        (tmp_path / program).chmod(0o755)
+    return Checkout(tmp_path)
+
+
+def listed(checkout: Checkout) -> list[Mapping[str, str]]:
+    return json.loads(checkout.make("stacks").stdout)
+
+
+def test_the_stacks_are_those_that_a_cloud_encrypts(checkout: Checkout) -> None:
+    assert listed(checkout) == [{"stack": "prod", "cloud": "aws"}, {"stack": "staging", "cloud": "gcp"}]
+
+
+def test_a_new_stack_file_is_a_new_stack(checkout: Checkout) -> None:
+    url = "azurekeyvault://example.vault.azure.net/keys/credfleet"
+    (checkout.root / "Pulumi.eu.west-1.yaml").write_text(f'secretsprovider: "{url}"\nconfig: {{}}\n')
+    (checkout.root / "Pulumi.mine.yaml").write_text("secretsprovider: passphrase\n")
+
+    assert {"stack": "eu.west-1", "cloud": "azure"} in listed(checkout)
+    assert len(listed(checkout)) == 3
+
+
+def test_the_list_is_one_line_for_the_output_of_a_step(checkout: Checkout) -> None:
+    assert checkout.make("stacks").stdout.count("\n") == 1
+
+
+def test_a_stack_no_cloud_is_known_for_is_refused_rather_than_left_out(checkout: Checkout) -> None:
+    (checkout.root / "Pulumi.lab.yaml").write_text("secretsprovider: hashivault://key\n")
+
+    run = checkout.make("stacks")
+
+    assert run.returncode != 0
+    assert run.stdout == ""
+    assert run.stderr.startswith(
+        "✗ Pulumi.lab.yaml: no cloud is known for secrets provider hashivault\n→ use awskms,"
+    )
+
+
+def test_a_stack_whose_name_is_a_command_is_refused(checkout: Checkout) -> None:
+    (checkout.root / "Pulumi.$(touch ran).yaml").write_text("secretsprovider: awskms://alias/x\n")
+
+    run = checkout.make("stacks")
+
+    assert run.returncode != 0
+    assert "rename the file" in run.stderr
+    assert not (checkout.root / "ran").exists()
+
+
+def test_a_preview_runs_the_policies_and_leaves_a_review_with_its_mark(checkout: Checkout) -> None:
+    checkout.says("pulumi", '{"steps": []}')
+    checkout.says("credfleet", "# calm\n")
+
+    run = checkout.make("preview", STACK="prod")
+
+    assert run.returncode == 0
+    assert checkout.calls == [
+        [*PULUMI, "prod", "preview", "--json", "--policy-pack", "policies"],
+        ["credfleet", "preview-report", ".sandbox/reviews/prod.json", "--format", "markdown"],
+    ]
+    assert checkout.review.with_suffix(".json").read_text() == '{"steps": []}'
+    assert checkout.review.read_text() == "<!-- credfleet preview of prod -->\n# calm\n"
+
+
+def test_the_limits_of_an_environment_go_to_the_policies(checkout: Checkout) -> None:
+    limits = checkout.root / "policies" / "config" / "prod.json"
+    limits.parent.mkdir(parents=True)
+    limits.write_text("{}")
+
+    checkout.make("preview", STACK="prod")
+    checkout.make("preview", STACK="staging")
+
+    flag = "--policy-pack-config=policies/config/prod.json"
+    assert [flag in call for call in checkout.calls if call[0] == "pulumi"] == [True, False]
+
+
+def test_a_preview_the_policies_refuse_fails_and_is_reviewed_all_the_same(checkout: Checkout) -> None:
+    checkout.fails("pulumi", 1)
+    checkout.says("credfleet", "# refused\n")
+
+    run = checkout.make("preview", STACK="prod")
+
+    assert run.returncode != 0
+    assert "# refused" in run.stdout
+    assert "# refused" in checkout.review.read_text()
+
+
+def test_a_preview_nobody_can_read_leaves_no_review_of_an_earlier_one(checkout: Checkout) -> None:
+    checkout.make("preview", STACK="prod")
+    checkout.fails("credfleet", 2)
+
+    run = checkout.make("preview", STACK="prod")
+
+    assert run.returncode != 0
+    assert not checkout.review.exists()
+
+
+def test_the_first_review_becomes_a_comment(checkout: Checkout) -> None:
+    checkout.make("preview", STACK="prod")
+
+    run = checkout.make("comment", STACK="prod", PULL_REQUEST="7", GITHUB_REPOSITORY="acme/fleet")
+
+    assert run.returncode == 0
+    look, write = [call for call in checkout.calls if call[0] == "gh"]
+    assert look[:4] == ["gh", "api", "--paginate", "repos/acme/fleet/issues/7/comments"]
+    assert '"github-actions[bot]"' in look[5]
+    assert 'startswith("<!-- credfleet preview of prod -->")' in look[5]
+    assert write[1:5] == ["api", "--method", "POST", "repos/acme/fleet/issues/7/comments"]
+    assert write[5:7] == ["--field", "body=@.sandbox/reviews/prod.md"]
+
+
+def test_a_later_review_is_written_over_the_comment_that_is_there(checkout: Checkout) -> None:
+    checkout.make("preview", STACK="prod")
+    checkout.says("gh", "4711\n")
+
+    checkout.make("comment", STACK="prod", PULL_REQUEST="7", GITHUB_REPOSITORY="acme/fleet")
+
+    assert checkout.calls[-1][1:5] == ["api", "--method", "PATCH", "repos/acme/fleet/issues/comments/4711"]
+
+
+def test_without_a_review_nothing_is_written_to_the_pull_request(checkout: Checkout) -> None:
+    run = checkout.make("comment", STACK="prod", PULL_REQUEST="7", GITHUB_REPOSITORY="acme/fleet")
+
+    assert run.returncode != 0
+    assert "there is no review" in run.stdout
+    assert checkout.calls == []
+
+
+def test_a_deployment_updates_under_the_policies_and_then_expects_no_changes(checkout: Checkout) -> None:
+    run = checkout.make("deploy", STACK="prod")
+
+    assert run.returncode == 0
+    pack = ["--suppress-outputs", "--policy-pack", "policies"]
+    assert checkout.calls == [
+        [*PULUMI, "prod", "up", "--yes", "--skip-preview", *pack],
+        [*PULUMI, "prod", "preview", "--expect-no-changes", *pack],
+    ]
+
+
+def test_a_failed_update_ends_the_deployment(checkout: Checkout) -> None:
+    checkout.fails("pulumi", 1)
+
+    assert checkout.make("deploy", STACK="prod").returncode != 0
+    assert len(checkout.calls) == 1
+
+
+def test_drift_is_looked_for_without_writing(checkout: Checkout) -> None:
+    checkout.make("drift", STACK="prod")
+
+    flags = ["--preview-only", "--expect-no-changes", "--suppress-outputs"]
+    assert checkout.calls == [[*PULUMI, "prod", "refresh", *flags]]
+
+
+def test_drift_fails_the_night(checkout: Checkout) -> None:
+    checkout.fails("pulumi", 7)
+
+    assert checkout.make("drift", STACK="prod").returncode != 0
+
+
+def test_the_context_of_an_eks_cluster_has_the_clusters_name(checkout: Checkout) -> None:
+    checkout.make("kubeconfig", CLUSTER="fleet-prod")
+
+    assert checkout.calls == [
+        ["aws", "eks", "update-kubeconfig", "--name", "fleet-prod", "--alias", "fleet-prod"]
+    ]
+
+
+@pytest.mark.parametrize("target", ["preview", "deploy", "drift"])
+def test_without_the_cli_a_target_says_how_to_get_it(checkout: Checkout, target: str) -> None:
+    (checkout.root / "stand-ins" / "pulumi").unlink()
+
+    run = checkout.make(target, STACK="prod")
+
+    assert run.returncode != 0
+    assert run.stdout.splitlines()[0] == "✗ PATH: no Pulumi CLI"
+    assert run.stdout.splitlines()[1].startswith("→ ")
+
+
+def test_the_help_lists_what_the_workflows_call(checkout: Checkout) -> None:
+    shown = {line.split()[1] for line in checkout.make("help").stdout.splitlines()}
+
+    assert {"stacks", "preview", "comment", "deploy", "drift", "kubeconfig", "workflows"} <= shown

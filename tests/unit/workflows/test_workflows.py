@@ -1,0 +1,208 @@
+"""The workflows: what they may do, for whom they run, and that their steps are make targets that exist."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.support.stacks import ROOT
+
+WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+SIGN_IN: Final = ROOT / ".github" / "actions" / "sign-in" / "action.yml"
+TARGETS: Final = frozenset(
+    re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+)
+RUN: Final = re.compile(r'make ([a-z-]+)|echo "matrix=\$\(make -s ([a-z-]+)\)" >> "\$GITHUB_OUTPUT"')
+Node = Mapping[str, Any]
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read YAML as GitHub does: `on` is a word, not true."""
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+
+
+def workflow(name: str) -> dict[str, Any]:
+    return load(ROOT / ".github" / "workflows" / f"{name}.yml")
+
+
+def steps() -> Iterator[Any]:
+    """Give every step of every workflow, and of the action they share."""
+    yield from (
+        pytest.param(step, id=f"{path.stem}-{name}-{index}")
+        for path in WORKFLOWS
+        for name, job in load(path)["jobs"].items()
+        for index, step in enumerate(job["steps"])
+    )
+    yield from (
+        pytest.param(step, id=f"sign-in-{index}") for index, step in enumerate(load(SIGN_IN)["runs"]["steps"])
+    )
+
+
+def jobs() -> Iterator[Any]:
+    yield from (
+        pytest.param(job, id=f"{path.stem}-{name}")
+        for path in WORKFLOWS
+        for name, job in load(path)["jobs"].items()
+    )
+
+
+def environments() -> set[str]:
+    """The stack files whose secrets the public passphrase does not open."""
+    names = (path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml"))
+    return {name for name in names if name != "dev"}
+
+
+def test_these_are_the_workflows() -> None:
+    assert [path.stem for path in WORKFLOWS] == ["ci", "deploy", "drift", "preview"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_do_nothing_unless_a_job_says_so(path: Path) -> None:
+    assert load(path)["permissions"] == {}
+
+
+@pytest.mark.parametrize("job", [*jobs()])
+def test_a_job_has_the_least_rights_and_an_end(job: Node) -> None:
+    signs_in = any(step.get("uses") == "./.github/actions/sign-in" for step in job["steps"])
+    comments = any(step.get("run") == "make comment" for step in job["steps"])
+
+    wanted = {"contents": "read"}
+    wanted |= {"id-token": "write"} if signs_in else {}
+    wanted |= {"pull-requests": "write"} if comments else {}
+    assert job["permissions"] == wanted
+    assert int(job["timeout-minutes"]) <= 60
+
+
+@pytest.mark.parametrize("job", [*jobs()])
+def test_a_job_that_signs_in_does_so_under_an_environment(job: Node) -> None:
+    assert ("id-token" in job["permissions"]) == ("environment" in job)
+
+
+@pytest.mark.parametrize("step", [*steps()])
+def test_a_step_uses_an_action_by_its_commit_or_runs_one_make_target(step: Node) -> None:
+    if "uses" in step:
+        assert re.fullmatch(r"\./\.github/actions/sign-in|[\w-]+/[\w-]+@[0-9a-f]{40}", step["uses"])
+    else:
+        called = RUN.fullmatch(step["run"])
+        assert called is not None
+        assert (called[1] or called[2]) in TARGETS
+
+
+@pytest.mark.parametrize("step", [*steps()])
+def test_no_text_of_an_event_reaches_a_shell_as_code(step: Node) -> None:
+    assert "${{" not in step.get("run", "")
+
+
+@pytest.mark.parametrize("step", [*steps()])
+def test_a_checkout_leaves_no_token_behind(step: Node) -> None:
+    if step.get("uses", "").startswith("actions/checkout@"):
+        assert step["with"] == {"persist-credentials": "false"}
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, SIGN_IN], ids=lambda path: path.stem)
+def test_each_pinned_action_says_its_version_beside(path: Path) -> None:
+    pinned = [line for line in path.read_text(encoding="utf-8").splitlines() if re.search(r"uses: .*@", line)]
+
+    assert pinned
+    assert [line for line in pinned if not re.search(r"@[0-9a-f]{40} # v\d+(\.\d+)+$", line)] == []
+
+
+def test_an_action_is_pinned_to_one_commit_everywhere() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*WORKFLOWS, SIGN_IN)]
+    commits: dict[str, set[str]] = {}
+    for action, commit in re.findall(r"uses: ([\w/-]+)@(\w+)", "\n".join(texts)):
+        commits.setdefault(action, set()).add(commit)
+
+    assert {action for action, found in commits.items() if len(found) > 1} == set()
+
+
+def test_no_workflow_uses_a_stored_key() -> None:
+    """An identity is asked for by OIDC; the one token is that of the job."""
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in (*WORKFLOWS, SIGN_IN))
+
+    assert "secrets." not in texts
+    assert set(re.findall(r"github\.token", texts)) == {"github.token"}
+
+
+def test_previews_are_for_pull_requests_of_the_repository_itself_and_of_people() -> None:
+    preview = workflow("preview")
+
+    assert set(preview["on"]) == {"pull_request"}
+    asked = {part.strip() for part in preview["jobs"]["stacks"]["if"].split("&&")}
+    assert asked == {
+        "github.event.pull_request.head.repo.full_name == github.repository",
+        "github.event.pull_request.user.type != 'Bot'",
+        "!endsWith(github.actor, '[bot]')",
+    }
+    assert preview["jobs"]["preview"]["needs"] == "stacks"
+
+
+@pytest.mark.parametrize("name", ["preview", "drift"])
+def test_previews_and_drift_run_for_each_stack_under_an_environment_of_its_own(name: str) -> None:
+    job = workflow(name)["jobs"][name]
+
+    assert job["strategy"]["matrix"] == {"include": "${{ fromJSON(needs.stacks.outputs.matrix) }}"}
+    assert job["strategy"]["fail-fast"] == "false"
+    assert job["environment"] == f"{name}-${{{{ matrix.stack }}}}"
+    assert job["env"]["STACK"] == "${{ matrix.stack }}"
+
+
+def test_what_the_policies_refuse_is_told_in_the_pull_request_too() -> None:
+    *_, preview, comment = workflow("preview")["jobs"]["preview"]["steps"]
+
+    assert preview == {"run": "make preview"}
+    assert comment["if"] == "${{ !cancelled() }}"
+
+
+def test_every_environment_is_deployed_and_staging_before_prod() -> None:
+    deploy = workflow("deploy")
+
+    assert deploy["on"] == {"push": {"branches": ["main"]}}
+    assert set(deploy["jobs"]) == environments()
+    assert deploy["jobs"]["prod"]["needs"] == "staging"
+
+
+@pytest.mark.parametrize("stack", sorted(environments()))
+def test_a_deployment_previews_and_updates_in_one_job_that_nothing_cuts_short(stack: str) -> None:
+    job = workflow("deploy")["jobs"][stack]
+
+    assert job["environment"] == job["env"]["STACK"] == stack
+    assert job["concurrency"] == {"group": f"deploy-{stack}", "cancel-in-progress": "false"}
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["make preview", "make deploy"]
+
+
+def test_drift_is_looked_for_every_night() -> None:
+    drift = workflow("drift")
+
+    assert re.fullmatch(r"\d+ \d+ \* \* \*", drift["on"]["schedule"][0]["cron"])
+    assert drift["jobs"]["drift"]["steps"][-1] == {"run": "make drift"}
+
+
+def test_ci_checks_and_tests_on_a_fresh_runner() -> None:
+    runs = [step.get("run") for step in workflow("ci")["jobs"]["check-and-test"]["steps"]]
+
+    assert {"make check", "make test"} <= set(runs)
+
+
+def test_the_cli_is_of_the_release_of_the_sdk() -> None:
+    installed = next(
+        step["with"]["pulumi-version"]
+        for step in load(SIGN_IN)["runs"]["steps"]
+        if step.get("uses", "").startswith("pulumi/actions@")
+    )
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert f"pulumi=={installed}" in project["project"]["dependencies"]
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_each_cloud_has_a_way_to_sign_in(cloud: str) -> None:
+    conditions = [step.get("if") for step in load(SIGN_IN)["runs"]["steps"]]
+
+    assert conditions.count(f"inputs.cloud == '{cloud}'") >= 2
