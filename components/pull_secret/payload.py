@@ -173,8 +173,8 @@ def _repeated(place: str) -> Fault:
 
 
 def _may_be_told(name: str) -> bool:
-    """Tell whether a key looks like a registry, and neither names a user nor is a credential itself."""
-    return _REGISTRY.fullmatch(name) is not None and _user_and_password(name) is None
+    """Tell whether a key looks like a registry: no user in it, and no base64, which has capitals."""
+    return _REGISTRY.fullmatch(name) is not None
 
 
 def _auth_doubt(entry: Any) -> str | None:
