@@ -5,15 +5,18 @@ from __future__ import annotations
 import typer
 
 from operations import (
+    aso_commands,
     care_commands,
     config_commands,
     insight_commands,
     pull_secret_commands,
     sandbox_commands,
     service_commands,
+    store_commands,
 )
 from operations.failures import ReportingGroup
 from operations.forms import examples
+from operations.preview_report import preview_report
 
 app = typer.Typer(
     name="credfleet",
@@ -35,9 +38,17 @@ app.add_typer(config_commands.app, name="config")
 app.add_typer(aso_commands.app, name="aso")
 app.add_typer(pull_secret_commands.app, name="pull-secret")
 app.add_typer(service_commands.app, name="services")
+app.add_typer(store_commands.app, name="stores")
 app.command(
     epilog=examples("credfleet doctor", "credfleet doctor --stack prod --output json"),
 )(insight_commands.doctor)
+app.command(
+    "preview-report",
+    epilog=examples(
+        "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
+        "pulumi preview --json | credfleet preview-report - --format json",
+    ),
+)(preview_report)
 
 
 def main() -> None:

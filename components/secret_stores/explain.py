@@ -1,0 +1,164 @@
+"""What becomes of a use of a store: the whole rule of references, for one store and one caller."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from components.secret_stores.conditions import allows
+from components.secret_stores.model import (
+    AnyProvider,
+    AnyStore,
+    ClusterSecretStore,
+    Condition,
+    ProviderKey,
+    Refusal,
+)
+from components.secret_stores.referent import (
+    Resolution,
+    provider_of,
+    resolve,
+    selector_objections,
+    store_objections,
+)
+from components.secret_stores.registry import RefRegister
+
+
+class Ready(StrEnum):
+    """What a caller can expect of a store; ESO's words, and two for what it only logs."""
+
+    READY = "Ready"
+    UNKNOWN = "Unknown"
+    DENIED = "Denied"
+    INVALID = "Invalid"
+
+
+_USABLE: Final = (Ready.READY, Ready.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stores are judged in: the kinds known, the provider objects, namespaces and their labels."""
+
+    kinds: RefRegister
+    providers: Mapping[ProviderKey, AnyProvider]
+    namespaces: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a caller's use of a store comes to.
+
+    caller: empty while the store is only validated. provider: its title, as far as it is known.
+    referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
+    reason: None when there is nothing to say.
+    """
+
+    store: str
+    caller: str
+    ready: Ready
+    reason: str | None
+    provider: str | None
+    referent: bool
+    selectors: Mapping[str, str]
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the caller may use the store and nothing in it is refused."""
+        return self.ready in _USABLE
+
+
+def explain(store: AnyStore, caller: str, around: Surroundings) -> Explanation:
+    """Say whether a caller may use a store, and in which namespaces the store's credential is read.
+
+    caller: a namespace, or empty for the validation of the store itself, which no condition concerns.
+    """
+    provider = _provider(store, caller, around)
+    known = None if isinstance(provider, Refusal) else provider
+    resolution = resolve(store, known, caller, around.kinds) if known else None
+    ready, reason = _reach(store, caller, around) or _verdict(store, provider, resolution, around.kinds)
+    resolved = resolution if isinstance(resolution, Resolution) else None
+    return Explanation(
+        store.title,
+        caller,
+        ready,
+        reason,
+        provider=known.key.title if known else None,
+        referent=provider is None or (resolved is not None and resolved.referent),
+        selectors=resolved.namespaces if resolved and ready in _USABLE else {},
+    )
+
+
+def _reach(store: AnyStore, caller: str, around: Surroundings) -> tuple[Ready, str] | None:
+    """Tell why a caller does not even get to a store's provider."""
+    if not caller:
+        return None
+    if isinstance(store, ClusterSecretStore):
+        return _barred(store.spec.conditions, caller, around)
+    if caller == store.namespace:
+        return None
+    elsewhere = Refusal(
+        f"a SecretStore is looked for in the caller's namespace only: {caller}, not {store.namespace}",
+        "use a ClusterSecretStore, or a store of that namespace",
+    )
+    return Ready.INVALID, str(elsewhere)
+
+
+def _barred(conditions: Sequence[Condition], caller: str, around: Surroundings) -> tuple[Ready, str] | None:
+    if conditions and caller not in around.namespaces:
+        unknown = Refusal(
+            f"there is no Namespace {caller}, so nobody can tell whether it meets the conditions",
+            "add it to the files",
+        )
+        return Ready.INVALID, str(unknown)
+    match allows(conditions, caller, around.namespaces.get(caller, {})):
+        case Refusal() as senseless:
+            return Ready.INVALID, str(senseless)
+        case False:
+            denied = Refusal(
+                f"namespace {caller} meets none of spec.conditions", "extend them, or use another store"
+            )
+            return Ready.DENIED, str(denied)
+        case _:
+            return None
+
+
+def _verdict(
+    store: AnyStore,
+    provider: AnyProvider | Refusal | None,
+    resolution: Resolution | Refusal | None,
+    kinds: RefRegister,
+) -> tuple[Ready, str | None]:
+    """Tell what a caller that gets to the provider finds there; every refusal of both layers, each once."""
+    refusals = [*store_objections(store, kinds)]
+    if provider is not None and not isinstance(provider, Refusal):
+        refusals.extend(selector_objections(store, provider, kinds))
+    refusals.extend(each for each in (provider, resolution) if isinstance(each, Refusal))
+    if refusals:
+        return Ready.INVALID, "; ".join(dict.fromkeys(map(str, refusals)))
+    if provider is None:
+        return Ready.UNKNOWN, "validation is deferred: the provider is the caller's own, and nobody calls"
+    if isinstance(resolution, Resolution) and resolution.deferred:
+        return (
+            Ready.UNKNOWN,
+            "validation is deferred: a selector means the caller's namespace, and nobody calls",
+        )
+    return Ready.READY, None
+
+
+def _provider(store: AnyStore, caller: str, around: Surroundings) -> AnyProvider | Refusal | None:
+    found = provider_of(store, caller, around.kinds)
+    if not isinstance(found, ProviderKey):
+        return found
+    return around.providers.get(found) or Refusal(
+        f"there is no provider {found.title} ({found.api_version})", _near(found, around.providers)
+    )
+
+
+def _near(key: ProviderKey, known: Mapping[ProviderKey, AnyProvider]) -> str:
+    titles = [each.title for each in known if each.api_version == key.api_version]
+    near = difflib.get_close_matches(key.title, titles, n=1)
+    return f"did you mean {near[0]}?" if near else f"known are: {', '.join(titles) or 'none'}"

@@ -1,0 +1,229 @@
+"""The nouns of secret stores: providers, the selectors in them, and the stores that use them.
+
+A *provider* says where secrets are kept and which objects of the cluster hold the credential for that
+place. A *store* is what consumers name; it refers to a provider, or has one embedded the way External
+Secrets Operator (ESO) writes it. Whether an object belongs to a namespace is told by its Python type,
+never by a field. Field names, and the defaults that ESO takes from the schema of its CRDs, are ESO's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, InstanceOf
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from components.naming import is_data_key, is_namespace, is_object_name
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something is not done, and how to mend it; neither holds a value of a secret."""
+
+    cause: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.cause} → {self.mend}"
+
+
+class Shape(BaseModel):
+    """A part of a document: unknown fields are errors, nothing changes later, no error shows a value."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+
+def unfit(cause: str, mend: str) -> PydanticCustomError:
+    """Make the error a validator raises; its text is the refusal."""
+    return PydanticCustomError("unfit", "{cause}", {"cause": cause, "mend": mend})
+
+
+def _namespace(text: str) -> str:
+    if not is_namespace(text):
+        raise unfit("Kubernetes takes no such namespace", "write up to 63 of a-z, 0-9 and, inside, '-'")
+    return text
+
+
+def _object_name(text: str) -> str:
+    if not is_object_name(text):
+        raise unfit("Kubernetes takes no such name", "write up to 253 of a-z, 0-9 and, inside, '-' and '.'")
+    return text
+
+
+def _data_key(text: str) -> str:
+    if not is_data_key(text):
+        raise unfit("no Secret has such a key", "write letters, digits, '-', '_' and '.'")
+    return text
+
+
+NamespaceName: TypeAlias = Annotated[str, AfterValidator(_namespace)]
+ObjectName: TypeAlias = Annotated[str, AfterValidator(_object_name)]
+DataKey: TypeAlias = Annotated[str, AfterValidator(_data_key)]
+
+
+class Selector(Shape):
+    """Names an object a provider needs; without a namespace the rule of references finds it one."""
+
+    name: ObjectName
+    namespace: NamespaceName | None = None
+
+
+class SecretSelector(Selector):
+    """One key of a Secret, or of a ConfigMap where the field says so."""
+
+    key: DataKey | None = None
+
+
+class ServiceAccountSelector(Selector):
+    """A ServiceAccount a token is asked for."""
+
+    audiences: tuple[str, ...] | None = None
+
+
+class CaSelector(Selector):
+    """The certificates a server is known by; they are the server's, never the caller's."""
+
+    type: Literal["Secret", "ConfigMap"]
+    key: DataKey | None = None
+
+
+class ProviderSpec(Shape):
+    """What one kind of provider needs to know; the kinds are in `kinds`."""
+
+
+class ProviderKey(NamedTuple):
+    """What a provider object is found by; `namespace` is None for one of the whole cluster."""
+
+    api_version: str
+    kind: str
+    namespace: str | None
+    name: str
+
+    @property
+    def title(self) -> str:
+        """`Kind/namespace/name`, or `Kind/name`."""
+        return "/".join(filter(None, self[1:]))
+
+
+class Provider(Shape):
+    """A provider of one namespace: only objects of that namespace serve it."""
+
+    api_version: str
+    kind: str
+    namespace: NamespaceName
+    name: ObjectName
+    spec: InstanceOf[ProviderSpec]
+
+    @property
+    def key(self) -> ProviderKey:
+        """What it is found by."""
+        return ProviderKey(self.api_version, self.kind, self.namespace, self.name)
+
+
+class ClusterProvider(Shape):
+    """A provider of the whole cluster: who uses it brings the credential along."""
+
+    api_version: str
+    kind: str
+    name: ObjectName
+    spec: InstanceOf[ProviderSpec]
+
+    @property
+    def key(self) -> ProviderKey:
+        """What it is found by."""
+        return ProviderKey(self.api_version, self.kind, None, self.name)
+
+
+AnyProvider: TypeAlias = Provider | ClusterProvider
+
+
+class ProviderRef(Shape):
+    """Names a provider object; the group of `apiVersion` tells whether it is the whole cluster's."""
+
+    api_version: str
+    kind: str
+    name: ObjectName
+    namespace: NamespaceName | None = None
+
+
+class Requirement(Shape):
+    """One expression of a label selector; the operators are judged when it is used, as Kubernetes does."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Shape):
+    """Labels a namespace must have: all of them. An empty one takes every namespace."""
+
+    match_labels: Mapping[str, str] = {}
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class Condition(Shape):
+    """Namespaces that may use a store of the whole cluster: any of the three ways is enough."""
+
+    namespace_selector: LabelSelector | None = None
+    namespaces: tuple[NamespaceName, ...] = ()
+    namespace_regexes: tuple[str, ...] = ()
+
+
+class RetrySettings(Shape):
+    """How often a client tries again, and after which duration (`10s`)."""
+
+    max_retries: int | None = None
+    retry_interval: str | None = None
+
+
+class StoreSpec(Shape):
+    """What both kinds of store say; `provider` is ESO's embedded block, one key that names its kind.
+
+    That there is exactly one of `provider` and `provider_ref` is part of the admission (`referent`).
+    `refresh_interval` is in seconds, or a duration such as `1h`.
+    """
+
+    controller: str = ""
+    provider: Mapping[str, Any] | None = Field(default=None, repr=False)
+    provider_ref: ProviderRef | None = None
+    retry_settings: RetrySettings | None = None
+    refresh_interval: int | str | None = None
+
+
+class ClusterStoreSpec(StoreSpec):
+    """What a store of the whole cluster says in addition."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class SecretStore(Shape):
+    """A store of one namespace, used from that namespace."""
+
+    namespace: NamespaceName
+    name: ObjectName
+    spec: StoreSpec
+
+    @property
+    def title(self) -> str:
+        """`SecretStore/namespace/name`."""
+        return f"SecretStore/{self.namespace}/{self.name}"
+
+
+class ClusterSecretStore(Shape):
+    """A store of the whole cluster, used from every namespace its conditions allow."""
+
+    name: ObjectName
+    spec: ClusterStoreSpec
+
+    @property
+    def title(self) -> str:
+        """`ClusterSecretStore/name`."""
+        return f"ClusterSecretStore/{self.name}"
+
+
+AnyStore: TypeAlias = SecretStore | ClusterSecretStore

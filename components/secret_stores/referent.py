@@ -1,0 +1,210 @@
+"""In which namespace the objects are read that a provider names: the rule of references.
+
+A selector without a namespace means the *base*: the provider's namespace; for a provider of the whole
+cluster the store's namespace; where that has none either, the namespace of the *caller*, whose consumer
+uses the store. Only a store and a provider of the whole cluster together may name another namespace.
+Nothing is ever read elsewhere than where it says: what may not be is refused, at two places that agree.
+*Admission* judges the objects alone, *resolution* a use of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import BaseModel
+
+from components.secret_stores.conditions import condition_objections
+from components.secret_stores.convert import convert
+from components.secret_stores.model import (
+    AnyProvider,
+    AnyStore,
+    CaSelector,
+    ClusterProvider,
+    ClusterSecretStore,
+    Provider,
+    ProviderKey,
+    ProviderRef,
+    Refusal,
+    SecretStore,
+    Selector,
+)
+from components.secret_stores.registry import RefRegister, is_clusterwide
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Where each selector of a provider is read for a caller.
+
+    namespaces: path in the provider's spec → namespace. referent: another caller reads elsewhere.
+    deferred: there is no caller yet, and some selector needs one; it has no entry then.
+    """
+
+    namespaces: Mapping[str, str]
+    referent: bool
+    deferred: bool
+
+
+def selectors(part: object, path: str = "") -> Iterator[tuple[str, Selector]]:
+    """Find every selector of a spec, whatever its kind, with its path as a document spells it."""
+    match part:
+        case Selector():
+            yield path, part
+        case BaseModel():
+            for name, field in type(part).model_fields.items():
+                step = field.alias or name
+                yield from selectors(getattr(part, name), f"{path}.{step}" if path else step)
+        case tuple() | list():
+            for index, item in enumerate(cast("tuple[object, ...]", part)):
+                yield from selectors(item, f"{path}[{index}]")
+        case Mapping():
+            for key, item in cast("Mapping[str, object]", part).items():
+                yield from selectors(item, f"{path}.{key}" if path else key)
+        case _:
+            pass
+
+
+def store_objections(store: AnyStore, kinds: RefRegister) -> Iterator[Refusal]:
+    """Admission of a store: find what keeps it from being accepted, whoever calls."""
+    spec = store.spec
+    if isinstance(store, ClusterSecretStore):
+        yield from condition_objections(store.spec.conditions)
+    if (spec.provider is None) == (spec.provider_ref is None):
+        both = "both are given, and one would be ignored" if spec.provider_ref else "neither is given"
+        yield Refusal(f"a store has spec.provider or spec.providerRef; {both}", "give exactly one of the two")
+    elif spec.provider is not None:
+        converted = convert(store, spec.provider, kinds)
+        if isinstance(converted, Refusal):
+            yield converted
+    elif spec.provider_ref is not None:
+        yield from _reference_objections(store, spec.provider_ref, kinds)
+
+
+def _reference_objections(store: AnyStore, ref: ProviderRef, kinds: RefRegister) -> Iterator[Refusal]:
+    kind = kinds.referred(ref.api_version, ref.kind)
+    if isinstance(kind, Refusal):
+        yield kind
+    elif ref.namespace is None:
+        return
+    elif is_clusterwide(ref.api_version):
+        yield Refusal(
+            f"spec.providerRef.namespace is {ref.namespace}, but a {ref.kind} of {ref.api_version} has none",
+            "leave the namespace out",
+        )
+    elif isinstance(store, SecretStore) and ref.namespace != store.namespace:
+        yield _foreign_provider(store, ref.namespace)
+
+
+def _foreign_provider(store: SecretStore, namespace: str) -> Refusal:
+    return Refusal(
+        f"spec.providerRef.namespace is {namespace}, and a SecretStore uses providers of its own namespace"
+        f" {store.namespace} only",
+        "refer to a provider of that namespace, or to one of the whole cluster",
+    )
+
+
+def provider_of(
+    store: AnyStore, caller: str, kinds: RefRegister
+) -> AnyProvider | ProviderKey | Refusal | None:
+    """Resolution of a store: give the provider it means for a caller, or what to look it up by.
+
+    None: it is the caller's own one, and there is no caller.
+    """
+    spec = store.spec
+    if spec.provider is not None and spec.provider_ref is None:
+        return convert(store, spec.provider, kinds)
+    if spec.provider is not None or spec.provider_ref is None:
+        return next(store_objections(store, kinds))
+    ref = spec.provider_ref
+    kind = kinds.referred(ref.api_version, ref.kind)
+    if isinstance(kind, Refusal):
+        return kind
+    if is_clusterwide(ref.api_version):
+        namespace = None
+    elif isinstance(store, SecretStore):
+        namespace = ref.namespace or store.namespace
+        if namespace != store.namespace:
+            return _foreign_provider(store, namespace)
+    else:
+        namespace = ref.namespace or caller
+        if not namespace:
+            return None
+    return ProviderKey(ref.api_version, ref.kind, namespace, ref.name)
+
+
+def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Refusal]:
+    """Admission of a provider in a store: find every selector that no caller could be served by."""
+    home = _home(store, provider)
+    strict = kinds.kind_of(provider).strict
+    for path, selector in selectors(provider.spec):
+        if selector.namespace is None:
+            if isinstance(store, ClusterSecretStore) and isinstance(selector, CaSelector):
+                yield _no_ca(provider, path)
+            elif strict and home is None:
+                yield _too_loose(provider, path)
+        elif home is not None and selector.namespace != home:
+            yield _out_of_reach(provider, path, selector.namespace, home)
+
+
+def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegister) -> Resolution | Refusal:
+    """Resolution of a provider in a store: say where each selector is read for a caller.
+
+    caller: namespace of the consumer; empty while a store is only being validated.
+    """
+    whole_cluster = isinstance(store, ClusterSecretStore)
+    by_caller = whole_cluster and isinstance(provider, ClusterProvider)
+    base = caller if by_caller else _home(store, provider) or ""
+    namespaces: dict[str, str] = {}
+    omitted = False
+    for path, selector in selectors(provider.spec):
+        if selector.namespace is not None:
+            if not by_caller and selector.namespace != base:
+                return _out_of_reach(provider, path, selector.namespace, base)
+            namespaces[path] = selector.namespace
+            continue
+        if whole_cluster and isinstance(selector, CaSelector):
+            return _no_ca(provider, path)
+        if by_caller and kinds.kind_of(provider).strict:
+            return _too_loose(provider, path)
+        omitted = True
+        if base:
+            namespaces[path] = base
+    follows = whole_cluster and store.spec.provider_ref is not None and _follows(store.spec.provider_ref)
+    return Resolution(namespaces, referent=(by_caller and omitted) or follows, deferred=omitted and not base)
+
+
+def _follows(ref: ProviderRef) -> bool:
+    """Whether a reference of a store of the whole cluster means a provider of the caller's namespace."""
+    return ref.namespace is None and not is_clusterwide(ref.api_version)
+
+
+def _home(store: AnyStore, provider: AnyProvider) -> str | None:
+    """Give the namespace all selectors stay in; None when that is each caller's own affair."""
+    if isinstance(provider, Provider):
+        return provider.namespace
+    return store.namespace if isinstance(store, SecretStore) else None
+
+
+def _out_of_reach(provider: AnyProvider, path: str, named: str, base: str) -> Refusal:
+    return Refusal(
+        f"{provider.key.title}: {path} names namespace {named}, but through this store it may be read in"
+        f" {base} only",
+        f"leave the namespace out or write {base}; only a ClusterSecretStore with a provider of the whole"
+        " cluster reads elsewhere",
+    )
+
+
+def _no_ca(provider: AnyProvider, path: str) -> Refusal:
+    return Refusal(
+        f"{provider.key.title}: {path} has no namespace; certificates are the server's, never the caller's",
+        "add the namespace they are in",
+    )
+
+
+def _too_loose(provider: AnyProvider, path: str) -> Refusal:
+    return Refusal(
+        f"{provider.key.title}: {path} has no namespace, and providers of kind {provider.kind} are not read"
+        " wherever a caller comes from",
+        "add the namespace it is in",
+    )

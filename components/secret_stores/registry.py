@@ -1,0 +1,116 @@
+"""Which kinds of provider there are: one register, by apiVersion and kind, and by ESO's embedded key."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from components.errors import CredfleetError
+from components.secret_stores.model import (
+    AnyProvider,
+    ClusterProvider,
+    Provider,
+    ProviderSpec,
+    Refusal,
+)
+
+GROUP: Final = "providers.credfleet.io"
+CLUSTER_GROUP: Final = f"cluster.{GROUP}"
+VERSION: Final = "v1alpha1"
+
+Spec = TypeVar("Spec", bound=ProviderSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of provider. A strict one is never served by whatever namespace a caller comes from.
+
+    embedded: its key in a store's `spec.provider`.
+    """
+
+    name: str
+    version: str
+    embedded: str
+    spec: type[ProviderSpec]
+    strict: bool
+
+    def provider(self, namespace: str | None, name: str, spec: Mapping[str, Any]) -> AnyProvider:
+        """Make a provider of this kind, the whole cluster's without a namespace.
+
+        Raises pydantic.ValidationError for what the kind does not know.
+        """
+        read = self.spec.model_validate(spec)
+        if namespace is None:
+            given = {"apiVersion": f"{CLUSTER_GROUP}/{self.version}", "kind": self.name, "name": name}
+            return ClusterProvider.model_validate({**given, "spec": read})
+        given = {"apiVersion": f"{GROUP}/{self.version}", "kind": self.name, "name": name}
+        return Provider.model_validate({**given, "namespace": namespace, "spec": read})
+
+
+class RefRegister:
+    """The kinds a process knows; a stack's own code adds further ones by decorating their specs."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._embedded: dict[str, Kind] = {}
+
+    def register(
+        self, name: str, *, embedded: str, version: str = VERSION, strict: bool = False
+    ) -> Callable[[type[Spec]], type[Spec]]:
+        """Make the decorator that registers a spec as a kind, in both groups.
+
+        Raises CredfleetError `duplicate-kind` when the kind or its embedded key is taken.
+        """
+
+        def take(spec: type[Spec]) -> type[Spec]:
+            reference = (f"{GROUP}/{version}", name)
+            if reference in self._kinds or embedded in self._embedded:
+                raise CredfleetError(
+                    code="duplicate-kind",
+                    place=f"{spec.__module__}.{spec.__qualname__}",
+                    cause=f"{name} ({version}), or its key {embedded}, is taken; known are "
+                    f"{', '.join(self.told())}",
+                    mend="register it under another name, or leave one of the two out",
+                )
+            kind = Kind(name, version, embedded, spec, strict)
+            self._kinds[reference] = self._kinds[f"{CLUSTER_GROUP}/{version}", name] = kind
+            self._embedded[embedded] = kind
+            return spec
+
+        return take
+
+    def referred(self, api_version: str, name: str) -> Kind | Refusal:
+        """Find the kind of a provider object."""
+        found = self._kinds.get((api_version, name))
+        return found or Refusal(
+            f"no kind of provider {name} is known in {api_version}; known are {', '.join(self.told())}",
+            self._nearest(name, [kind for _, kind in self._kinds]),
+        )
+
+    def embedded(self, key: str) -> Kind | Refusal:
+        """Find the kind an embedded block is of, by its key."""
+        found = self._embedded.get(key)
+        return found or Refusal(
+            f"no kind of provider is known by the key {key}; known are {', '.join(self._embedded)}",
+            self._nearest(key, self._embedded),
+        )
+
+    def kind_of(self, provider: AnyProvider) -> Kind:
+        """Give the kind of a provider made by one of this register."""
+        return self._kinds[provider.api_version, provider.kind]
+
+    def told(self) -> tuple[str, ...]:
+        """List the kinds known, each with its apiVersion, as a person reads them."""
+        return tuple(f"{name} ({api_version})" for api_version, name in self._kinds)
+
+    @staticmethod
+    def _nearest(name: str, known: list[str] | dict[str, Kind]) -> str:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        return f"did you mean {near[0]}?" if near else "use one of these, or register the kind"
+
+
+def is_clusterwide(api_version: str) -> bool:
+    """Whether providers of an apiVersion are the whole cluster's."""
+    return api_version.startswith(f"{CLUSTER_GROUP}/")

@@ -1,0 +1,271 @@
+"""From YAML files to stores, providers and namespaces; whatever is wrong with the files is told at once."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from components.errors import ConfigurationError, ConfigurationProblem
+from components.secret_stores.conditions import NAME_LABEL
+from components.secret_stores.convert import convert
+from components.secret_stores.explain import Surroundings
+from components.secret_stores.kinds import KINDS
+from components.secret_stores.model import (
+    AnyProvider,
+    AnyStore,
+    ClusterSecretStore,
+    ProviderKey,
+    Refusal,
+    SecretStore,
+)
+from components.secret_stores.registry import Kind, is_clusterwide
+
+STDIN: Final = "-"
+_ESO: Final = "external-secrets.io/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What the files hold; stores in the order of the files."""
+
+    stores: tuple[AnyStore, ...]
+    around: Surroundings
+
+
+@dataclass(slots=True)
+class _Reading:
+    stores: dict[str, AnyStore] = field(default_factory=dict[str, AnyStore])
+    providers: dict[ProviderKey, AnyProvider] = field(default_factory=dict[ProviderKey, AnyProvider])
+    namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    problems: list[ConfigurationProblem] = field(default_factory=list[ConfigurationProblem])
+
+    def add(self, place: str, document: object) -> None:
+        """Take one document, or note what is wrong with it."""
+        if not isinstance(document, dict):
+            self.refuse(place, "it is no map of fields", "write apiVersion, kind, metadata and spec")
+            return
+        api_version, kind = str(document.get("apiVersion", "")), str(document.get("kind", ""))
+        if (api_version, kind) == ("v1", "List"):
+            for index, item in enumerate(_list(document.get("items"))):
+                self.add(f"{place}: items[{index}]", item)
+            return
+        reader = _reader(api_version, kind)
+        if isinstance(reader, Refusal):
+            self.refuse(f"{place}: kind", reader.cause, reader.mend)
+            return
+        metadata = _map(document.get("metadata"))
+        name, namespace = metadata.get("name"), metadata.get("namespace")
+        title = "/".join(str(part) for part in (kind, namespace, name) if part)
+        place = f"{place}: {title}"
+        if not isinstance(name, str) or not name:
+            self.refuse(f"{place}: metadata.name", "it is missing, or no text", "add the object's name")
+        elif reader.namespaced and not isinstance(namespace, str):
+            self.refuse(
+                f"{place}: metadata.namespace",
+                f"a {kind} of {api_version} belongs to a namespace, and none is given",
+                "add the namespace",
+            )
+        elif not reader.namespaced and namespace is not None:
+            self.refuse(
+                f"{place}: metadata.namespace",
+                f"a {kind} of {api_version} is the whole cluster's, so its namespace would be ignored",
+                "leave the namespace out",
+            )
+        else:
+            self._keep(place, reader, name, namespace, document)
+
+    def refuse(self, place: str, cause: str, mend: str) -> None:
+        """Note a problem."""
+        self.problems.append(ConfigurationProblem(place, cause, mend))
+
+    def _keep(
+        self, place: str, reader: _Reader, name: str, namespace: Any, document: Mapping[str, Any]
+    ) -> None:
+        spec = document.get("spec", {})
+        try:
+            if reader.kind is not None:
+                provider = reader.kind.provider(namespace, name, spec)
+                self._once(self.providers, place, provider.key, provider)
+            elif reader.store is SecretStore:
+                # ESO knows conditions of a namespaced store in its schema, and heeds none.
+                heeded = {key: value for key, value in _map(spec).items() if key != "conditions"}
+                store = SecretStore.model_validate({"namespace": namespace, "name": name, "spec": heeded})
+                self._once(self.stores, place, store.title, store)
+                self._check_embedded(place, store)
+            elif reader.store is ClusterSecretStore:
+                store = ClusterSecretStore.model_validate({"name": name, "spec": spec})
+                self._once(self.stores, place, store.title, store)
+                self._check_embedded(place, store)
+            else:
+                labels = _map(_map(document.get("metadata")).get("labels"))
+                self._once(self.namespaces, place, name, {NAME_LABEL: name, **labels})
+        except ValidationError as error:
+            root = reader.kind.spec if reader.kind else reader.store
+            prefix = ("spec",) if reader.kind else ()
+            self.problems.extend(_problems(error, place, prefix, root))
+
+    def _once(self, kept: dict[Any, Any], place: str, key: Any, value: Any) -> None:
+        if key in kept:
+            self.refuse(place, "it stands in the files twice, and the two may differ", "keep one of the two")
+        kept.setdefault(key, value)
+
+    def _check_embedded(self, place: str, store: AnyStore) -> None:
+        """Have an embedded block read; that it names no known kind is told where the store is explained."""
+        block = store.spec.provider
+        if block is None or len(block) != 1:
+            return
+        [key] = block
+        try:
+            convert(store, block, KINDS)
+        except ValidationError as error:
+            kind = KINDS.embedded(key)
+            root = kind.spec if isinstance(kind, Kind) else None
+            self.problems.extend(_problems(error, place, ("spec", "provider", key), root))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """How a document is read: as a provider of a kind, as a store, or as a Namespace."""
+
+    namespaced: bool
+    kind: Kind | None = None
+    store: type[SecretStore] | type[ClusterSecretStore] | None = None
+
+
+_READERS: Final = MappingProxyType(
+    {
+        ("v1", "Namespace"): _Reader(namespaced=False),
+        (_ESO, "SecretStore"): _Reader(namespaced=True, store=SecretStore),
+        (_ESO, "ClusterSecretStore"): _Reader(namespaced=False, store=ClusterSecretStore),
+    }
+)
+
+
+def read(files: Sequence[str]) -> Documents:
+    """Read all files, `-` being standard input.
+
+    Raises ConfigurationError with every problem; none holds a value of a document.
+    """
+    reading = _Reading()
+    for name in dict.fromkeys(files):
+        try:
+            for index, document in enumerate(_documents(name), start=1):
+                if document is not None:
+                    reading.add(f"{'standard input' if name == STDIN else name}, document {index}", document)
+        except _UnreadableError as error:
+            reading.problems.append(error.problem)
+    if reading.problems:
+        raise ConfigurationError(reading.problems)
+    return Documents(
+        tuple(reading.stores.values()), Surroundings(KINDS, reading.providers, reading.namespaces)
+    )
+
+
+class _UnreadableError(Exception):
+    def __init__(self, place: str, cause: str, mend: str) -> None:
+        super().__init__(place)
+        self.problem = ConfigurationProblem(place, cause, mend)
+
+
+def _documents(name: str) -> Iterator[object]:
+    place = "standard input" if name == STDIN else name
+    try:
+        text = sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8-sig")
+        yield from YAML(typ="safe", pure=True).load_all(text)
+    except OSError as error:
+        cause = f"it cannot be read: {error.strerror}"
+        raise _UnreadableError(place, cause, "name a file that is there, or - for standard input") from None
+    except UnicodeDecodeError:
+        raise _UnreadableError(place, "it is no text in UTF-8", "name a YAML file") from None
+    except YAMLError as error:
+        mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+        line = f"{place}:{mark.line + 1}" if mark else place
+        twice = "duplicate key" in str(getattr(error, "problem", ""))
+        cause = "the same key stands twice" if twice else "it is no valid YAML"
+        raise _UnreadableError(line, cause, "correct this line") from None
+
+
+def _reader(api_version: str, kind: str) -> _Reader | Refusal:
+    if reader := _READERS.get((api_version, kind)):
+        return reader
+    if isinstance(found := KINDS.referred(api_version, kind), Kind):
+        return _Reader(namespaced=not is_clusterwide(api_version), kind=found)
+    known = [*(f"{name} ({version})" for version, name in _READERS), *KINDS.told()]
+    near = difflib.get_close_matches(f"{kind} ({api_version})", known, n=1)
+    return Refusal(
+        f"{kind or 'a document without kind'} ({api_version or 'no apiVersion'}) is nothing that is explained"
+        f" here; known are {', '.join(known)}",
+        f"did you mean {near[0]}?" if near else "leave this document out",
+    )
+
+
+def _problems(
+    error: ValidationError, place: str, prefix: tuple[str, ...], root: type[BaseModel] | None
+) -> Iterator[ConfigurationProblem]:
+    for fault in error.errors(include_url=False, include_input=False):
+        path = _path((*prefix, *fault["loc"]))
+        yield ConfigurationProblem(f"{place}: {path}", *_told(fault, root))
+
+
+def _told(fault: ErrorDetails, root: type[BaseModel] | None) -> tuple[str, str]:
+    """Tell the cause and the mend of a fault; neither holds a value."""
+    match fault["type"]:
+        case "extra_forbidden":
+            known = sorted(_fields(root, fault["loc"][:-1]))
+            key = str(fault["loc"][-1])
+            near = difflib.get_close_matches(key, known, n=1)
+            return (
+                f"{key} is not a known field, so it would be ignored without a word",
+                f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}",
+            )
+        case "missing":
+            return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
+        case "literal_error":
+            return "it is none of the words known here", f"use {fault.get('ctx', {})['expected']}"
+        case "string_type":
+            return "it is no text: YAML takes digits, true and false for something else", "write it in quotes"
+        case "unfit":
+            context = fault.get("ctx", {})
+            return context["cause"], context["mend"]
+        case _:
+            return fault["msg"], "write it the way External Secrets Operator does"
+
+
+def _fields(root: type[BaseModel] | None, path: Iterable[int | str]) -> Iterator[str]:
+    """List the fields known at a path below a model."""
+    model = root
+    for step in path:
+        if isinstance(step, str) and model is not None:
+            fields = model.model_fields.items()
+            annotation = next((f.annotation for name, f in fields if step in (f.alias, name)), None)
+            model = _model_in(annotation)
+    if model is not None:
+        yield from (each.alias or name for name, each in model.model_fields.items())
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+def _path(steps: Iterable[int | str]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
