@@ -84,6 +84,8 @@ preview: env cli ## preview STACK with the Pulumi CLI and the policies, and writ
 
 comment: ## write the review of STACK to PULL_REQUEST, over the one that is there
 	@test -s "$(REVIEW).md" || { echo "✗ $(REVIEW).md: there is no review"; echo "→ make preview"; exit 1; }
+	@printf '<sub>%s.json is kept with %s</sub>\n' "$$STACK" \
+	  "$$GITHUB_SERVER_URL/$$GITHUB_REPOSITORY/actions/runs/$$GITHUB_RUN_ID" >> "$(REVIEW).md"
 	@issues="repos/$$GITHUB_REPOSITORY/issues"; \
 	  mine=$$(gh api --paginate "$$issues/$$PULL_REQUEST/comments" --jq '.[] | select(.user.login == "github-actions[bot]" \
 	    and (.body | startswith("'"$(MARK)"'"))) | .id' | tail -n 1); \

@@ -28,6 +28,13 @@ print(said.read_text() if said.exists() else "", end="")
 failing = here / f"{{name}}.fails"
 sys.exit(int(failing.read_text()) if failing.exists() else 0)
 """
+PULL_REQUEST: Final = {
+    "STACK": "prod",
+    "PULL_REQUEST": "7",
+    "GITHUB_REPOSITORY": "acme/fleet",
+    "GITHUB_RUN_ID": "99",
+    "GITHUB_SERVER_URL": "https://github.example",
+}
 PULUMI: Final = ["pulumi", "--non-interactive", "--stack"]
 
 
@@ -172,7 +179,7 @@ def test_a_preview_nobody_can_read_leaves_no_review_of_an_earlier_one(checkout: 
 def test_the_first_review_becomes_a_comment(checkout: Checkout) -> None:
     checkout.make("preview", STACK="prod")
 
-    run = checkout.make("comment", STACK="prod", PULL_REQUEST="7", GITHUB_REPOSITORY="acme/fleet")
+    run = checkout.make("comment", **PULL_REQUEST)
 
     assert run.returncode == 0
     look, write = [call for call in checkout.calls if call[0] == "gh"]
@@ -181,19 +188,22 @@ def test_the_first_review_becomes_a_comment(checkout: Checkout) -> None:
     assert 'startswith("<!-- credfleet preview of prod -->")' in look[5]
     assert write[1:5] == ["api", "--method", "POST", "repos/acme/fleet/issues/7/comments"]
     assert write[5:7] == ["--field", "body=@.sandbox/reviews/prod.md"]
+    assert checkout.review.read_text().splitlines()[-1] == (
+        "<sub>prod.json is kept with https://github.example/acme/fleet/actions/runs/99</sub>"
+    )
 
 
 def test_a_later_review_is_written_over_the_comment_that_is_there(checkout: Checkout) -> None:
     checkout.make("preview", STACK="prod")
     checkout.says("gh", "4711\n")
 
-    checkout.make("comment", STACK="prod", PULL_REQUEST="7", GITHUB_REPOSITORY="acme/fleet")
+    checkout.make("comment", **PULL_REQUEST)
 
     assert checkout.calls[-1][1:5] == ["api", "--method", "PATCH", "repos/acme/fleet/issues/comments/4711"]
 
 
 def test_without_a_review_nothing_is_written_to_the_pull_request(checkout: Checkout) -> None:
-    run = checkout.make("comment", STACK="prod", PULL_REQUEST="7", GITHUB_REPOSITORY="acme/fleet")
+    run = checkout.make("comment", **PULL_REQUEST)
 
     assert run.returncode != 0
     assert "there is no review" in run.stdout

@@ -18,7 +18,9 @@ SIGN_IN: Final = ROOT / ".github" / "actions" / "sign-in" / "action.yml"
 TARGETS: Final = frozenset(
     re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 )
-RUN: Final = re.compile(r'make ([a-z-]+)|echo "matrix=\$\(make -s ([a-z-]+)\)" >> "\$GITHUB_OUTPUT"')
+RUN: Final = re.compile(
+    r'make ([a-z-]+)|matrix=\$\(make -s ([a-z-]+)\) && echo "matrix=\$matrix" >> "\$GITHUB_OUTPUT"'
+)
 Node = Mapping[str, Any]
 
 
@@ -154,10 +156,12 @@ def test_previews_and_drift_run_for_each_stack_under_an_environment_of_its_own(n
 
 
 def test_what_the_policies_refuse_is_told_in_the_pull_request_too() -> None:
-    *_, preview, comment = workflow("preview")["jobs"]["preview"]["steps"]
+    *_, preview, keep, comment = workflow("preview")["jobs"]["preview"]["steps"]
 
     assert preview == {"run": "make preview"}
-    assert comment["if"] == "${{ !cancelled() }}"
+    assert keep["if"] == comment["if"] == "${{ !cancelled() }}"
+    assert comment["run"] == "make comment"
+    assert keep["with"]["path"] == ".sandbox/reviews/${{ matrix.stack }}.json"
 
 
 def test_every_environment_is_deployed_and_staging_before_prod() -> None:
@@ -206,3 +210,11 @@ def test_each_cloud_has_a_way_to_sign_in(cloud: str) -> None:
     conditions = [step.get("if") for step in load(SIGN_IN)["runs"]["steps"]]
 
     assert conditions.count(f"inputs.cloud == '{cloud}'") >= 2
+
+
+def test_each_variable_of_a_github_environment_is_documented() -> None:
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in (*WORKFLOWS, SIGN_IN))
+    read = set(re.findall(r"(?:vars|fromJSON\(inputs\.variables\))\.([A-Z_]+)", texts))
+
+    page = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+    assert read == set(re.findall(r"`((?:AWS|AZURE|GCP|PULUMI)_[A-Z_]+|CLUSTER)`", page))
