@@ -324,7 +324,7 @@ def test_a_digest_lists_the_steps_the_clis_lists_and_what_was_printed():
         for event in (
             StepPlanned(Step.of("same", _STACK, _STACK)),
             StepPlanned(Step.of("update", default, default)),
-            *map(_unchanged, (_ROOM,)),
+            StepPlanned(Step.of("same", _ROOM, _ROOM)),
             *(StepPlanned(_step(op)) for op in ("create-replacement", "replace", "delete-replaced")),
             StdoutLine("hello"),
         ):

@@ -1,0 +1,181 @@
+"""A preview as a machine wrote it: the digest of `preview --json`, or a stream of events, one a line.
+
+The embedded engine writes the digest, the CLI either (the stream with
+PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true). Only the
+stream, and the embedded engine's digest, tell what policies had to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from components.errors import CredfleetError
+from sandbox.engine import urns
+
+_MEND: Final = "give it what `credfleet sandbox preview --json` or `pulumi preview --json` writes"
+
+_T = TypeVar("_T")
+Given = Annotated[_T, BeforeValidator(lambda value: {} if value is None else value)]
+"""An object that may be null, as it may be left out."""
+Listed = Annotated[_T, BeforeValidator(lambda value: () if value is None else value)]
+"""A list that may be null, as it may be left out."""
+
+
+def _urn(text: str) -> str:
+    if text:
+        urns.parse(text)
+    return text
+
+
+Urn = Annotated[str, Field(min_length=1), BeforeValidator(_urn)]
+MaybeUrn = Annotated[str, BeforeValidator(_urn)]
+
+
+class _Part(BaseModel):
+    """Anything a later version adds is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, hide_input_in_errors=True)
+
+
+class State(_Part):
+    """A resource before or after; secrets are masked already, or sealed."""
+
+    parent: MaybeUrn = ""
+    inputs: Given[dict[str, Any]] = {}
+    outputs: Given[dict[str, Any]] = {}
+
+
+class Step(_Part):
+    """One operation on one resource. Reasons and the diff's keys are paths of properties."""
+
+    op: str
+    urn: Urn
+    old: State | None = Field(default=None, alias="oldState")
+    new: State | None = Field(default=None, alias="newState")
+    diffs: Listed[tuple[str, ...]] = Field(default=(), alias="diffReasons", strict=False)
+    keys: Listed[tuple[str, ...]] = Field(default=(), alias="replaceReasons", strict=False)
+    detailed_diff: Given[dict[str, Any]] = Field(default={}, alias="detailedDiff")
+
+
+class Diagnostic(_Part):
+    """What the program, a provider or the engine said."""
+
+    urn: MaybeUrn = ""
+    message: str = ""
+    severity: str = ""
+
+
+class PolicyEvent(_Part):
+    """What one rule says of one resource, or of the stack."""
+
+    urn: MaybeUrn = Field(default="", alias="resourceUrn")
+    policy: str = Field(alias="policyName")
+    level: str = Field(alias="enforcementLevel")
+
+
+class Digest(_Part):
+    """A preview. policies: None when the document cannot tell whether any judged; failed likewise."""
+
+    steps: Listed[tuple[Step, ...]] = Field(default=(), strict=False)
+    diagnostics: Listed[tuple[Diagnostic, ...]] = Field(default=(), strict=False)
+    changes: Given[dict[str, int]] = Field(default={}, alias="changeSummary")
+    policies: tuple[PolicyEvent, ...] | None = Field(default=None, alias="policyEvents", strict=False)
+    failed: bool | None = None
+
+
+def parse(content: bytes, place: str) -> Digest:
+    """Read a preview.
+
+    place: what the content was read from, for messages.
+
+    Raises:
+        CredfleetError: `preview-unreadable`. What is in the content is never quoted.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        document = _one_document(text)
+        return Digest.model_validate(_digest_of_events(text, place) if document is None else document)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_context=False, include_url=False)[0]
+        where = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or part.isidentifier())
+        raise _unreadable(place, f"{where or 'the document'} is not as a preview has it") from None
+    except UnicodeDecodeError:
+        raise _unreadable(place, "it is no text in UTF-8") from None
+    except RecursionError:
+        raise _unreadable(place, "it is nested deeper than any preview") from None
+
+
+def _one_document(text: str) -> dict[str, Any] | None:
+    """Read a digest; None when the text may be lines of events."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    is_digest = isinstance(document, dict) and not document.keys().isdisjoint(
+        {"steps", "changeSummary", "diagnostics"}
+    )
+    return document if is_digest else None
+
+
+def _digest_of_events(text: str, place: str) -> dict[str, Any]:
+    """Gather events into what a digest holds, as the CLI does."""
+    if not text.strip():
+        raise _unreadable(place, "it is empty")
+    events = [_event(line, number, place) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not any("preludeEvent" in event or "summaryEvent" in event for event in events):
+        raise _unreadable(place, "it is JSON, but no preview")
+    summary = next(_of_kind(events, "summaryEvent"), {})
+    return {
+        "steps": [_step(each.get("metadata")) for each in _of_kind(events, "resourcePreEvent")],
+        "diagnostics": [
+            {**each, "message": f"{each.get('prefix') or ''}{each.get('message') or ''}"}
+            for each in _of_kind(events, "diagnosticEvent")
+            if not each.get("ephemeral")
+        ],
+        "changeSummary": summary.get("resourceChanges"),
+        "policyEvents": _policies(events),
+        "failed": summary.get("result") != "succeeded",
+    }
+
+
+def _event(line: str, number: int, place: str) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict):
+        raise _unreadable(place, f"line {number} is no JSON object, nor is the whole one document")
+    return event
+
+
+def _of_kind(events: Iterable[dict[str, Any]], kind: str) -> Any:
+    return (event[kind] for event in events if isinstance(event.get(kind), dict))
+
+
+def _policies(events: list[dict[str, Any]]) -> list[Any] | None:
+    """Tell what policies said; None when no pack was loaded."""
+    if not any("policyLoadEvent" in event for event in events):
+        return None
+    return [*_of_kind(events, "policyEvent")]
+
+
+def _step(metadata: Any) -> Any:
+    if not isinstance(metadata, dict):
+        return metadata
+    renamed = {
+        "oldState": "old",
+        "newState": "new",
+        "diffReasons": "diffs",
+        "replaceReasons": "keys",
+        "detailedDiff": "detailedDiff",
+    }
+    given = {name: metadata.get(event_name) for name, event_name in renamed.items()}
+    return {"op": metadata.get("op"), "urn": metadata.get("urn"), **given}
+
+
+def _unreadable(place: str, cause: str) -> CredfleetError:
+    return CredfleetError(code="preview-unreadable", place=place, cause=cause, mend=_MEND)
