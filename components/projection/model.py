@@ -63,6 +63,20 @@ class Projection:
             )
         return self.plan.apply(data_of(source), self.source.place)
 
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Draw the target."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.target.name,
+                "namespace": self.target.namespace,
+                "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
+            },
+            "type": "Opaque",
+            "data": dict(data),
+        }
+
     def missing(self) -> ProjectionError:
         """Say that there is no source."""
         return ProjectionError(
@@ -80,21 +94,6 @@ class Projection:
             cause="it exists and this claim did not write it, so it is not overwritten",
             mend="deliver to another name under deliverTo, or delete that Secret",
         )
-
-
-def draw(source: SecretRef, target: SecretRef, owner: str, data: Mapping[str, str]) -> JsonObject:
-    """Draw a target, with what says who wrote it."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": target.name,
-            "namespace": target.namespace,
-            "annotations": {PROJECTED_BY: owner, PROJECTED_FROM: str(source)},
-        },
-        "type": "Opaque",
-        "data": dict(data),
-    }
 
 
 def is_owned(target: JsonObject, owner: str) -> bool:

@@ -16,7 +16,6 @@ from components.projection.model import (
     Written,
     data_of,
     digest,
-    draw,
     is_owned,
 )
 
@@ -47,10 +46,7 @@ class Secrets(Protocol):
 
 
 class Wanted(Protocol):
-    """A copy that is wanted: what is made of which Secret, where, and for whom.
-
-    owner: the same text whenever the program runs; two owners never share a target.
-    """
+    """A copy that is wanted: what is made of which Secret, where, and for whom."""
 
     @property
     def source(self) -> SecretRef:
@@ -64,11 +60,15 @@ class Wanted(Protocol):
 
     @property
     def owner(self) -> str:
-        """Who wants it."""
+        """Who wants it: the same text whenever the program runs; two owners never share a target."""
         ...
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Make the target's data, base64. Raises ProjectionError for a source that does not fit."""
+        ...
+
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Draw the target, annotated with its owner under PROJECTED_BY."""
         ...
 
     def missing(self) -> ProjectionError:
@@ -91,7 +91,7 @@ class Projector:
         for _ in range(_ATTEMPTS):
             source = self._source(wanted)
             data = wanted.data(source)
-            body = draw(wanted.source, wanted.target, wanted.owner, data)
+            body = wanted.body(data)
             target = self._secrets.get(wanted.target)
             if target is None:
                 written = self._secrets.create(body)

@@ -20,7 +20,7 @@ CREDENTIALS_KEY: Final = "credentials"
 
 TYPE_KEY: Final = "type"
 
-_SECRET_TYPE: Final = "servicebinding.io/"  # noqa: S105 - the name of a type
+SECRET_TYPE: Final = "servicebinding.io/"  # noqa: S105 - the name of a type
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def source_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
 def binding_type(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> str:
     """Give the type of the binding Secret; the default stands in where `type` is missing or no string."""
     given = (credentials.members or {}).get(TYPE_KEY)
-    return _SECRET_TYPE + (given if isinstance(given, str) else default)
+    return SECRET_TYPE + (given if isinstance(given, str) else default)
 
 
 def binding_data(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> Mapping[str, bytes]:

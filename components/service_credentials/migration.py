@@ -1,0 +1,115 @@
+"""What a legacy Secret becomes: the source of its instance in today's format, or a binding's VCAP_SERVICES.
+
+Until Korifi 0.12 an instance was one flat Secret of its own name and of type `servicebinding.io/<type>`. It
+stays as it is, and so do the bindings that refer to it (service credentials, table G).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.projection.errors import ProjectionError
+from components.projection.model import PROJECTED_BY, PROJECTED_FROM, JsonObject, SecretRef, data_of
+from components.service_credentials.binding import (
+    SECRET_TYPE,
+    BoundInstance,
+    ServiceCredentials,
+    source_data,
+    vcap_services,
+)
+from components.service_credentials.names import OPAQUE, SERVICE_INSTANCE_GUID, VCAP_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A Secret that is wanted of a legacy one; a `Wanted` of the projector.
+
+    owner: the same text whenever the program runs. instance_guid: what a source is labelled with. bound: the
+    binding whose VCAP_SERVICES is wanted; None when it is the source.
+    """
+
+    source: SecretRef
+    target: SecretRef
+    owner: str
+    instance_guid: str
+    bound: BoundInstance | None = None
+
+    def data(self, source: JsonObject) -> dict[str, str]:
+        """Make the target's data of the legacy Secret's.
+
+        Raises ProjectionError for a Secret that is not of the legacy type, and for a value that is no text.
+        """
+        if not str(source.get("type")).startswith(SECRET_TYPE):
+            raise ProjectionError(
+                code="not-legacy",
+                place=self.source.place,
+                cause=f"its type is {source.get('type')}, and a legacy instance is of {SECRET_TYPE}<type>",
+                mend="leave out `legacy: true`, or name the instance after its legacy Secret",
+            )
+        credentials = ServiceCredentials(
+            {key: self._text(key, value) for key, value in data_of(source).items()}
+        )
+        made = (
+            source_data(credentials)
+            if self.bound is None
+            else {VCAP_KEY: vcap_services(self.bound, credentials)}
+        )
+        return encoded(made)
+
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Draw the target."""
+        labels = {SERVICE_INSTANCE_GUID: self.instance_guid} if self.bound is None else {}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.target.name,
+                "namespace": self.target.namespace,
+                "labels": labels,
+                "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
+            },
+            "type": OPAQUE,
+            "data": dict(data),
+        }
+
+    def missing(self) -> ProjectionError:
+        """Say that there is no legacy Secret."""
+        return ProjectionError(
+            code="legacy-missing",
+            place=self.source.place,
+            cause=f"it is not there, so {self.target} cannot be made from it",
+            mend="put it back, name the instance after it, or give the credentials by credentialsFrom",
+        )
+
+    def foreign(self, target: JsonObject) -> ProjectionError:
+        """Say what stands where the migrated Secret belongs."""
+        annotations = target["metadata"].get("annotations") or {}
+        if target.get("type") != OPAQUE:
+            cause = f"it exists with type {target.get('type')}, not {OPAQUE}, so it is not overwritten"
+        else:
+            whose = annotations.get(PROJECTED_BY, "somebody else")
+            cause = f"it exists and is of {whose}, not of {self.owner}, so it is not overwritten"
+        return ProjectionError(
+            code="target-taken",
+            place=self.target.place,
+            cause=cause,
+            mend="delete it if nobody reads it any more, then run again",
+        )
+
+    def _text(self, key: str, value: str) -> str:
+        try:
+            return base64.b64decode(value).decode()
+        except UnicodeDecodeError:
+            raise ProjectionError(
+                code="value-unfit",
+                place=f"{self.source.place}, key {key}",
+                cause="its value is no UTF-8, and JSON holds only text",
+                mend="replace the value by text, such as its base64",
+            ) from None
+
+
+def encoded(data: Mapping[str, bytes]) -> dict[str, str]:
+    """Give the `data` of a Secret as the API takes it: values in base64."""
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}

@@ -1,0 +1,23 @@
+"""What the Secrets of a service are called, and the words on and in them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SERVICE_INSTANCE_GUID: Final = "korifi.cloudfoundry.org/service-instance-guid"
+"""Label of a source Secret: the id of its instance."""
+
+OPAQUE: Final = "Opaque"
+
+VCAP_KEY: Final = "VCAP_SERVICES"
+"""The one key of a binding's environment Secret."""
+
+
+def source_secret(instance: str, *, legacy: bool) -> str:
+    """Name the source Secret; the name of a legacy instance is taken by the Secret it was."""
+    return f"{instance}-migrated" if legacy else instance
+
+
+def environment_secret(binding: str) -> str:
+    """Name the Secret that holds VCAP_SERVICES of a binding."""
+    return f"{binding}-env"
