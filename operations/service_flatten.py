@@ -80,21 +80,29 @@ def _base64(data: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _show_tables(flattened: Flattened, *, with_values: bool) -> None:
-    columns = ("Key", "Bytes", "Value") if with_values else ("Key", "Bytes")
-    for title, data in (
-        ("Source Secret, type Opaque", flattened.source),
-        (f"Binding Secret, type {_printable(flattened.type)}", flattened.binding),
-    ):
-        print_table(title, columns, _rows(data, with_values=with_values))
+    columns = ("Secret", "Type", "Key", "Bytes")
+    rows = [
+        *_rows("source", "Opaque", flattened.source),
+        *_rows("binding", _printable(flattened.type), flattened.binding),
+    ]
+    if with_values:
+        values = (*flattened.source.values(), *flattened.binding.values())
+        print_table(
+            "Secrets",
+            (*columns, "Value"),
+            [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)],
+        )
+    else:
+        print_table("Secrets", columns, rows)
     if flattened.warnings:
-        rows = [(each.place, f"{each.cause}\n→ {each.mend}") for each in flattened.warnings]
-        print_table("Warnings", ("Where", "What"), rows)
+        remarks = [(each.place, f"{each.cause}\n→ {each.mend}") for each in flattened.warnings]
+        print_table("Warnings", ("Where", "What"), remarks)
 
 
-def _rows(data: Mapping[str, bytes], *, with_values: bool) -> Iterator[tuple[str, ...]]:
-    for key, value in sorted(data.items()):
-        row = (key, str(len(value)))
-        yield (*row, _printable(value.decode())) if with_values else row
+def _rows(secret: str, type_: str, data: Mapping[str, bytes]) -> Iterator[tuple[str, ...]]:
+    for index, (key, value) in enumerate(data.items()):
+        named = ("", "") if index else (secret, type_)
+        yield (*named, key, str(len(value)))
 
 
 def _printable(text: str) -> str:

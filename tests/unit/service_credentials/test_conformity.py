@@ -1,0 +1,204 @@
+"""What credentials break, row by row of table D, and the entries with a meaning of their own."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import NameOID
+
+from components.service_credentials.conformity import SIZE_LIMIT, Verdict, judge_text
+from components.service_credentials.go_json import Numbers
+
+KEY = ed25519.Ed25519PrivateKey.generate()
+NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "orders")])
+NOW = datetime.now(UTC)
+CERTIFICATE = (
+    x509.CertificateBuilder()
+    .subject_name(NAME)
+    .issuer_name(NAME)
+    .public_key(KEY.public_key())
+    .serial_number(1)
+    .not_valid_before(NOW)
+    .not_valid_after(NOW + timedelta(days=1))
+    .sign(KEY, None)
+    .public_bytes(Encoding.PEM)
+    .decode()
+)
+PLAIN_KEY = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+LOCKED_KEY = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"pw")).decode()
+SSH_KEY = KEY.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+
+
+def judged(members: dict[str, object], *, strict: bool = False) -> Verdict:
+    return judge_text(json.dumps(members).encode(), strict=strict)
+
+
+def places(verdict: Verdict) -> tuple[list[str], list[str]]:
+    return [each.place for each in verdict.errors], [each.place for each in verdict.warnings]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(key, id=f"D1-{key}") for key in ("username", "a.b", "x-1")]
+    + [pytest.param("credentials", id="D7"), pytest.param("k" * 253, id="D3-253")],
+)
+def test_a_key_that_fits_both_rules_passes(key: str) -> None:
+    assert judged({key: "value"}) == Verdict()
+
+
+@pytest.mark.parametrize("key", [pytest.param(key, id=f"D2-{key}") for key in ("DB_URL", "apiKey")])
+def test_a_key_that_is_no_file_name_of_the_specification_is_a_warning(key: str) -> None:
+    assert places(judged({key: "value"})) == ([], [key])
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        pytest.param("my key", '["my key"]', id="D3-blank"),
+        pytest.param("a/b", '["a/b"]', id="D3-slash"),
+        pytest.param("$x", '["$x"]', id="D3-dollar"),
+        pytest.param("é", '["é"]', id="D3-accent"),
+        pytest.param("", '[""]', id="D3-empty"),
+        pytest.param("..x", '["..x"]', id="D3-two-dots"),
+        pytest.param("..", '[".."]', id="D3-parent"),
+        pytest.param(".", '["."]', id="D3-dot"),
+        pytest.param("k" * 254, f'["{"k" * 60}…"]', id="D3-254"),
+        pytest.param("a\n", '["a\\n"]', id="D3-line-end"),
+    ],
+)
+def test_a_key_that_kubernetes_refuses_is_an_error(key: str, place: str) -> None:
+    assert places(judged({key: "value"}))[0] == [place]
+
+
+def test_a_nested_key_may_be_anything() -> None:
+    assert judged({"paths": {"/": "root", "$x": 1}}) == Verdict()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("port", 3306, id="D6"),
+        ("port", "3306"),
+        ("port", 65535),
+        ("port", 3306.0),
+        ("host", "db.example.com."),
+        ("host", "localhost"),
+        ("host", "10.0.0.1"),
+        ("host", "2001:db8::1"),
+        ("uri", "postgres://alice:p%40ss@db.example.com:5432/orders?sslmode=require#x"),
+        ("uri", "http://[2001:db8::1]:8080/"),
+        ("uri", "jdbc:mysql://db.example.com/orders"),
+        ("uri", "urn:isbn:0451450523"),
+        ("username", ""),
+        ("password", "5"),
+        ("certificates", CERTIFICATE),
+        ("certificates", CERTIFICATE * 2),
+        ("private-key", PLAIN_KEY),
+        ("private-key", LOCKED_KEY),
+        ("private-key", SSH_KEY),
+        ("provider", {"a": 1}),
+        ("type", "database"),
+    ],
+)
+def test_an_entry_that_means_what_the_specification_says_passes(key: str, value: object) -> None:
+    assert judged({key: value}) == Verdict()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("port", "abc", id="D5-port"),
+        ("port", 0),
+        ("port", 65536),
+        ("port", 33.5),
+        ("port", "+80"),
+        ("port", "٣٣"),
+        ("port", None),
+        ("host", "db example"),
+        ("host", "-db.example.com"),
+        ("host", "db_1"),
+        ("host", "999.1.1.1"),
+        ("host", "[::1]"),
+        ("host", ""),
+        ("host", 5),
+        ("host", f"{'a' * 64}.example.com"),
+        ("uri", "db.example.com"),
+        ("uri", "http://db example/"),
+        ("uri", "http://db/%zz"),
+        ("uri", "http://db/#a#b"),
+        ("uri", "http://db:port/"),
+        ("uri", ["http://db/"]),
+        ("username", 5),
+        pytest.param("password", {"old": "a"}, id="D5-password"),
+        ("certificates", "not PEM"),
+        ("certificates", PLAIN_KEY),
+        ("certificates", [CERTIFICATE]),
+        pytest.param("private-key", "not PEM", id="D5-private-key"),
+        ("private-key", CERTIFICATE),
+        ("private-key", PLAIN_KEY.partition("-----END")[0]),
+        ("private-key", PLAIN_KEY.replace("M", "*")),
+        ("private-key", "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"),
+        ("private-key", 7),
+        pytest.param("type", 7, id="C3"),
+        pytest.param("type", None, id="C4"),
+        pytest.param("type", "", id="C5"),
+    ],
+)
+def test_an_entry_that_breaks_the_specification_is_a_warning_and_with_strict_an_error(
+    key: str, value: object
+) -> None:
+    assert places(judged({key: value})) == ([], [key])
+    assert places(judged({key: value}, strict=True)) == ([key], [])
+
+
+def test_everything_is_told_at_once_errors_apart_from_warnings() -> None:
+    verdict = judge_text(b'{"my key": 1, "apiKey": 9007199254740993, "port": "x", "port": "y"}')
+
+    assert places(verdict) == (['["my key"]'], ["apiKey", "port", "apiKey", "port"])
+
+
+def test_text_that_cannot_be_read_is_one_error_by_its_path() -> None:
+    assert places(judge_text(b'{"a": {"b": NaN}}')) == (["a.b"], [])
+
+
+def test_with_exact_numbers_nothing_is_rounded_and_nothing_said() -> None:
+    assert judge_text(b'{"id": 9007199254740993}', numbers=Numbers.EXACT, strict=True) == Verdict()
+
+
+def test_a_verdict_never_holds_a_value() -> None:
+    secret = "hunter2 hunter2"
+    keys = ("port", "host", "uri", "certificates", "private-key", "apiKey", "my key")
+    verdict = judged({**dict.fromkeys(keys, secret), "username": [secret], "type": {"x": secret}})
+
+    assert len(verdict.errors) == 1
+    assert len(verdict.warnings) == 8
+    assert "hunter2" not in repr(verdict)
+
+
+def source_of(size: int) -> bytes:
+    overhead = len(b'{"type":"t","v":""}')
+    return json.dumps({"type": "t", "v": "x" * (size - overhead)}).encode()
+
+
+def test_the_source_secret_may_hold_exactly_1_mib() -> None:
+    assert judge_text(source_of(SIZE_LIMIT)) == Verdict()
+    (error,) = judge_text(source_of(SIZE_LIMIT + 1)).errors
+    assert f"source Secret would hold {SIZE_LIMIT + 1} bytes" in error.cause
+
+
+def test_the_binding_secret_counts_too_because_a_default_type_makes_it_the_larger_one() -> None:
+    fitting = SIZE_LIMIT - len("user-provided")
+
+    assert judge_text(json.dumps({"v": "x" * fitting}).encode()) == Verdict()
+    (error,) = judge_text(json.dumps({"v": "x" * (fitting + 1)}).encode()).errors
+    assert "binding Secret" in error.cause
