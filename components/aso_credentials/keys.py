@@ -1,0 +1,40 @@
+"""The words of Azure Service Operator: names, annotations, and keys of a Secret (ASO facts 1.1, 1.2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.labels import ASO_CREDENTIAL
+
+GLOBAL_SETTINGS: Final = "aso-controller-settings"
+NAMESPACE_SECRET: Final = ASO_CREDENTIAL
+OPERATOR_NAMESPACE: Final = "azureserviceoperator-system"
+OPERATOR_ACCOUNT: Final = "azureserviceoperator-default"
+STRICT_ACCOUNT: Final = "aso-workload"
+
+CREDENTIAL_FROM: Final = "serviceoperator.azure.com/credential-from"
+RESOURCE_ID: Final = "serviceoperator.azure.com/resource-id"
+
+SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
+TENANT: Final = "AZURE_TENANT_ID"
+CLIENT: Final = "AZURE_CLIENT_ID"
+REQUIRED: Final = (SUBSCRIPTION, TENANT, CLIENT)
+
+CLIENT_SECRET: Final = "AZURE_CLIENT_SECRET"  # noqa: S105 - the name of a key
+CERTIFICATE: Final = "AZURE_CLIENT_CERTIFICATE"
+CERTIFICATE_PASSWORD: Final = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - the name of a key
+IDENTITY_FILE: Final = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
+AUTH_MODE: Final = "AUTH_MODE"
+POD_IDENTITY: Final = "podidentity"
+WORKLOAD_IDENTITY: Final = "workloadidentity"
+ADDITIONAL_TENANTS: Final = "AZURE_ADDITIONAL_TENANTS"
+SERVICE_ACCOUNT: Final = "AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"
+
+AUTHORITY_HOST: Final = "AZURE_AUTHORITY_HOST"
+MANAGER_ENDPOINT: Final = "AZURE_RESOURCE_MANAGER_ENDPOINT"
+MANAGER_AUDIENCE: Final = "AZURE_RESOURCE_MANAGER_AUDIENCE"
+CLOUD: Final = (AUTHORITY_HOST, MANAGER_ENDPOINT, MANAGER_AUDIENCE)
+
+USE_WORKLOAD_IDENTITY: Final = "USE_WORKLOAD_IDENTITY_AUTH"
+WORKLOAD_IDENTITY_MODE: Final = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
+ALLOW_MULTI_ENV: Final = "ALLOW_MULTI_ENV_MANAGEMENT"

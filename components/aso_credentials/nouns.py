@@ -1,0 +1,137 @@
+"""The nouns of a resolution: a resource, the operator that serves it, and what ASO makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias
+
+from components.aso_credentials import keys
+from components.errors import CredfleetError
+from components.projection.keys import AsoMethod
+
+TRUE: Final = frozenset({b"1", b"t", b"T", b"true", b"TRUE", b"True"})
+"""What Go reads as true."""
+
+
+class SecretName(NamedTuple):
+    """A Secret by its namespace and name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+Secrets: TypeAlias = Mapping[SecretName, Mapping[str, bytes]]
+
+
+class Scope(StrEnum):
+    """For what a credential is meant."""
+
+    RESOURCE = "resource"
+    NAMESPACE = "namespace"
+    GLOBAL = "global"
+
+
+class Severity(StrEnum):
+    """How bad it is: ASO retries after a Warning, never after an Error."""
+
+    WARNING = "Warning"
+    ERROR = "Error"
+
+
+class Reason(StrEnum):
+    """The reason ASO gives on the Ready condition."""
+
+    FAILED = "Failed"
+    SUBSCRIPTION_MISMATCH = "SubscriptionMismatch"
+    UNKNOWN_ERROR = "UnknownError"
+    WAITING_FOR_OWNER = "WaitingForOwner"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What a resource is part of: another one of its namespace, by name and perhaps kind, or an ARM id."""
+
+    name: str | None = None
+    kind: str | None = None
+    arm_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A custom resource of ASO. misplaced: annotations under `metadata.annotation`, which nobody reads."""
+
+    namespace: str
+    kind: str
+    name: str
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    owner: Owner | None = None
+    misplaced: Mapping[str, str] = field(default_factory=dict[str, str])
+    deleting: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.kind}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The operator: its namespace, whether it serves several clouds, and whether it is in strict mode."""
+
+    namespace: str = keys.OPERATOR_NAMESPACE
+    multi_env: bool = False
+    strict: bool = False
+
+    def with_settings(self, secrets: Secrets) -> Operator:
+        """Add what its settings Secret switches on.
+
+        Raises CredfleetError, code `misconfigured`, for settings with which ASO does not start.
+        """
+        place = SecretName(self.namespace, keys.GLOBAL_SETTINGS)
+        settings = secrets.get(place, {})
+        mode = settings.get(keys.WORKLOAD_IDENTITY_MODE, b"")
+        if mode not in (b"", b"relaxed", b"strict"):
+            raise CredfleetError(
+                code="misconfigured",
+                place=f"Secret {place}, key {keys.WORKLOAD_IDENTITY_MODE}",
+                cause="it is neither relaxed nor strict, and the operator does not start with anything else",
+                mend="write relaxed or strict, or leave the key out, which means relaxed",
+            )
+        multi_env = self.multi_env or settings.get(keys.ALLOW_MULTI_ENV) in TRUE
+        return replace(self, multi_env=multi_env, strict=self.strict or mode == b"strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, in the words of the Ready condition and with the mend."""
+
+    severity: Severity
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What ASO makes of a resource.
+
+    subject: whom the federated credential must trust, with workload identity only. hints: what surprises
+    people although nothing fails.
+    """
+
+    resource: Resource
+    secret: SecretName | None = None
+    scope: Scope | None = None
+    method: AsoMethod | None = None
+    subject: str | None = None
+    subscription: str | None = None
+    fault: Fault | None = None
+    hints: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str | None:
+        """The fault and the hints as one text."""
+        texts = [self.fault.message] if self.fault else []
+        return "; ".join([*texts, *self.hints]) or None

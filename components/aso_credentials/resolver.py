@@ -1,0 +1,254 @@
+"""Which credential Azure Service Operator will use for a resource, and what keeps it from working.
+
+Follows ASO facts 3.1-3.5 and 4. A Secret that is chosen is never passed over because it is broken: only an
+absent `aso-credential` leads on to the global credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from components.aso_credentials import keys
+from components.aso_credentials.arm_id import subscription_of
+from components.aso_credentials.model import WorkloadIdentity, method_of
+from components.aso_credentials.nouns import (
+    TRUE,
+    Fault,
+    Operator,
+    Reason,
+    Resolution,
+    Resource,
+    Scope,
+    SecretName,
+    Secrets,
+    Severity,
+)
+from components.aso_credentials.scoped import incomplete, invalid, oddities, subject_of, with_blanks
+from components.projection.keys import AsoMethod
+
+_NO_RETRY: Final = (
+    "ASO does not try again by itself: after the mend, change the resource's spec or annotations,"
+    " or restart the operator"
+)
+
+
+def resolve(resources: Sequence[Resource], secrets: Secrets, operator: Operator) -> tuple[Resolution, ...]:
+    """Resolve resources that are given together, in their order; raises as `Operator.with_settings`.
+
+    An owner that is not among them is taken to be ready: they need not be all there is.
+    """
+    house = _House(resources, secrets, operator.with_settings(secrets))
+    return tuple(map(house.resolve, resources))
+
+
+@dataclass(frozen=True, slots=True)
+class _House:
+    """What a resource is resolved in: its siblings, the Secrets, and the operator."""
+
+    resources: Sequence[Resource]
+    secrets: Secrets
+    operator: Operator
+
+    def resolve(self, resource: Resource) -> Resolution:
+        chosen = self.guarded(resource)
+        owners = [*self.owners(resource)]
+        chosen = self.judged(replace(chosen, fault=chosen.fault or self.waiting(owners)))
+        return replace(chosen, hints=(*_hints(resource, owners), *chosen.hints))
+
+    def guarded(self, resource: Resource) -> Resolution:
+        chosen = self.credential(resource)
+        if chosen.fault is None and chosen.subscription is not None:
+            fault = _guard(resource, chosen) or self.parent(resource, chosen.subscription)
+            return replace(chosen, fault=fault)
+        return chosen
+
+    def credential(self, resource: Resource) -> Resolution:
+        name = resource.annotations.get(keys.CREDENTIAL_FROM)
+        if name is not None:
+            return self.annotated(resource, name)
+        secret = SecretName(resource.namespace, keys.NAMESPACE_SECRET)
+        if secret in self.secrets:
+            return self.scoped(resource, secret, Scope.NAMESPACE)
+        return self.of_operator(resource)
+
+    def annotated(self, resource: Resource, name: str) -> Resolution:
+        if not name or "/" in name:
+            why = "cannot contain '/'" if name else "is empty, and that is no name of a Secret"
+            message = (
+                f"{keys.CREDENTIAL_FROM} {why}: give the bare name of a Secret in namespace"
+                f" {resource.namespace}; ASO falls back to no other credential"
+            )
+            return Resolution(resource, scope=Scope.RESOURCE, fault=_failed(message))
+        secret = SecretName(resource.namespace, name)
+        if secret in self.secrets:
+            return self.scoped(resource, secret, Scope.RESOURCE)
+        elsewhere = sorted(str(other) for other in self.secrets if other.name == name)
+        where = f" (there is {', '.join(elsewhere)}, but only the same namespace counts)" if elsewhere else ""
+        message = (
+            f"credential Secret {secret} does not exist{where}, and ASO falls back to no other: create it,"
+            " ASO looks again within 3 minutes; until then it cannot delete the resource either"
+        )
+        return Resolution(resource, secret, Scope.RESOURCE, fault=_failed(message))
+
+    def scoped(self, resource: Resource, secret: SecretName, scope: Scope) -> Resolution:
+        data = self.secrets[secret]
+        chosen = Resolution(resource, secret, scope)
+        if bad := incomplete(data):
+            message = f"credential Secret {secret} {bad}, and ASO falls back to no other: complete it"
+            return replace(chosen, fault=_failed(message))
+        chosen = replace(
+            chosen, method=method_of(data), subscription=data[keys.SUBSCRIPTION].decode(errors="replace")
+        )
+        if bad := invalid(data, self.operator):
+            return replace(chosen, fault=_failed(f"invalid credential for {secret}: {bad}"))
+        return replace(chosen, subject=subject_of(data, secret, self.operator))
+
+    def of_operator(self, resource: Resource) -> Resolution:
+        secret = SecretName(self.operator.namespace, keys.GLOBAL_SETTINGS)
+        settings = self.secrets.get(secret, {})
+        if not settings.get(keys.SUBSCRIPTION):
+            message = (
+                "global credential not configured, and no other applies: add Secret"
+                f" {keys.NAMESPACE_SECRET} to namespace {resource.namespace}, or name one with"
+                f" annotation {keys.CREDENTIAL_FROM}"
+            )
+            return Resolution(resource, fault=_failed(message))
+        method = _global_method(settings)
+        subject = (
+            WorkloadIdentity().subject(secret.namespace, self.operator.namespace)
+            if method is AsoMethod.WORKLOAD_IDENTITY
+            else None
+        )
+        subscription = settings[keys.SUBSCRIPTION].decode(errors="replace")
+        return Resolution(resource, secret, Scope.GLOBAL, method, subject, subscription)
+
+    def parent(self, resource: Resource, subscription: str) -> Fault | None:
+        try:
+            of_parent = self.subscription_of_parent(resource)
+        except ValueError:
+            return _error(Reason.FAILED, "the ARM id of the owner cannot be parsed: correct it")
+        if of_parent is None or of_parent.lower() == subscription.lower():
+            return None
+        message = (
+            f"resource subscription {subscription} does not match parent subscription {of_parent}:"
+            " give the resource a credential of its owner's subscription"
+        )
+        return _error(Reason.FAILED, message)
+
+    def subscription_of_parent(self, resource: Resource) -> str | None:
+        if resource.owner and resource.owner.arm_id:
+            return subscription_of(resource.owner.arm_id)
+        owner = self.owner(resource)
+        if owner is None:
+            return None
+        arm_id = owner.annotations.get(keys.RESOURCE_ID)
+        return subscription_of(arm_id) if arm_id else self.credential(owner).subscription
+
+    def owner(self, resource: Resource) -> Resource | None:
+        wanted = resource.owner
+        if wanted is None or wanted.name is None:
+            return None
+        found = [
+            other
+            for other in self.resources
+            if other is not resource
+            and (other.namespace, other.name) == (resource.namespace, wanted.name)
+            and wanted.kind in (None, other.kind)
+        ]
+        return min(found, key=lambda other: other.kind != "ResourceGroup", default=None)
+
+    def owners(self, resource: Resource) -> Iterator[Resource]:
+        """Walk up from a resource, its owner first."""
+        seen = [resource]
+        while (owner := self.owner(seen[-1])) is not None and owner not in seen:
+            yield owner
+            seen.append(owner)
+
+    def waiting(self, owners: Sequence[Resource]) -> Fault | None:
+        for owner in owners:
+            if self.guarded(owner).fault:
+                message = f"blocked until its owner {owner} is ready, which it cannot be: mend that first"
+                return Fault(Severity.WARNING, Reason.WAITING_FOR_OWNER, message)
+        return None
+
+    def judged(self, chosen: Resolution) -> Resolution:
+        """Add what Entra will refuse, and what is odd about a Secret that ASO takes."""
+        if chosen.fault or chosen.secret is None or chosen.scope is Scope.GLOBAL:
+            return chosen
+        data = self.secrets[chosen.secret]
+        if blank := with_blanks(data):
+            message = (
+                f"{blank} of Secret {chosen.secret} begins or ends with a blank or a line end,"
+                " with which Azure refuses it: write the bare GUID"
+            )
+            return replace(chosen, fault=Fault(Severity.WARNING, Reason.UNKNOWN_ERROR, message))
+        odd = oddities(data, self.operator)
+        hints = (f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}",) if odd else ()
+        return replace(chosen, hints=hints)
+
+
+def _failed(message: str) -> Fault:
+    return Fault(Severity.WARNING, Reason.FAILED, message)
+
+
+def _error(reason: Reason, message: str) -> Fault:
+    return Fault(Severity.ERROR, reason, f"{message}; {_NO_RETRY}")
+
+
+def _guard(resource: Resource, chosen: Resolution) -> Fault | None:
+    """Compare the subscription a resource was made in with that of its credential (ASO facts 3.4)."""
+    arm_id = resource.annotations.get(keys.RESOURCE_ID)
+    if not arm_id:
+        return None
+    try:
+        made_in = subscription_of(arm_id)
+    except ValueError as error:
+        return _error(
+            Reason.FAILED, f"{keys.RESOURCE_ID} cannot be parsed: {error}; restore what ASO wrote there"
+        )
+    if made_in is None or made_in.lower() == str(chosen.subscription).lower():
+        return None
+    stuck = ", and its deletion is stuck" if resource.deleting else ""
+    return _error(
+        Reason.SUBSCRIPTION_MISMATCH,
+        f"subscription {made_in} of {arm_id} is not that of the credential, {chosen.subscription}{stuck}:"
+        " give it a credential of the subscription it was made in",
+    )
+
+
+def _global_method(settings: Mapping[str, bytes]) -> AsoMethod | None:
+    """Choose the operator's own method, in another order than for a scoped Secret (ASO facts 1.3)."""
+    if settings.get(keys.USE_WORKLOAD_IDENTITY) in TRUE:
+        return AsoMethod.WORKLOAD_IDENTITY
+    if settings.get(keys.CERTIFICATE):
+        return AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE
+    if settings.get(keys.IDENTITY_FILE):
+        return None
+    if settings.get(keys.CLIENT_SECRET):
+        return AsoMethod.SERVICE_PRINCIPAL_SECRET
+    return AsoMethod.POD_IDENTITY
+
+
+def _hints(resource: Resource, owners: Sequence[Resource]) -> Iterator[str]:
+    if keys.CREDENTIAL_FROM in resource.misplaced:
+        yield f"{keys.CREDENTIAL_FROM} stands under metadata.annotation, not annotations, and is not read"
+    if keys.CREDENTIAL_FROM in resource.annotations:
+        return
+    near = [key for key in resource.annotations if _is_near(key)]
+    if near:
+        yield f"annotation {near[0]} means nothing to ASO: write {keys.CREDENTIAL_FROM}"
+    for owner in owners:
+        if keys.CREDENTIAL_FROM in owner.annotations:
+            yield (
+                f"{keys.CREDENTIAL_FROM} of {owner} is not inherited: annotate this resource too,"
+                " if it is meant to use the same credential"
+            )
+            return
+
+
+def _is_near(key: str) -> bool:
+    """Whether a key is the annotation misspelt: `credentialFrom`, another prefix or none."""
+    word = key.rpartition("/")[2]
+    return word.lower().replace("-", "").replace("_", "") == "credentialfrom"
