@@ -57,7 +57,7 @@ def preview_report(
     if form is ReportForm.JSON:
         print_json(as_json(found))
     else:
-        sys.stdout.write(render(found, place))
+        sys.stdout.write(render(found, "FILE" if file == _STANDARD_INPUT else place))
 
 
 def _read(file: str) -> tuple[bytes, str]:

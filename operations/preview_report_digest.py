@@ -87,6 +87,14 @@ class Digest(_Part):
     failed: bool | None = None
 
 
+_FIELDS: Final = {
+    field.alias or name
+    for part in (State, Step, Diagnostic, PolicyEvent, Digest)
+    for name, field in part.model_fields.items()
+}
+"""What a message may name of a document."""
+
+
 def parse(content: bytes, place: str) -> Digest:
     """Read a preview.
 
@@ -101,7 +109,7 @@ def parse(content: bytes, place: str) -> Digest:
         return Digest.model_validate(_digest_of_events(text, place) if document is None else document)
     except ValidationError as error:
         found = error.errors(include_input=False, include_context=False, include_url=False)[0]
-        where = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or part.isidentifier())
+        where = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or part in _FIELDS)
         raise _unreadable(place, f"{where or 'the document'} is not as a preview has it") from None
     except UnicodeDecodeError:
         raise _unreadable(place, "it is no text in UTF-8") from None

@@ -19,8 +19,9 @@ LIMIT: Final = 60_000
 
 _SAVED: Final = 300
 """Characters kept for what a cut section says of the rest of it."""
+_LEFT_OUT: Final = "\n**The rest is left out** of this comment to keep it short enough.\n"
 _MOST_PROPERTIES: Final = 8
-_SPECIAL: Final = re.compile(r"[^A-Za-z0-9 ./:-]|(?i:(?<=www)\.)|:(?=//)")
+_SPECIAL: Final = re.compile(r"[^A-Za-z0-9 ./:,;=()'-]|(?i:(?<=www)\.)|:(?=//)")
 
 _TO_DO: Final[Mapping[Action, str]] = {
     Action.REPLACE: "to replace",
@@ -49,18 +50,20 @@ class _Section:
 
 
 def render(review: Review, source: str) -> str:
-    """Write a review; the gravest first, so that what does not fit is the least.
+    """Write a review; no section takes more than half of the room that those before it leave.
 
     source: name of the file that holds the whole preview.
     """
     footer = f"\n<sub>All of it: {code(f'credfleet preview-report {source} --format json')}</sub>\n"
     written: list[str] = []
-    room = LIMIT - len(footer)
+    room = LIMIT - len(_LEFT_OUT) - len(footer)
+    left_out = ""
     for section in _sections(review):
-        text = _fitted(section, room)
+        text = _fitted(section, room // 2)
+        left_out = left_out if text else _LEFT_OUT
         written.append(text)
         room -= len(text)
-    return "".join([*written, footer])
+    return "".join([*written, left_out, footer])
 
 
 def code(text: str) -> str:
@@ -70,7 +73,7 @@ def code(text: str) -> str:
 
 
 def _fitted(section: _Section, room: int) -> str:
-    """Write as many rows of a section as fit, and how many do not."""
+    """Write as many rows of a section as fit, and how many do not; nothing when not even its head does."""
     text = "".join(f"{line}\n" for line in section.head)
     if len(text) + _SAVED > room:
         return ""
@@ -108,6 +111,10 @@ def _heading(review: Review) -> Iterator[str]:
     if review.losses:
         yield "> [!CAUTION]"
         yield f"> **{_gone(review.counts)}** Read the first table before you approve."
+        yield ""
+    if review.doomed:
+        yield "> [!WARNING]"
+        yield f"> **Claims that can expect no account: {review.doomed}.**"
         yield ""
     yield f"{review.unchanged} unchanged."
 
@@ -153,7 +160,12 @@ def _policies(review: Review) -> _Section:
 def _claims(review: Review) -> _Section:
     head = ("", "### Claims", "")
     if not review.claims:
-        return _Section((*head, "No claim is made, changed or released."))
+        seen = (
+            "None came up before the preview failed."
+            if review.failed
+            else "None is made, changed or released."
+        )
+        return _Section((*head, seen))
     table = ("| Tenant | Slot | Type | What | Account | Outlook |", "|---|---|---|---|---|---|")
     unseen = review.forecast.unseen
     return _Section((*head, *table), tuple(_claim(each, unseen=unseen) for each in review.claims))
@@ -161,7 +173,7 @@ def _claims(review: Review) -> _Section:
 
 def _claim(claim: ClaimChange, *, unseen: bool) -> str:
     action = _CLAIMING[claim.action]
-    outlook = code(claim.expected)
+    outlook = ("**✗** " if claim.is_doomed else "") + code(claim.expected)
     if not outlook and claim.action in (Action.CREATE, Action.REPLACE):
         outlook = "unknown: no cluster in reach" if unseen else "not told"
     return (
@@ -176,9 +188,8 @@ def _vacancies(review: Review) -> _Section:
         return _Section((*head, "Unknown: no cluster was in reach, so nobody looked at the pool."))
     if not review.forecast.vacancies:
         is_news = any(each.action in (Action.CREATE, Action.REPLACE) for each in review.claims)
-        return _Section(
-            (*head, "Not told." if is_news else "As they are: no claim of this preview needs one.")
-        )
+        told = "Not told." if is_news or review.failed else "As they are: no claim of this preview needs one."
+        return _Section((*head, told))
     table = ("| Type | Free now | Expected to be left |", "|---|---|---|")
     return _Section(
         (*head, "A forecast, no guarantee: others claim and release meanwhile.", "", *table),

@@ -26,6 +26,8 @@ STACK: Final = "stack"
 
 _LONGEST: Final = 120
 """Characters of a name."""
+_LONGEST_OUTLOOK: Final = 400
+"""Characters of what a claim can expect."""
 _CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
 _ACCOUNT_READER: Final = "-account-reader"
@@ -89,7 +91,8 @@ class Change:
 class ClaimChange:
     """A claim that is made, changed or released.
 
-    account: the Secret a released or changed claim has. expected: what a claim was told it will get.
+    account: the Secret a released or changed claim has. expected: what a claim was told it will get;
+    is_doomed: that is nothing.
     """
 
     action: Action
@@ -97,6 +100,7 @@ class ClaimChange:
     slot: str
     type: str
     account: str
+    is_doomed: bool
     expected: str
 
 
@@ -136,6 +140,11 @@ class Review:
     def losses(self) -> tuple[Change, ...]:
         """What is replaced or deleted."""
         return tuple(each for each in self.changes if each.action in (Action.REPLACE, Action.DELETE))
+
+    @cached_property
+    def doomed(self) -> int:
+        """How many claims were told that they will get no account."""
+        return sum(each.is_doomed for each in self.claims)
 
     @cached_property
     def counts(self) -> Mapping[Action, int]:
@@ -182,12 +191,12 @@ def review(digest: Digest) -> Review:
     )
 
 
-def shown(text: str) -> str:
-    """Give a name as it may be shown: short, and nothing in it that is not seen."""
-    seen = "".join(
-        "\ufffd" if unicodedata.category(each)[0] in "CZ" and each != " " else each for each in text
+def shown(text: str, longest: int = _LONGEST) -> str:
+    """Give a text as it may be shown: short, and nothing in it that is not seen."""
+    kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return "".join(
+        one if one == " " or unicodedata.category(one)[0] not in "CZ" else "\ufffd" for one in kept
     )
-    return seen if len(seen) <= _LONGEST else f"{seen[: _LONGEST - 1]}…"
 
 
 def _whose(digest: Digest) -> tuple[str, str]:
@@ -207,7 +216,7 @@ def _changes(steps: Iterable[Step]) -> Iterator[Change]:
     for urn, each in of.items():
         owner, is_tenant = _owner(urn, [step for _, step in each])
         named = urns.parse(urn)
-        forcing = {name for _, step in each for path in step.keys for name in _property(path)}
+        forcing = {name for _, step in each for name in _properties(step, step.keys)}
         properties = {name for action, step in each for name in _differing(action, step)}
         yield Change(
             action=min((action for action, _ in each), key=_GRAVITY.__getitem__),
@@ -226,20 +235,20 @@ def _differing(action: Action, step: Step) -> Iterator[str]:
         return
     told = [*step.diffs, *step.detailed_diff]
     if told:
-        for path in told:
-            yield from _property(path)
+        yield from _properties(step, told)
     elif step.old and step.new:
         old, new = step.old.inputs, step.new.inputs
-        for key in old.keys() | new.keys():
-            if old.get(key) != new.get(key):
-                yield from _property(key)
+        yield from _properties(step, [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)])
 
 
-def _property(path: str) -> Iterator[str]:
-    """Name the property a path is in; further down, keys may be anybody's text."""
-    match = _PROPERTY.match(path)
-    if match and not match[1].startswith(_HIDDEN):
-        yield match[1]
+def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
+    """Name the properties that paths begin in, if the resource has such; further down, keys are texts."""
+    states = [state for state in (step.old, step.new) if state]
+    known = {key for state in states for key in (*state.inputs, *state.outputs)}
+    for path in paths:
+        match = _PROPERTY.match(path)
+        if match and match[1] in known and not match[1].startswith(_HIDDEN):
+            yield match[1]
 
 
 def _owner(urn: str, steps: Sequence[Step]) -> tuple[str, bool]:
@@ -294,13 +303,11 @@ def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
             slot=shown(slot),
             type=_matching(_POOL_TYPE, inputs.get("type")),
             account=_matching(_OBJECT_NAME, step.old.outputs.get("secretName") if step.old else None),
-            expected="" if told is None else shown_text(told.text) or "nothing, see the log",
+            is_doomed=told is not None and told.is_bad,
+            expected=""
+            if told is None
+            else shown(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
         )
-
-
-def shown_text(text: str | None) -> str:
-    """Give a sentence of the outlook as it may be shown."""
-    return "" if text is None else "".join(shown(part) for part in re.findall(r".{1,100}", text[:400]))
 
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:
