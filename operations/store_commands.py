@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from components.naming import is_namespace
 from operations.forms import Form, OutputOption, examples
 
 app = typer.Typer(
@@ -16,6 +17,13 @@ app = typer.Typer(
     ),
     no_args_is_help=True,
 )
+
+
+def _namespaces(given: list[str] | None) -> list[str]:
+    for name in given or ():
+        if name and not is_namespace(name):
+            raise typer.BadParameter(f"Kubernetes takes no namespace {name}; write one such as tenant-acme.")
+    return given or []
 
 
 @app.command(
@@ -31,7 +39,13 @@ def explain(
     ],
     caller: Annotated[
         list[str] | None,
-        typer.Option("--caller", "-c", metavar="NS", help="Namespace that uses the stores; repeat it."),
+        typer.Option(
+            "--caller",
+            "-c",
+            metavar="NS",
+            callback=_namespaces,
+            help="Namespace that uses the stores; repeat it.",
+        ),
     ] = None,
     output: OutputOption = Form.TABLE,
 ) -> None:

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from components.errors import ConfigurationError, ConfigurationProblem
+from components.naming import is_namespace, is_object_name
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.convert import convert
 from components.secret_stores.explain import Surroundings
@@ -67,13 +68,17 @@ class _Reading:
         name, namespace = metadata.get("name"), metadata.get("namespace")
         title = "/".join(str(part) for part in (kind, namespace, name) if part)
         place = f"{place}: {title}"
-        if not isinstance(name, str) or not name:
-            self.refuse(f"{place}: metadata.name", "it is missing, or no text", "add the object's name")
-        elif reader.namespaced and not isinstance(namespace, str):
+        if not isinstance(name, str) or not is_object_name(name):
+            self.refuse(
+                f"{place}: metadata.name",
+                "it is missing, or Kubernetes takes no such name",
+                "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
+            )
+        elif reader.namespaced and not (isinstance(namespace, str) and is_namespace(namespace)):
             self.refuse(
                 f"{place}: metadata.namespace",
-                f"a {kind} of {api_version} belongs to a namespace, and none is given",
-                "add the namespace",
+                f"a {kind} of {api_version} belongs to a namespace, and none is given that Kubernetes takes",
+                "write up to 63 of a-z, 0-9 and, inside, '-'",
             )
         elif not reader.namespaced and namespace is not None:
             self.refuse(
@@ -108,6 +113,8 @@ class _Reading:
                 self._check_embedded(place, store)
             else:
                 labels = _map(_map(document.get("metadata")).get("labels"))
+                if not all(isinstance(value, str) for value in labels.values()):
+                    self.refuse(f"{place}: metadata.labels", "a label's value is text", "write it in quotes")
                 self._once(self.namespaces, place, name, {NAME_LABEL: name, **labels})
         except ValidationError as error:
             root = reader.kind.spec if reader.kind else reader.store

@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.secret_stores.explain import Ready
+from components.secret_stores.kinds import KINDS
+from components.secret_stores.model import (
+    AnyProvider,
+    ClusterSecretStore,
+    ProviderSpec,
+    Refusal,
+    SecretSelector,
+    SecretStore,
+)
+from components.secret_stores.referent import resolve, selector_objections, selectors, store_objections
+from components.secret_stores.registry import RefRegister
+from tests.support.stores import (
+    PROVIDERS,
+    cluster_store,
+    provider,
+    ref,
+    selector,
+    store_in,
+    token_spec,
+    told,
+)
+
+TOKEN = "auth.SecretRef.accessToken"
+
+
+def embedded(namespace: str | None) -> dict[str, Any]:
+    return {"gitlab": token_spec(namespace)}
+
+
+def ca_spec(namespace: str | None) -> dict[str, Any]:
+    return {**token_spec("a"), "caProvider": selector(namespace, type="Secret", key="ca.crt")}
+
+
+def wide(spec: dict[str, Any]) -> AnyProvider:
+    return provider("GitLab", spec)
+
+
+def test_a1_a_store_of_the_callers_namespace_is_found() -> None:
+    assert told(store_in("a", provider=embedded(None)), "a").admitted
+
+
+def test_a2_a_store_of_another_namespace_is_never_looked_up() -> None:
+    answer = told(store_in("a", provider=embedded(None)), "b")
+    assert (answer.admitted, answer.ready) == (False, Ready.INVALID)
+    assert answer.selectors == {}
+
+
+def test_a3_a_store_of_the_whole_cluster_is_found_from_everywhere() -> None:
+    store = cluster_store(provider=embedded("x"))
+    assert [told(store, caller).admitted for caller in ("a", "b")] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("store", "caller", "read", "referent"),
+    [
+        pytest.param(store_in("a", provider=embedded(None)), "a", {TOKEN: "a"}, False, id="C1"),
+        pytest.param(store_in("a", provider=embedded("a")), "a", {TOKEN: "a"}, False, id="C2"),
+        pytest.param(cluster_store(provider=embedded(None)), "a", {TOKEN: "a"}, True, id="C4"),
+        pytest.param(cluster_store(provider=embedded("b")), "a", {TOKEN: "b"}, False, id="C5"),
+        pytest.param(cluster_store(provider=embedded(None)), "b", {TOKEN: "b"}, True, id="C7"),
+        pytest.param(cluster_store(provider=embedded("b")), "", {TOKEN: "b"}, False, id="C9"),
+    ],
+)
+def test_an_embedded_selector_is_read_where_the_rule_says(
+    store: SecretStore | ClusterSecretStore, caller: str, read: dict[str, str], referent: bool
+) -> None:
+    answer = told(store, caller)
+    assert (answer.ready, answer.selectors, answer.referent) == (Ready.READY, read, referent)
+    assert answer.reason is None
+
+
+FEDERATION = {"auth": {"workloadIdentityFederation": {"credConfig": selector(None, key="config")}}}
+KUBECONFIG = {"authRef": selector(None)}
+MIXED = {
+    "vaultUrl": "https://a.vault.azure.net",
+    "authSecretRef": {"clientId": selector("b"), "clientCertificate": selector(None)},
+}
+
+
+@pytest.mark.parametrize(
+    ("block", "read"),
+    [
+        pytest.param(embedded(None), {}, id="C8"),
+        pytest.param({"gcpsm": FEDERATION}, {}, id="C17-federation"),
+        pytest.param({"kubernetes": KUBECONFIG}, {}, id="C17-authRef"),
+        pytest.param({"azurekv": MIXED}, {"authSecretRef.clientId": "b"}, id="C18"),
+    ],
+)
+def test_without_a_caller_a_referent_store_stays_unknown(block: dict[str, Any], read: dict[str, str]) -> None:
+    answer = told(cluster_store(provider=block), "")
+    assert (answer.ready, answer.admitted, answer.referent) == (Ready.UNKNOWN, True, True)
+    assert answer.selectors == read
+
+
+@pytest.mark.parametrize(
+    ("store", "path"),
+    [
+        pytest.param(store_in("a", provider=embedded("b")), TOKEN, id="C3"),
+        pytest.param(cluster_store(provider={"gitlab": ca_spec(None)}), "caProvider", id="C13"),
+        pytest.param(store_in("a", provider={"gitlab": ca_spec("b")}), "caProvider", id="C15"),
+        pytest.param(
+            store_in(
+                "a",
+                provider={
+                    "gcpsm": {"auth": {"workloadIdentityFederation": {"credConfig": selector("b", key="c")}}}
+                },
+            ),
+            "auth.workloadIdentityFederation.credConfig",
+            id="C19",
+        ),
+    ],
+)
+def test_a_selector_out_of_reach_is_refused_with_its_path(
+    store: SecretStore | ClusterSecretStore, path: str
+) -> None:
+    answer = told(store, "a")
+    assert (answer.ready, answer.admitted, answer.selectors) == (Ready.INVALID, False, {})
+    assert f"{answer.provider}: {path} " in (answer.reason or "")
+
+
+def test_c13_certificates_are_missed_even_before_anybody_calls() -> None:
+    assert told(cluster_store(provider={"gitlab": ca_spec(None)}), "").ready is Ready.INVALID
+
+
+def strict_kinds() -> RefRegister:
+    kinds = RefRegister()
+
+    @kinds.register("Strict", embedded="strict", strict=True)
+    class StrictSpec(ProviderSpec):  # pyright: ignore[reportUnusedClass] - the register has it
+        login: SecretSelector
+
+    return kinds
+
+
+@pytest.mark.parametrize("caller", ["", "a"])
+def test_c12_a_kind_may_insist_on_a_namespace_in_stores_of_the_whole_cluster(caller: str) -> None:
+    loose = cluster_store(provider={"strict": {"login": selector(None)}})
+    pinned = cluster_store(provider={"strict": {"login": selector("b")}})
+    assert told(loose, caller, kinds=strict_kinds()).ready is Ready.INVALID
+    assert told(pinned, caller, kinds=strict_kinds()).selectors == {"login": "b"}
+
+
+IN_A = provider("GitLab", token_spec(None), "a")
+IN_N = provider("GitLab", token_spec(None), "n")
+WIDE = wide(token_spec(None))
+WIDE_B = wide(token_spec("b"))
+
+
+@pytest.mark.parametrize(
+    ("store", "known", "caller", "title", "read"),
+    [
+        pytest.param(store_in("a", providerRef=ref(IN_A)), IN_A, "a", "GitLab/a/it", "a", id="D1"),
+        pytest.param(
+            store_in("a", providerRef=ref(IN_A, namespace="a")),
+            IN_A,
+            "a",
+            "GitLab/a/it",
+            "a",
+            id="D1-named",
+        ),
+        pytest.param(store_in("a", providerRef=ref(WIDE)), WIDE, "a", "GitLab/it", "a", id="D4"),
+        pytest.param(cluster_store(providerRef=ref(WIDE)), WIDE, "a", "GitLab/it", "a", id="D6-omitted"),
+        pytest.param(cluster_store(providerRef=ref(WIDE_B)), WIDE_B, "a", "GitLab/it", "b", id="D6-b"),
+        pytest.param(
+            cluster_store(providerRef=ref(IN_N, namespace="n")),
+            IN_N,
+            "a",
+            "GitLab/n/it",
+            "n",
+            id="D7",
+        ),
+        pytest.param(cluster_store(providerRef=ref(IN_A)), IN_A, "a", "GitLab/a/it", "a", id="D9"),
+    ],
+)
+def test_a_referred_provider_is_read_where_the_rule_says(
+    store: SecretStore | ClusterSecretStore, known: AnyProvider, caller: str, title: str, read: str
+) -> None:
+    answer = told(store, caller, known)
+    assert (answer.ready, answer.provider, answer.selectors) == (Ready.READY, title, {TOKEN: read})
+
+
+@pytest.mark.parametrize(
+    ("store", "known", "words"),
+    [
+        pytest.param(
+            store_in("a", providerRef=ref(IN_N, namespace="n")),
+            IN_N,
+            "namespace a only",
+            id="D2",
+        ),
+        pytest.param(
+            store_in("a", providerRef=ref(IN_A)),
+            provider("GitLab", token_spec("b"), "a"),
+            f"{TOKEN} names namespace b",
+            id="D3",
+        ),
+        pytest.param(
+            store_in("a", providerRef=ref(WIDE)), WIDE_B, f"{TOKEN} names namespace b", id="D4-elsewhere"
+        ),
+        pytest.param(
+            cluster_store(providerRef=ref(IN_N, namespace="n")),
+            provider("GitLab", token_spec("m"), "n"),
+            f"{TOKEN} names namespace m",
+            id="D8",
+        ),
+        pytest.param(
+            store_in("a", provider=embedded(None), providerRef=ref(IN_A)), IN_A, "both are given", id="D11"
+        ),
+        pytest.param(store_in("a"), IN_A, "neither is given", id="D12-neither"),
+        pytest.param(store_in("a", provider={}), IN_A, "given: none", id="D12-no-key"),
+        pytest.param(
+            store_in("a", provider={"fake": {"data": []}, "gitlab": {}}),
+            IN_A,
+            "given: fake, gitlab",
+            id="D12-two-keys",
+        ),
+        pytest.param(
+            store_in("a", providerRef={"apiVersion": PROVIDERS, "kind": "Gitlab", "name": "it"}),
+            IN_A,
+            "did you mean GitLab?",
+            id="D13",
+        ),
+        pytest.param(
+            store_in("a", provider={"vault": {}}), IN_A, "fake, kubernetes, gcpsm", id="D13-embedded"
+        ),
+    ],
+)
+def test_what_the_rule_rejects_is_refused_with_the_reason(
+    store: SecretStore | ClusterSecretStore, known: AnyProvider, words: str
+) -> None:
+    answer = told(store, "a", known)
+    assert (answer.ready, answer.admitted) == (Ready.INVALID, False)
+    assert words in (answer.reason or "")
+
+
+def test_d10_a_provider_of_the_callers_namespace_is_not_judged_before_anybody_calls() -> None:
+    answer = told(cluster_store(providerRef=ref(IN_A)), "", IN_A)
+    assert (answer.ready, answer.provider, answer.referent) == (Ready.UNKNOWN, None, True)
+
+
+def test_a_provider_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    store = store_in("a", providerRef={**ref(IN_A), "name": "itt"})
+    assert "did you mean GitLab/a/it?" in (told(store, "a", IN_A).reason or "")
+
+
+def test_a_reference_to_a_provider_of_the_whole_cluster_takes_no_namespace() -> None:
+    store = cluster_store(providerRef=ref(WIDE, namespace="a"))
+    assert told(store, "a", WIDE).ready is Ready.INVALID
+
+
+def test_every_selector_of_every_kind_is_found() -> None:
+    spec = {
+        "server": {"caProvider": selector("a", type="ConfigMap")},
+        "auth": {"cert": {"clientCert": selector(None), "clientKey": selector(None)}},
+    }
+    found = [path for path, _ in selectors(provider("Kubernetes", spec).spec)]
+    assert found == ["server.caProvider", "auth.cert.clientCert", "auth.cert.clientKey"]
+
+
+def test_a_kind_of_ones_own_may_keep_selectors_in_lists_and_maps() -> None:
+    kinds = RefRegister()
+
+    @kinds.register("Many", embedded="many")
+    class ManySpec(ProviderSpec):  # pyright: ignore[reportUnusedClass] - the register has it
+        logins: tuple[SecretSelector, ...]
+        by_region: dict[str, SecretSelector]
+
+    spec = {"logins": [selector(None), selector(None)], "byRegion": {"eu": selector(None)}}
+    store = store_in("a", provider={"many": spec})
+    answer = told(store, "a", kinds=kinds)
+    assert answer.selectors == {"logins[0]": "a", "logins[1]": "a", "byRegion.eu": "a"}
+
+
+NAMESPACES = st.sampled_from(["a", "b", "n"])
+MAYBE = st.none() | NAMESPACES
+
+
+@given(store_namespace=MAYBE, of=MAYBE, token=MAYBE, ca=MAYBE, caller=NAMESPACES)
+def test_admission_and_resolution_refuse_the_same(
+    store_namespace: str | None, of: str | None, token: str | None, ca: str | None, caller: str
+) -> None:
+    spec = {**token_spec(token), "caProvider": selector(ca, type="Secret")}
+    known = provider("GitLab", spec, of)
+    reference = ref(known, namespace=of)
+    store = (
+        cluster_store(providerRef=reference)
+        if store_namespace is None
+        else store_in(store_namespace, providerRef=reference)
+    )
+    if any(store_objections(store, KINDS)):
+        return  # the provider is never reached
+    admitted = not any(selector_objections(store, known, KINDS))
+    resolved = resolve(store, known, store_namespace or caller, KINDS)
+    assert admitted == (not isinstance(resolved, Refusal))
+
+
+@given(store_namespace=MAYBE, of=MAYBE, token=MAYBE, caller=NAMESPACES)
+def test_nobody_is_led_to_a_namespace_that_neither_is_his_nor_was_named_by_an_owner(
+    store_namespace: str | None, of: str | None, token: str | None, caller: str
+) -> None:
+    known = provider("GitLab", token_spec(token), of)
+    reference = ref(known, namespace=of)
+    store = (
+        cluster_store(providerRef=reference)
+        if store_namespace is None
+        else store_in(store_namespace, providerRef=reference)
+    )
+    answer = told(store, caller, known)
+    owners = {caller} if of is None else {of}
+    if store_namespace is None and of is None and token is not None:
+        owners.add(token)
+    assert set(answer.selectors.values()) <= owners
