@@ -1,0 +1,445 @@
+"""Which credential ASO uses. Numbers in ids are the rows of ASO facts 3.1-3.5 and 4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import pytest
+
+from components.aso_credentials import keys
+from components.aso_credentials.nouns import Operator, Owner, Resolution, Resource, SecretName
+from components.aso_credentials.resolver import resolve
+from components.errors import CredfleetError
+from tests.support.certificates import pem, without_key
+
+Data: TypeAlias = Mapping[str, bytes]
+Name: TypeAlias = tuple[str, str]
+SUB: Final = b"00000000-0000-4000-8000-0000000000aa"
+OTHER: Final = b"00000000-0000-4000-8000-0000000000ff"
+IDS: Final[Data] = {
+    "AZURE_SUBSCRIPTION_ID": SUB,
+    "AZURE_TENANT_ID": b"00000000-0000-4000-8000-0000000000bb",
+    "AZURE_CLIENT_ID": b"00000000-0000-4000-8000-0000000000cc",
+}
+CLOUD: Final[Data] = {
+    "AZURE_AUTHORITY_HOST": b"https://login.example/",
+    "AZURE_RESOURCE_MANAGER_ENDPOINT": b"https://management.example",
+    "AZURE_RESOURCE_MANAGER_AUDIENCE": b"https://management.example",
+}
+VALID: Final[Data] = {**IDS, "AZURE_CLIENT_SECRET": b"s"}
+BROKEN: Final[Data] = {"AZURE_SUBSCRIPTION_ID": SUB}
+N: Name = ("team", "aso-credential")
+R: Name = ("team", "x")
+G: Name = (keys.OPERATOR_NAMESPACE, keys.GLOBAL_SETTINGS)
+RELAXED: Final = "system:serviceaccount:azureserviceoperator-system:azureserviceoperator-default"
+
+
+def one(
+    secrets: Mapping[tuple[str, str], Data],
+    *,
+    annotation: str | None = None,
+    arm_id: str | None = None,
+    operator: Operator | None = None,
+    deleting: bool = False,
+) -> Resolution:
+    annotations: dict[str, str] = {}
+    if annotation is not None:
+        annotations[keys.CREDENTIAL_FROM] = annotation
+    if arm_id is not None:
+        annotations[keys.RESOURCE_ID] = arm_id
+    resource = Resource("team", "ResourceGroup", "rg", annotations, deleting=deleting)
+    return together(secrets, resource, operator=operator)[0]
+
+
+def together(
+    secrets: Mapping[tuple[str, str], Data], *resources: Resource, operator: Operator | None = None
+) -> tuple[Resolution, ...]:
+    named = {SecretName(*name): data for name, data in secrets.items()}
+    return resolve(resources, named, operator or Operator())
+
+
+def refusal(resolution: Resolution) -> tuple[str, str] | None:
+    return resolution.fault and (str(resolution.fault.severity), str(resolution.fault.reason))
+
+
+def used(resolution: Resolution) -> tuple[str | None, str | None]:
+    secret = resolution.secret
+    return secret and str(secret), resolution.scope and str(resolution.scope)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "annotation", "secret", "scope"),
+    [
+        pytest.param({G: VALID}, None, "/".join(G), "global", id="R1"),
+        pytest.param({N: VALID, G: VALID}, None, "team/aso-credential", "namespace", id="R3"),
+        pytest.param({N: VALID}, None, "team/aso-credential", "namespace", id="R3-no-global"),
+        pytest.param({R: VALID, N: VALID, G: VALID}, "x", "team/x", "resource", id="R6"),
+        pytest.param({N: VALID, G: VALID}, "aso-credential", "team/aso-credential", "resource", id="R12"),
+    ],
+)
+def test_a_valid_credential_is_used_in_the_order_resource_namespace_operator(
+    secrets: Mapping[tuple[str, str], Data], annotation: str | None, secret: str, scope: str
+) -> None:
+    found = one(secrets, annotation=annotation)
+    assert used(found) == (secret, scope)
+    assert (found.fault, found.message) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "annotation", "secret", "words"),
+    [
+        pytest.param({}, None, None, "global credential not configured", id="R2"),
+        pytest.param({G: {**IDS, "AZURE_SUBSCRIPTION_ID": b""}}, None, None, "not configured", id="R2-empty"),
+        pytest.param(
+            {N: BROKEN, G: VALID}, None, "team/aso-credential", "key AZURE_TENANT_ID, does not", id="R4"
+        ),
+        pytest.param({N: VALID, G: VALID}, "x", "team/x", "does not exist", id="R7-L7"),
+        pytest.param({R: BROKEN, N: VALID, G: VALID}, "x", "team/x", "key AZURE_CLIENT_ID", id="R8"),
+        pytest.param(
+            {("other", "x"): VALID, N: VALID, G: VALID}, "x", "team/x", "there is other/x", id="R10"
+        ),
+        pytest.param({N: VALID}, "other/x", None, "cannot contain '/'", id="4-slash"),
+        pytest.param({N: VALID}, "", None, "is empty", id="4-empty-annotation"),
+    ],
+)
+def test_a_credential_that_is_chosen_and_broken_is_a_warning_and_never_passed_over(
+    secrets: Mapping[tuple[str, str], Data], annotation: str | None, secret: str | None, words: str
+) -> None:
+    found = one(secrets, annotation=annotation)
+    assert refusal(found) == ("Warning", "Failed")
+    assert used(found)[0] == secret
+    assert words in str(found.message)
+    assert found.method is None
+
+
+def test_an_annotation_on_a_resource_group_is_not_inherited_and_the_child_is_told_r14() -> None:
+    group = Resource("team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x"})
+    child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
+    grandchild = Resource("team", "StorageAccountsBlobService", "blobs", owner=Owner("sa", "StorageAccount"))
+    _, *below = together({R: VALID, G: VALID}, group, child, grandchild)
+    for found in below:
+        assert (used(found), found.fault) == (("/".join(G), "global"), None)
+        assert "credential-from of team/ResourceGroup/rg is not inherited" in str(found.message)
+
+
+def test_two_resources_may_use_the_same_secret_r15() -> None:
+    pair = [Resource("team", "ResourceGroup", name, {keys.CREDENTIAL_FROM: "x"}) for name in ("one", "two")]
+    assert [used(each) for each in together({R: VALID}, *pair)] == [("team/x", "resource")] * 2
+
+
+@pytest.mark.parametrize(
+    ("extra", "method", "subject", "note"),
+    [
+        pytest.param({}, "workloadIdentity", RELAXED, None, id="M1"),
+        pytest.param({"AUTH_MODE": b"workloadidentity"}, "workloadIdentity", RELAXED, None, id="M2"),
+        pytest.param({"AUTH_MODE": b""}, "workloadIdentity", RELAXED, "AUTH_MODE is empty", id="M2-empty"),
+        pytest.param({"AUTH_MODE": b"podidentity"}, "podIdentity", None, None, id="M3"),
+        pytest.param(
+            {"AUTH_MODE": b"podidentity", "AZURE_ADDITIONAL_TENANTS": SUB},
+            "podIdentity",
+            None,
+            "AZURE_ADDITIONAL_TENANTS is ignored",
+            id="M3-tenants",
+        ),
+        pytest.param({"AZURE_CLIENT_SECRET": b"s"}, "servicePrincipalSecret", None, None, id="M5"),
+        pytest.param(
+            {"AZURE_CLIENT_SECRET": b"s", "AZURE_CLIENT_CERTIFICATE": b"c"},
+            "servicePrincipalSecret",
+            None,
+            "AZURE_CLIENT_CERTIFICATE has no effect",
+            id="M6",
+        ),
+        pytest.param({"AZURE_CLIENT_CERTIFICATE": pem()}, "servicePrincipalCertificate", None, None, id="M9"),
+        pytest.param(
+            {"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"},
+            "workloadIdentity",
+            RELAXED,
+            "AZURE_CLIENT_CERTIFICATE_PASSWORD has no effect",
+            id="M11",
+        ),
+        pytest.param(
+            {"AZURE_ADDITIONAL_TENANTS": SUB + b", " + OTHER}, "workloadIdentity", RELAXED, None, id="M15"
+        ),
+        pytest.param(
+            {"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"mine"},
+            "workloadIdentity",
+            RELAXED,
+            "is ignored unless the operator runs in strict mode",
+            id="W1",
+        ),
+        pytest.param(
+            {"AZURE_CLIENT_SECRET": b"s", "AUTH_MODE": b"nonsense"},
+            "servicePrincipalSecret",
+            None,
+            "AUTH_MODE has no effect",
+            id="mode-is-not-looked-at-beside-a-secret",
+        ),
+        pytest.param(
+            {"USE_WORKLOAD_IDENTITY_AUTH": b"true"}, "workloadIdentity", RELAXED, "no effect", id="global-key"
+        ),
+    ],
+)
+def test_the_first_key_present_chooses_the_method_and_what_it_ignores_is_noted(
+    extra: Data, method: str, subject: str | None, note: str | None
+) -> None:
+    found = one({N: {**IDS, **extra}})
+    assert (found.method, found.subject, found.fault) == (method, subject, None)
+    assert note in str(found.message) if note else found.message is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        pytest.param({"AZURE_CLIENT_CERTIFICATE": without_key()}, "holds no private key", id="M10"),
+        pytest.param({"AZURE_CLIENT_CERTIFICATE": b""}, "cannot parse", id="M10-empty"),
+        pytest.param({"AZURE_CLIENT_SECRET": b""}, "AZURE_CLIENT_SECRET is empty", id="empty-secret"),
+        pytest.param(CLOUD, "ALLOW_MULTI_ENV_MANAGEMENT", id="M13"),
+        pytest.param({"AUTH_MODE": b"PodIdentity"}, "AUTH_MODE is neither", id="4-auth-mode"),
+    ],
+)
+def test_a_secret_that_aso_cannot_use_is_a_warning_and_names_no_value(extra: Data, words: str) -> None:
+    found = one({N: {**IDS, **extra}, G: VALID})
+    assert refusal(found) == ("Warning", "Failed")
+    assert used(found) == ("team/aso-credential", "namespace")
+    assert "invalid credential for team/aso-credential" in str(found.message)
+    assert words in str(found.message)
+
+
+def test_a_second_cloud_needs_the_flag_or_the_operators_own_setting_m14() -> None:
+    secrets = {N: {**VALID, **CLOUD}}
+    assert one(secrets, operator=Operator(multi_env=True)).message is None
+    assert one({**secrets, G: {keys.ALLOW_MULTI_ENV: b"true"}}).message is None
+    assert one({**secrets, G: {keys.ALLOW_MULTI_ENV: b"no"}}).fault is not None
+
+
+def test_a_cloud_without_one_of_its_three_keys_is_a_warning_that_names_it() -> None:
+    part = {key: value for key, value in CLOUD.items() if key != "AZURE_AUTHORITY_HOST"}
+    found = one({N: {**VALID, **part}}, operator=Operator(multi_env=True))
+    assert refusal(found) == ("Warning", "Failed")
+    assert "AZURE_AUTHORITY_HOST is missing" in str(found.message)
+
+
+@pytest.mark.parametrize(
+    ("extra", "subject"),
+    [
+        pytest.param({}, "system:serviceaccount:team:aso-workload", id="W2"),
+        pytest.param({keys.SERVICE_ACCOUNT: b"mine.own"}, "system:serviceaccount:team:mine.own", id="W3"),
+    ],
+)
+def test_in_strict_mode_a_serviceaccount_of_the_secrets_namespace_is_trusted(
+    extra: Data, subject: str
+) -> None:
+    secrets = {N: {**IDS, **extra}}
+    by_flag = one(secrets, operator=Operator(strict=True))
+    by_setting = one({**secrets, G: {keys.WORKLOAD_IDENTITY_MODE: b"strict"}})
+    assert (by_flag.subject, by_flag.message) == (subject, None)
+    assert by_setting == by_flag
+
+
+@pytest.mark.parametrize("account", [b"", b"Mine", b"a_b"])
+def test_a_bad_serviceaccount_is_refused_in_strict_mode_w4(account: bytes) -> None:
+    found = one({N: {**IDS, keys.SERVICE_ACCOUNT: account}}, operator=Operator(strict=True))
+    assert refusal(found) == ("Warning", "Failed")
+    assert (found.subject, found.method) == (None, "workloadIdentity")
+
+
+def test_strict_mode_leaves_the_operators_own_credential_alone_w6() -> None:
+    own = {G: {**IDS, keys.USE_WORKLOAD_IDENTITY: b"true"}}
+    found = one(own, operator=Operator(strict=True))
+    assert (found.method, found.subject, found.scope) == ("workloadIdentity", RELAXED, "global")
+
+
+def test_a_deleted_namespace_credential_gives_way_to_the_operators_w7_l6() -> None:
+    strict = Operator(strict=True)
+    assert used(one({N: IDS, G: VALID}, operator=strict)) == ("team/aso-credential", "namespace")
+    assert used(one({G: VALID}, operator=strict)) == ("/".join(G), "global")
+    assert refusal(one({}, operator=strict)) == ("Warning", "Failed")
+
+
+def test_one_identity_has_another_subject_in_each_namespace_in_strict_mode_w8() -> None:
+    pair = [Resource(namespace, "ResourceGroup", "rg") for namespace in ("a", "b")]
+    secrets = {("a", "aso-credential"): IDS, ("b", "aso-credential"): IDS}
+    assert [each.subject for each in together(secrets, *pair, operator=Operator(strict=True))] == [
+        "system:serviceaccount:a:aso-workload",
+        "system:serviceaccount:b:aso-workload",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "method"),
+    [
+        ({keys.USE_WORKLOAD_IDENTITY: b"true", keys.CLIENT_SECRET: b"s"}, "workloadIdentity"),
+        ({keys.USE_WORKLOAD_IDENTITY: b"false", keys.CERTIFICATE: b"c"}, "servicePrincipalCertificate"),
+        ({keys.CERTIFICATE: b"c", keys.CLIENT_SECRET: b"s"}, "servicePrincipalCertificate"),
+        ({keys.IDENTITY_FILE: b"/f", keys.CLIENT_SECRET: b"s"}, None),
+        ({keys.CLIENT_SECRET: b"s"}, "servicePrincipalSecret"),
+        ({}, "podIdentity"),
+    ],
+)
+def test_the_operator_chooses_its_own_method_in_an_order_of_its_own(
+    settings: Data, method: str | None
+) -> None:
+    assert one({G: {**IDS, **settings}}).method == method
+
+
+def arm(subscription: bytes) -> str:
+    return f"/subscriptions/{subscription.decode()}/resourceGroups/rg"
+
+
+@pytest.mark.parametrize(
+    "arm_id",
+    [
+        pytest.param(None, id="G1"),
+        pytest.param("", id="G1-empty"),
+        pytest.param("/providers/Microsoft.Subscription/aliases/team", id="G5"),
+        pytest.param(arm(SUB), id="G10-L3"),
+        pytest.param(arm(SUB.upper()), id="case-does-not-count"),
+    ],
+)
+def test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard(arm_id: str | None) -> None:
+    assert one({N: VALID}, arm_id=arm_id).fault is None
+    assert (
+        one({N: {**VALID, "AZURE_CLIENT_ID": OTHER, "AZURE_TENANT_ID": OTHER}}, arm_id=arm_id).fault is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("secrets", "annotation"),
+    [
+        pytest.param({N: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, None, id="G3-secret-edited"),
+        pytest.param(
+            {N: VALID, R: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, "x", id="G3-L5-annotation-changed"
+        ),
+        pytest.param(
+            {G: VALID, N: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, None, id="G3-L2-namespace-secret-added"
+        ),
+    ],
+)
+def test_another_subscription_than_before_is_an_error_that_names_both_and_is_not_retried_l9(
+    secrets: Mapping[tuple[str, str], Data], annotation: str | None
+) -> None:
+    found = one(secrets, annotation=annotation, arm_id=arm(SUB))
+    assert refusal(found) == ("Error", "SubscriptionMismatch")
+    for part in (SUB.decode(), OTHER.decode(), arm(SUB), "does not try again by itself"):
+        assert part in str(found.message)
+
+
+def test_a_deletion_is_stuck_while_the_subscription_differs_g4() -> None:
+    found = one({N: VALID}, arm_id=arm(OTHER), deleting=True)
+    assert refusal(found) == ("Error", "SubscriptionMismatch")
+    assert "its deletion is stuck" in str(found.message)
+
+
+@pytest.mark.parametrize(
+    "arm_id", ["nonsense", "/", "/subscriptions", "/subscriptions//resourceGroups/rg", "/a/b"]
+)
+def test_an_unparsable_resource_id_is_an_error_g7(arm_id: str) -> None:
+    assert refusal(one({N: VALID}, arm_id=arm_id)) == ("Error", "Failed")
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(Resource("team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x"}), id="not-yet-made"),
+        pytest.param(
+            Resource(
+                "team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x", keys.RESOURCE_ID: arm(OTHER)}
+            ),
+            id="made",
+        ),
+    ],
+)
+def test_a_child_of_an_owner_in_another_subscription_is_an_error_g8(group: Resource) -> None:
+    child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
+    secrets = {N: VALID, R: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}
+    parent, found = together(secrets, group, child)
+    assert parent.fault is None
+    assert refusal(found) == ("Error", "Failed")
+    assert f"{SUB.decode()} does not match parent subscription {OTHER.decode()}" in str(found.message)
+
+
+def test_an_owner_given_by_arm_id_is_compared_too_g8() -> None:
+    child = Resource("team", "StorageAccount", "sa", owner=Owner(arm_id=arm(OTHER)))
+    assert refusal(together({N: VALID}, child)[0]) == ("Error", "Failed")
+
+
+def test_an_owner_is_found_by_its_kind_where_names_are_shared() -> None:
+    group = Resource("team", "ResourceGroup", "shop", {keys.RESOURCE_ID: arm(SUB)})
+    account = Resource("team", "StorageAccount", "shop", {keys.CREDENTIAL_FROM: "gone"}, Owner("shop"))
+    child = Resource("team", "StorageAccountsBlobService", "b", owner=Owner("shop", "StorageAccount"))
+    of_group = Resource("team", "Disk", "d", owner=Owner("shop"))
+    elsewhere = Resource("other", "Disk", "d", owner=Owner("shop"))
+    found = together({N: VALID, G: VALID}, group, account, child, of_group, elsewhere)
+    assert [refusal(each) for each in found] == [
+        None,
+        ("Warning", "Failed"),
+        ("Warning", "WaitingForOwner"),
+        None,
+        None,
+    ]
+
+
+def test_a_child_waits_for_an_owner_that_cannot_become_ready_and_owns_its_own_faults_first() -> None:
+    group = Resource("team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "gone"})
+    child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
+    assert refusal(together({N: VALID}, group, child)[1]) == ("Warning", "WaitingForOwner")
+    assert refusal(together({N: BROKEN}, group, child)[1]) == ("Warning", "Failed")
+
+
+def test_an_owner_that_is_not_given_is_taken_to_be_ready() -> None:
+    child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
+    assert together({N: VALID}, child)[0].fault is None
+
+
+def test_owners_that_own_each_other_end_no_walk() -> None:
+    pair = [Resource("team", "A", "a", owner=Owner("b")), Resource("team", "B", "b", owner=Owner("a"))]
+    assert [each.fault for each in together({N: VALID}, *pair)] == [None, None]
+
+
+def test_a_secret_that_comes_after_its_resource_heals_it_l1() -> None:
+    before, after = one({}, annotation="x"), one({R: VALID}, annotation="x")
+    assert refusal(before) == ("Warning", "Failed")
+    assert "within 3 minutes" in str(before.message)
+    assert after.fault is None
+
+
+@pytest.mark.parametrize("key", keys.REQUIRED)
+def test_a_line_end_behind_an_id_is_refused_by_azure(key: str) -> None:
+    found = one({N: {**VALID, key: VALID[key] + b"\n"}})
+    assert refusal(found) == ("Warning", "UnknownError")
+    assert key in str(found.message)
+
+
+@pytest.mark.parametrize("key", keys.REQUIRED)
+def test_an_empty_id_is_no_id(key: str) -> None:
+    assert refusal(one({N: {**VALID, key: b""}, G: VALID})) == ("Warning", "Failed")
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {"serviceoperator.azure.com/credentialFrom": "x"},
+        {"credential-from": "x"},
+        {"serviceoperator.azure.com/Credential_From": "x"},
+    ],
+)
+def test_a_misspelt_annotation_chooses_nothing_and_the_right_one_is_told(
+    annotations: Mapping[str, str],
+) -> None:
+    (found,) = together({R: VALID, N: VALID}, Resource("team", "ResourceGroup", "rg", annotations))
+    assert (used(found), found.fault) == (("team/aso-credential", "namespace"), None)
+    assert f"write {keys.CREDENTIAL_FROM}" in str(found.message)
+
+
+def test_an_annotation_in_the_wrong_place_is_told() -> None:
+    resource = Resource("team", "ResourceGroup", "rg", misplaced={keys.CREDENTIAL_FROM: "x"})
+    (found,) = together({R: VALID, N: VALID}, resource)
+    assert used(found) == ("team/aso-credential", "namespace")
+    assert "metadata.annotation" in str(found.message)
+
+
+def test_settings_the_operator_does_not_start_with_are_an_error_of_its_own() -> None:
+    with pytest.raises(CredfleetError, match="neither relaxed nor strict") as raised:
+        one({N: VALID, G: {keys.WORKLOAD_IDENTITY_MODE: b"Strict"}})
+    assert raised.value.code == "misconfigured"
