@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from pulumi_policy import EnforcementLevel
-from rule import Resource, resource_rule
+from rule import SECRETS, Resource, resource_rule, stack_rule
 
 from components.account_pool import keys
 from components.labels import (
@@ -19,8 +19,13 @@ from components.labels import (
 )
 from components.naming import is_label_value
 
-SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
 _PATCH_FORCE: Final = "pulumi.com/patchForce"
+_WORKLOADS: Final = (
+    "kubernetes:apps/v1:*",
+    "kubernetes:batch/v1:*",
+    "kubernetes:core/v1:Pod",
+    "kubernetes:core/v1:ReplicationController",
+)
 _PROTOCOL: Final = (
     keys.POOL_STATE,
     keys.CLAIM_TOKEN,
@@ -105,3 +110,23 @@ def never_forces(secret: Resource) -> Iterator[str]:
     """Refuse forced server-side apply: it turns first-writer-wins into last-writer-wins."""
     if _is_member(secret) and _PATCH_FORCE in secret.mapping("metadata", "annotations"):
         yield f"metadata.annotations.{_PATCH_FORCE} is set"
+
+
+@stack_rule(
+    "kubernetes-pool-namespace-no-workloads",
+    level=EnforcementLevel.MANDATORY,
+    description="Nothing runs in the namespace of an account pool.",
+    mend="give the workload a namespace of its own, and deliver it the one account it uses",
+)
+def share_their_namespace_with_no_workload(
+    resources: Sequence[Resource], _config: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Refuse pods beside the accounts: whoever may start one there can mount every credential."""
+    pools = {_namespace(one) for one in resources if one.type in SECRETS and _is_member(one)} - {None}
+    for one in resources:
+        if one.is_a(*_WORKLOADS) and _namespace(one) in pools:
+            yield one.urn, "metadata.namespace is that of an account pool"
+
+
+def _namespace(kubernetes_object: Resource) -> str | None:
+    return kubernetes_object.text("metadata", "namespace")

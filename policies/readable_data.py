@@ -1,9 +1,9 @@
-"""What anybody with a look at the cluster can read: data of ConfigMaps, annotations of everything."""
+"""What anybody with a look at the cluster can read: ConfigMaps, annotations, environments of containers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pulumi_policy import EnforcementLevel
@@ -29,14 +29,17 @@ _TELLING_KEY: Final = re.compile(
 
 @resource_rule(
     "kubernetes-readable-no-credential",
-    types=["kubernetes:"],
+    types=["kubernetes:*"],
     level=EnforcementLevel.MANDATORY,
-    description="No ConfigMap and no annotation holds what looks like a credential.",
-    mend="put it into a Secret, and rotate it if it was ever deployed",
+    description="No ConfigMap, annotation or environment variable holds what looks like a credential.",
+    mend="put it into a Secret and refer to it, and rotate it if it was ever deployed",
 )
 def holds_no_credential(kubernetes_object: Resource) -> Iterator[str]:
     """Refuse credentials where no reader is kept from them, and where logs and diffs show them."""
     yield from _telling("metadata.annotations", kubernetes_object.mapping("metadata", "annotations"))
+    for path, variable in _environment("", kubernetes_object.inputs):
+        if isinstance(variable.get("name"), str):
+            yield from _telling(path, {variable["name"]: variable.get("value")})
     if kubernetes_object.type in _CONFIG_MAPS:
         yield from _telling("data", kubernetes_object.mapping("data"))
         yield from _telling("binaryData", kubernetes_object.mapping("binaryData"))
@@ -46,3 +49,17 @@ def _telling(path: str, values: Any) -> Iterator[str]:
     for key, value in values.items():
         if isinstance(value, str) and value and (_TELLING_VALUE.search(value) or _TELLING_KEY.search(key)):
             yield f"{path}.{key} looks like a credential"
+
+
+def _environment(path: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Find the variables of all containers, however deep the kind keeps its pods."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _environment(f"{path}[{index}]", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            inner = f"{path}.{key}" if path else key
+            if key == "env" and isinstance(item, list):
+                yield from ((inner, variable) for variable in item if isinstance(variable, dict))
+            else:
+                yield from _environment(inner, item)

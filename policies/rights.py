@@ -85,3 +85,21 @@ def are_not_for_everybody(binding: Resource) -> Iterator[str]:
 
 def _is_everybody(name: object) -> bool:
     return isinstance(name, str) and (name in _EVERYBODY or name.startswith("system:serviceaccounts:"))
+
+
+@resource_rule(
+    "kubernetes-binding-not-for-default-account",
+    types=_BINDINGS,
+    level=EnforcementLevel.MANDATORY,
+    description="No Role is bound to a namespace's default ServiceAccount, which every pod there has.",
+    mend="make a ServiceAccount for the work, and bind that",
+)
+def are_not_for_whatever_runs(binding: Resource) -> Iterator[str]:
+    """Refuse rights that come with merely running in a namespace."""
+    for index, subject in enumerate(binding.items("subjects")):
+        if (
+            isinstance(subject, dict)
+            and subject.get("kind") == "ServiceAccount"
+            and subject.get("name") == "default"
+        ):
+            yield f"subjects[{index}].name is the default ServiceAccount"

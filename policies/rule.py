@@ -1,4 +1,4 @@
-"""What a rule is: a function from a resource to what is wrong with it, made a policy with its level stated.
+"""What a rule is: a function from what is declared to what is wrong with it, made a policy with a level.
 
 Here alone are the proxies of the host turned into plain values. A value that is not known in a preview
 becomes UNKNOWN and is judged at the update; it does not silence the rest of its rule.
@@ -7,14 +7,20 @@ becomes UNKNOWN and is judged at the update; it does not silence the rest of its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final, TypeAlias, cast
 
 from pulumi_policy import (
     EnforcementLevel,
+    PolicyConfigSchema,
     ReportViolation,
+    ResourceRemediation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
+    Secret,
+    StackValidationArgs,
+    StackValidationPolicy,
 )
 from pulumi_policy.proxy import UnknownValueError
 
@@ -28,13 +34,21 @@ class _Unknown:
 
 UNKNOWN: Final = _Unknown()
 
+SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource as a rule sees it: its type, and its inputs under the names of the wire, as plain values."""
+    """A resource as a rule sees it: its type, and its properties by their names on the wire, in plain.
+
+    inputs: for a rule over the stack these are the outputs, which repeat the inputs. config: what the
+    environment's file says to this rule.
+    """
 
     type: str
     inputs: Mapping[str, Any]
+    urn: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def mapping(self, *path: str) -> Mapping[str, Any]:
         """Look up an object in the inputs; absent, unknown and of another kind all count as empty."""
@@ -48,38 +62,126 @@ class Resource:
         value = self.mapping(*path[:-1]).get(path[-1])
         return value if isinstance(value, list) else []
 
+    def text(self, *path: str) -> str | None:
+        """Look up a text in the inputs; None when it is absent, unknown or no text."""
+        value = self.mapping(*path[:-1]).get(path[-1])
+        return value if isinstance(value, str) else None
 
-Check = Callable[[Resource], Iterator[str]]
+    def is_a(self, *types: str) -> bool:
+        """Whether the resource is of one of these types; a `*` in one stands for anything."""
+        return any(fnmatchcase(self.type, type_) for type_ in types)
+
+
+Check: TypeAlias = Callable[[Resource], Iterator[str]]
 """Yields one sentence per violation: the path of the property and what is wrong, never a value."""
+
+StackCheck: TypeAlias = Callable[[Sequence[Resource], Mapping[str, Any]], Iterator[tuple[str, str]]]
+"""Takes all resources and the rule's configuration; yields the URN at fault and a sentence like a Check's."""
+
+Remedy: TypeAlias = Callable[[Resource], Mapping[str, Any] | None]
+"""Gives the mended inputs, or None. Inputs have secrets inside `Secret`, and unknowns as they travel."""
 
 
 def resource_rule(
-    name: str, *, types: Sequence[str], level: EnforcementLevel, description: str, mend: str
+    name: str,
+    *,
+    types: Sequence[str],
+    level: EnforcementLevel,
+    description: str,
+    mend: str,
+    config: Mapping[str, Mapping[str, Any]] | None = None,
+    remedy: Remedy | None = None,
 ) -> Callable[[Check], ResourceValidationPolicy]:
     """Make a policy of a check.
 
-    types: of the resources it judges; one that ends in a colon or slash stands for all that begin so.
+    types: of the resources it judges; a `*` stands for anything.
     mend: what to do about a violation, said with each.
+    config: JSON schema of what an environment may say to the rule, by property.
+    remedy: mends before the check judges; it runs at level REMEDIATE alone.
     """
 
     def make(check: Check) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
-            if not any(
-                args.resource_type == type_ or _is_family(type_, args.resource_type) for type_ in types
-            ):
-                args.not_applicable()
-            for violation in check(Resource(args.resource_type, plain(args.props))):
+            for violation in check(_applicable(args, types, plain(args.props))):
                 report_violation(f"{violation}\n→ {mend}", None)
 
         return ResourceValidationPolicy(
-            name, description, validate=validate, enforcement_level=level, remediation_steps=mend
+            name,
+            description,
+            validate=validate,
+            remediate=remedy and _remediation(remedy, types),
+            enforcement_level=level,
+            remediation_steps=mend,
+            config_schema=_schema(config),
         )
 
     return make
 
 
-def _is_family(type_: str, candidate: str) -> bool:
-    return type_.endswith((":", "/")) and candidate.startswith(type_)
+def remedy_rule(
+    name: str, *, types: Sequence[str], description: str, mend: str
+) -> Callable[[Remedy], ResourceValidationPolicy]:
+    """Make a policy of a remedy that always succeeds, so that nothing is left to judge."""
+
+    def make(remedy: Remedy) -> ResourceValidationPolicy:
+        return ResourceValidationPolicy(
+            name,
+            description,
+            remediate=_remediation(remedy, types),
+            enforcement_level=EnforcementLevel.REMEDIATE,
+            remediation_steps=mend,
+        )
+
+    return make
+
+
+def stack_rule(
+    name: str,
+    *,
+    level: EnforcementLevel,
+    description: str,
+    mend: str,
+    config: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Callable[[StackCheck], StackValidationPolicy]:
+    """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too."""
+
+    def make(check: StackCheck) -> StackValidationPolicy:
+        def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
+            resources = [Resource(one.resource_type, plain(one.props), one.urn) for one in args.resources]
+            for urn, violation in check(resources, args.get_config()):
+                report_violation(f"{violation}\n→ {mend}", urn)
+
+        return StackValidationPolicy(
+            name,
+            description,
+            validate=validate,
+            enforcement_level=level,
+            remediation_steps=mend,
+            config_schema=_schema(config),
+        )
+
+    return make
+
+
+def _remediation(remedy: Remedy, types: Sequence[str]) -> ResourceRemediation:
+    def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
+        return remedy(_applicable(args, types, with_secrets(args.props)))
+
+    # The host takes the inputs themselves; its type asks for an awaitable of them only.
+    return cast("ResourceRemediation", remediate)
+
+
+def _applicable(args: ResourceValidationArgs, types: Sequence[str], inputs: Mapping[str, Any]) -> Resource:
+    resource = Resource(args.resource_type, inputs, args.urn, args.get_config())
+    if not resource.is_a(*types):
+        args.not_applicable()
+    return resource
+
+
+def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchema | None:
+    if config is None:
+        return None
+    return PolicyConfigSchema({name: dict(schema) for name, schema in config.items()})
 
 
 def plain(value: Any) -> Any:
@@ -89,6 +191,28 @@ def plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_item(value, index) for index in range(len(value))]
     return value
+
+
+def with_secrets(value: Any) -> Any:
+    """Turn what the host passes to a remedy into plain dicts and lists, with secrets inside `Secret`."""
+    if isinstance(value, Secret):
+        return Secret(with_secrets(value.value))
+    if isinstance(value, Mapping):
+        # Through its items, the host's proxy would hand out secrets unmarked.
+        held = value if isinstance(value, dict) else value["__target"]
+        return {key: with_secrets(item) for key, item in held.items()}
+    if isinstance(value, list):
+        return [with_secrets(item) for item in value]
+    return value
+
+
+def revealed(value: Any) -> Any:
+    """Take the marks of secrets off a value."""
+    if isinstance(value, Secret):
+        return revealed(value.value)
+    if isinstance(value, dict):
+        return {key: revealed(item) for key, item in value.items()}
+    return [revealed(item) for item in value] if isinstance(value, list) else value
 
 
 def _item(holder: Any, key: Any) -> Any:

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from pool_members import SECRETS
-from pulumi_policy import EnforcementLevel
-from rule import Resource, resource_rule
+from pulumi_policy import EnforcementLevel, Secret
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+from rule import SECRETS, Resource, resource_rule, revealed
+
+
+def _as_data(secret: Resource) -> Mapping[str, Any] | None:
+    """Give the same Secret with its texts in base64 under data; a text wins over data of its key."""
+    texts, data = revealed(secret.inputs.get("stringData")), revealed(secret.inputs.get("data", {}))
+    if not isinstance(texts, dict) or not isinstance(data, dict):
+        return None
+    encoded = {key: _encoded(text) for key, text in texts.items()}
+    rest = {key: value for key, value in secret.inputs.items() if key != "stringData"}
+    return {**rest, "data": Secret({**data, **encoded})}
+
+
+def _encoded(text: str) -> str:
+    return text if text == UNKNOWN_STRING_VALUE else base64.b64encode(text.encode()).decode()
 
 
 @resource_rule(
     "kubernetes-secret-data-only",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
+    level=EnforcementLevel.REMEDIATE,
     description="A Secret is declared by data alone, so that a key taken out also leaves the cluster.",
     mend="give the values in base64 under data",
+    remedy=_as_data,
 )
 def have_data_only(secret: Resource) -> Iterator[str]:
     """Refuse stringData: under server-side apply a key removed from it stays live (decision 9)."""
     if "stringData" in secret.inputs:
         yield "stringData is used"
+
+
+@resource_rule(
+    "kubernetes-secret-no-lasting-token",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="No ServiceAccount has a token that never expires.",
+    mend="let pods use projected tokens, and others ask for one with `kubectl create token`",
+)
+def is_no_lasting_token(secret: Resource) -> Iterator[str]:
+    """Refuse a token that outlives the work it was made for."""
+    if secret.inputs.get("type") == "kubernetes.io/service-account-token":
+        yield "type makes a token that never expires"

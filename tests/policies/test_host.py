@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -10,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from google.protobuf import empty_pb2
+from google.protobuf import empty_pb2, json_format
 from google.protobuf.struct_pb2 import Struct
 from pack import POLICIES
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
@@ -20,13 +22,16 @@ from tests.support.stacks import ROOT
 
 PACK = ROOT / "policies"
 CANARY = "canary-7f3a"
+DECLARED = "canary-of-the-stack"
 
 
 @pytest.fixture(scope="module")
 def host() -> Generator[Any]:
     """The analyzer of the genuine host, started from the folder of the pack as the engine does."""
     command = [sys.executable, "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(PACK)]
-    with subprocess.Popen(command, cwd=PACK, stdout=subprocess.PIPE, text=True) as process:
+    config = {"credfleet:credentials": json.dumps({"orders": json.dumps({"password": DECLARED})})}
+    environment = {**os.environ, "PULUMI_CONFIG": json.dumps(config)}
+    with subprocess.Popen(command, cwd=PACK, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             port = process.stdout.readline().strip()
@@ -36,20 +41,29 @@ def host() -> Generator[Any]:
             process.terminate()
 
 
-def analyze(host: Any, type_: str, **inputs: Any) -> dict[str, Any]:
+def request(type_: str, urn: str = "urn:x", **inputs: Any) -> analyzer_pb2.AnalyzeRequest:
     properties = Struct()
     properties.update(inputs)
-    request = analyzer_pb2.AnalyzeRequest(type=type_, urn="urn:x", name="x", properties=properties)
-    return {diagnostic.policyName: diagnostic for diagnostic in host.Analyze(request).diagnostics}
+    return analyzer_pb2.AnalyzeRequest(type=type_, urn=urn, name="x", properties=properties)
+
+
+def analyze(host: Any, type_: str, **inputs: Any) -> dict[str, Any]:
+    diagnostics = host.Analyze(request(type_, **inputs)).diagnostics
+    return {diagnostic.policyName: diagnostic for diagnostic in diagnostics}
+
+
+def remediate(host: Any, type_: str, urn: str = "urn:x", **inputs: Any) -> dict[str, Any]:
+    remediations = host.Remediate(request(type_, urn, **inputs)).remediations
+    return {one.policyName: json_format.MessageToDict(one.properties) for one in remediations}
 
 
 def test_the_host_lists_every_rule_with_its_level(host: Any) -> None:
     info = host.GetAnalyzerInfo(empty_pb2.Empty())
 
     assert info.name == "credfleet"
-    assert {policy.name: policy.enforcementLevel for policy in info.policies} == dict.fromkeys(
-        [policy.name for policy in POLICIES], analyzer_pb2.MANDATORY
-    )
+    assert {
+        policy.name: analyzer_pb2.EnforcementLevel.Name(policy.enforcementLevel) for policy in info.policies
+    } == {policy.name: policy.enforcement_level and policy.enforcement_level.name for policy in POLICIES}
 
 
 def test_a_violation_is_mandatory_and_shows_no_value(host: Any) -> None:
@@ -73,6 +87,55 @@ def test_unknown_values_make_no_rule_give_up(host: Any) -> None:
 
 def test_what_complies_is_let_through(host: Any) -> None:
     assert analyze(host, "kubernetes:core/v1:Secret", data=secret({"token": CANARY})) == {}
+
+
+def test_string_data_becomes_data_on_its_way_and_stays_secret(host: Any) -> None:
+    mended = remediate(host, "kubernetes:core/v1:Secret", stringData=secret({"token": CANARY}))
+
+    assert mended["kubernetes-secret-data-only"] == {"data": secret({"token": "Y2FuYXJ5LTdmM2E="})}
+
+
+def test_a_secret_of_the_configuration_or_of_another_resource_is_found_in_plain(host: Any) -> None:
+    marked_elsewhere = "generated-by-a-cloud"
+    remediate(host, "kubernetes:core/v1:Secret", "urn:other", data=secret({"token": marked_elsewhere}))
+    shown = {"greeting": "hello", "a": f"postgres://x:{DECLARED}@db", "b": marked_elsewhere}
+    remediate(host, "kubernetes:core/v1:ConfigMap", data=shown)
+    answer = host.Analyze(request("kubernetes:core/v1:ConfigMap", data=shown))
+
+    found = [one for one in answer.diagnostics if one.policyName == "secrets-stay-marked"]
+    assert [one.message.splitlines()[1] for one in found] == [
+        "data.a is a secret in plain",
+        "data.b is a secret in plain",
+    ]
+    assert {one.enforcementLevel for one in found} == {analyzer_pb2.MANDATORY}
+    assert DECLARED not in str(answer)
+    assert marked_elsewhere not in str(answer)
+
+
+def test_a_secret_that_stays_marked_is_let_through(host: Any) -> None:
+    data = secret({"token": DECLARED})
+    remediate(host, "kubernetes:core/v1:Secret", data=data)
+
+    assert analyze(host, "kubernetes:core/v1:Secret", data=data) == {}
+
+
+def test_what_an_environment_says_reaches_its_rules(host: Any) -> None:
+    said = {
+        "stores-cluster-store-conditions": analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.MANDATORY),
+        "estate-account-types": analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.MANDATORY),
+    }
+    said["estate-account-types"].properties.update({"allowed": ["aws"]})
+    store = "kubernetes:external-secrets.io/v1:ClusterSecretStore"
+    claim = "pulumi-python:dynamic/credfleet:AccountClaim"
+    try:
+        host.Configure(analyzer_pb2.ConfigureAnalyzerRequest(policyConfig=said))
+        found = analyze(host, store, spec={}) | analyze(host, claim, type="azure")
+    finally:
+        host.Configure(analyzer_pb2.ConfigureAnalyzerRequest())
+
+    assert {name: one.enforcementLevel for name, one in found.items()} == dict.fromkeys(
+        said, analyzer_pb2.MANDATORY
+    )
 
 
 @pytest.mark.parametrize("module", sorted(PACK.glob("*.py")), ids=lambda path: path.stem)

@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import cluster_provider
+import estate
 import pool_members
 import pytest
 import readable_data
 import rights
 import secret_objects
+import secret_values
 from pack import POLICIES
-from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
+from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 
 from components.labels import HYPERSCALERS
 from tests.components.test_fleet import declared
+from tests.policies import cases
 from tests.support.policies import UNKNOWN, NotApplicableError, judge, secret
 from tests.support.recorder import Secret
 from tests.support.stacks import stack
@@ -111,6 +114,7 @@ COMPLIANT = [
     (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"url": "https://example.org/path"}}),
     (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"password": ""}}),
     (readable_data.holds_no_credential, SECRET, {"data": secret({"password": CANARY})}),
+    *cases.COMPLIANT,
 ]
 
 VIOLATIONS = [
@@ -267,11 +271,17 @@ VIOLATIONS = [
         annotated(note=PRIVATE_KEY),
         "metadata.annotations.note looks like a credential",
     ),
+    *cases.VIOLATIONS,
 ]
 
 RULES: list[ResourceValidationPolicy] = [
-    policy for policy in POLICIES if isinstance(policy, ResourceValidationPolicy)
+    policy
+    for policy in POLICIES
+    if isinstance(policy, ResourceValidationPolicy)
+    and policy.has_validation()
+    and policy is not secret_values.stay_marked
 ]
+"""All that judge a resource by itself, as `secrets-stay-marked` does not; it has tests of its own."""
 
 
 @pytest.mark.parametrize(
@@ -280,7 +290,7 @@ RULES: list[ResourceValidationPolicy] = [
 def test_what_complies_is_let_through(
     policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any]
 ) -> None:
-    assert judge(policy, type_, inputs) == []
+    assert judge(policy, type_, inputs, cases.CONFIGS.get(policy.name)) == []
 
 
 @pytest.mark.parametrize(
@@ -289,7 +299,7 @@ def test_what_complies_is_let_through(
 def test_each_violation_is_told_by_the_path_of_the_property_and_never_its_value(
     policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any], violation: str
 ) -> None:
-    found = judge(policy, type_, inputs)
+    found = judge(policy, type_, inputs, cases.CONFIGS.get(policy.name))
 
     assert found == [violation]
     assert CANARY not in repr(found)
@@ -313,8 +323,10 @@ def unknown_leaves(value: Any) -> Any:
 def test_what_only_the_update_knows_is_judged_at_the_update(
     policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any]
 ) -> None:
-    assert judge(policy, type_, unknown_leaves(inputs)) == []
-    assert judge(policy, type_, {key: UNKNOWN for key in inputs} | {"context": UNKNOWN} | _flags(type_)) == []
+    config = cases.CONFIGS.get(policy.name)
+    unknown = {key: UNKNOWN for key in inputs} | {"context": UNKNOWN} | _flags(type_)
+    assert judge(policy, type_, unknown_leaves(inputs), config) == []
+    assert judge(policy, type_, unknown, config) == []
 
 
 def _flags(type_: str) -> dict[str, str]:
@@ -329,15 +341,28 @@ def test_an_unknown_value_does_not_silence_the_rest_of_its_rule() -> None:
     ]
 
 
-@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
+@pytest.mark.parametrize(
+    "policy",
+    [policy for policy in RULES if policy is not estate.are_of_an_allowed_type],
+    ids=lambda policy: policy.name,
+)
 def test_a_rule_has_nothing_to_say_about_resources_of_another_kind(policy: ResourceValidationPolicy) -> None:
     with pytest.raises(NotApplicableError):
-        judge(policy, "gcp:secretmanager/secret:Secret", {})
+        judge(policy, "random:index/randomId:RandomId", {})
 
 
-@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
-def test_every_rule_states_its_level_its_reason_and_its_mend(policy: ResourceValidationPolicy) -> None:
-    assert policy.enforcement_level is EnforcementLevel.MANDATORY
+EXPECTED = {
+    "gcp-secret-version-marked": EnforcementLevel.REMEDIATE,
+    "kubernetes-secret-data-only": EnforcementLevel.REMEDIATE,
+    "secrets-stay-marked": EnforcementLevel.REMEDIATE,
+    "stores-cluster-store-conditions": EnforcementLevel.ADVISORY,
+    "stores-regex-anchored": EnforcementLevel.ADVISORY,
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_every_rule_states_its_level_its_reason_and_its_mend(policy: Policy) -> None:
+    assert policy.enforcement_level is EXPECTED.get(policy.name, EnforcementLevel.MANDATORY)
     assert policy.description.endswith(".")
     assert policy.remediation_steps
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn, cast
 
-from pulumi_policy import PolicyResourceOptions, ResourceValidationArgs, ResourceValidationPolicy
-from pulumi_policy.deserialize import deserialize_properties
+from pulumi_policy import (
+    PolicyResource,
+    PolicyResourceOptions,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 UNKNOWN: Final = UNKNOWN_STRING_VALUE
 """How a value that only the update knows comes over the wire."""
+
+_OPTIONS: Final = cast("PolicyResourceOptions", None)
 
 
 def secret(value: Any) -> dict[str, Any]:
@@ -27,13 +36,57 @@ class _Args(ResourceValidationArgs):
         raise NotApplicableError(reason)
 
 
-def judge(policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any]) -> list[str]:
+def judge(
+    policy: ResourceValidationPolicy,
+    type_: str,
+    inputs: Mapping[str, Any],
+    config: Mapping[str, Any] | None = None,
+) -> list[str]:
     """Tell the violations of a policy, each cut at its mend. Raises NotApplicableError."""
     found: list[str] = []
     props = unknown_checking_proxy(deserialize_properties(dict(inputs)))
-    options = cast("PolicyResourceOptions", None)
+    args = _Args(type_, props, "urn:x", "x", _OPTIONS, None, config)
+    policy.validate(args, lambda message, _urn: found.append(message))
+    return _cut(found)
+
+
+def remedied(
+    policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any], urn: str = "urn:x"
+) -> Mapping[str, Any] | None:
+    """Give the inputs a policy makes of these, as they come over the wire, or None when it leaves them."""
+    props = unknown_checking_proxy(deserialize_properties(dict(inputs), proxy_secrets=True))
+    mended = policy.remediate(_Args(type_, props, urn, "x", _OPTIONS, None))
+    return None if mended is None else serialize_properties(cast("Mapping[str, Any]", mended))
+
+
+def judge_stack(
+    policy: StackValidationPolicy,
+    resources: Sequence[tuple[str, Mapping[str, Any]]],
+    config: Mapping[str, Any] | None = None,
+) -> list[tuple[str, str]]:
+    """Tell the violations among resources, each given by type and properties: place in the list, sentence."""
+    found: list[tuple[str, str]] = []
+    declared = [
+        PolicyResource(
+            type_,
+            unknown_checking_proxy(deserialize_properties(dict(inputs))),
+            str(index),
+            "x",
+            _OPTIONS,
+            None,
+            None,
+            [],
+            {},
+        )
+        for index, (type_, inputs) in enumerate(resources)
+    ]
     policy.validate(
-        _Args(type_, props, "urn:x", "x", options, None), lambda message, _urn: found.append(message)
+        StackValidationArgs(declared, config),
+        lambda message, urn: found.append((str(urn), message)),
     )
-    assert all("\n→ " in message for message in found), "every violation says how to mend it"
-    return [message.partition("\n→ ")[0] for message in found]
+    return list(zip((urn for urn, _ in found), _cut([message for _, message in found]), strict=True))
+
+
+def _cut(messages: Sequence[str]) -> list[str]:
+    assert all("\n→ " in message for message in messages), "every violation says how to mend it"
+    return [message.partition("\n→ ")[0] for message in messages]

@@ -1,0 +1,234 @@
+"""Credentials of Azure Service Operator: Secrets it reads as they stand, and resources that name one.
+
+ASO checks nothing of this before it is deployed, uses values untrimmed, and never falls back from a broken
+Secret to another (ASO facts 1.2, 1.3 and 3.1).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pulumi_policy import EnforcementLevel
+from rule import SECRETS, UNKNOWN, Resource, resource_rule, stack_rule
+
+from components.labels import ASO_CREDENTIAL
+from components.naming import is_object_name
+
+_GLOBAL_NAME: Final = "aso-controller-settings"
+_SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
+_REQUIRED: Final = (_SUBSCRIPTION, "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
+_CLIENT_SECRET: Final = "AZURE_CLIENT_SECRET"  # noqa: S105 - the name of a key
+_CERTIFICATE: Final = "AZURE_CLIENT_CERTIFICATE"
+_CERTIFICATE_PASSWORD: Final = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - the name of a key
+_CLOUD: Final = (
+    "AZURE_AUTHORITY_HOST",
+    "AZURE_RESOURCE_MANAGER_ENDPOINT",
+    "AZURE_RESOURCE_MANAGER_AUDIENCE",
+)
+_MODES: Final = ("", "workloadidentity", "podidentity")
+_GLOBAL_KEY: Final = re.compile(
+    r"USE_(WORKLOAD|POD)_IDENTITY_AUTH|AZURE_WORKLOAD_IDENTITY_AUTH_MODE|ALLOW_MULTI_ENV_MANAGEMENT"
+    r"|AZURE_TARGET_NAMESPACES|AZURE_OPERATOR_MODE|AZURE_SYNC_PERIOD|DEFAULT_RECONCILE_POLICY"
+    r"|MAX_CONCURRENT_RECONCILES|RATE_LIMIT_\w+|AZURE_USER_AGENT_SUFFIX"
+)
+_RESOURCES: Final = ("kubernetes:azure.com/*:*", "kubernetes:*.azure.com/*:*")
+_CREDENTIAL_FROM: Final = "serviceoperator.azure.com/credential-from"
+_PROJECTION: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
+
+
+def _keys(secret: Resource) -> Mapping[str, Any]:
+    return {**secret.mapping("data"), **secret.mapping("stringData")}
+
+
+def _is_scoped(secret: Resource) -> bool:
+    """Whether ASO would take the Secret for a credential; one that a workload reads lacks a subscription."""
+    name, keys = secret.text("metadata", "name"), _keys(secret)
+    return name != _GLOBAL_NAME and (
+        name == ASO_CREDENTIAL
+        or (_SUBSCRIPTION in keys and ("AZURE_CLIENT_ID" in keys or "AZURE_TENANT_ID" in keys))
+    )
+
+
+@resource_rule(
+    "aso-secret-reserved-name",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="The two names ASO reads by itself are used for what it reads there.",
+    mend="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
+    config={"operatorNamespace": {"type": "string", "default": "azureserviceoperator-system"}},
+)
+def have_reserved_names_for_their_purpose(secret: Resource) -> Iterator[str]:
+    """Refuse settings nobody reads, and a Secret that would take over a whole namespace by its name."""
+    name, namespace = secret.text("metadata", "name"), secret.text("metadata", "namespace")
+    operator = secret.config.get("operatorNamespace", "azureserviceoperator-system")
+    if name == _GLOBAL_NAME and namespace is not None and namespace != operator:
+        yield f"metadata.name is {_GLOBAL_NAME}, outside the operator's namespace"
+    data = secret.inputs.get("data", {})
+    if (
+        name == ASO_CREDENTIAL
+        and data is not UNKNOWN
+        and not any(key.startswith("AZURE_") for key in _keys(secret))
+    ):
+        yield f"metadata.name is {ASO_CREDENTIAL}, but no key is one of ASO's"
+
+
+@resource_rule(
+    "aso-secret-required-keys",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="A credential for ASO has every key that its method needs.",
+    mend="add the key; ASO takes no other credential instead of a broken one",
+)
+def have_the_keys_of_their_method(secret: Resource) -> Iterator[str]:
+    """Refuse what ASO would refuse at every reconcile (cases R4, M11 and M13)."""
+    keys = _keys(secret)
+    if not _is_scoped(secret) or not keys:
+        return
+    for key in _REQUIRED:
+        if key not in keys:
+            yield f"data.{key} is missing"
+    if _CERTIFICATE_PASSWORD in keys and _CERTIFICATE not in keys:
+        yield f"data.{_CERTIFICATE_PASSWORD} stands without {_CERTIFICATE}"
+    if any(key in keys for key in _CLOUD):
+        yield from (
+            f"data.{key} is missing beside the others of its cloud" for key in _CLOUD if key not in keys
+        )
+
+
+@resource_rule(
+    "aso-secret-one-method",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="A credential for ASO says one way to sign in.",
+    mend="keep the keys of one method: the secret, the certificate, or AUTH_MODE",
+)
+def have_one_method(secret: Resource) -> Iterator[str]:
+    """Refuse a second method: ASO takes the first in its own order and never tells (cases M2, M3 and M6)."""
+    keys = _keys(secret)
+    if not _is_scoped(secret):
+        return
+    methods = [key for key in (_CLIENT_SECRET, _CERTIFICATE, "AUTH_MODE") if key in keys]
+    for key in methods[1:]:
+        yield f"data.{key} is ignored, as {methods[0]} is there"
+    if methods == ["AUTH_MODE"] and _text(secret, "AUTH_MODE") not in (None, *_MODES):
+        yield "data.AUTH_MODE is neither workloadidentity nor podidentity"
+
+
+@resource_rule(
+    "aso-secret-no-empty-key",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="No key of a credential for ASO is empty.",
+    mend="leave the key out, or give it its value",
+)
+def have_no_empty_key(secret: Resource) -> Iterator[str]:
+    """Refuse empty values: a key that is merely present already decides the method."""
+    if _is_scoped(secret):
+        yield from (f"data.{key} is empty" for key, value in _keys(secret).items() if value in ("", None))
+
+
+@resource_rule(
+    "aso-secret-no-global-key",
+    types=SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description=f"Settings of the operator stand in {_GLOBAL_NAME} alone.",
+    mend=f"move the key into {_GLOBAL_NAME}",
+)
+def have_no_global_key(secret: Resource) -> Iterator[str]:
+    """Refuse settings that ASO reads at its start only: in a credential it ignores them."""
+    if _is_scoped(secret):
+        yield from (f"data.{key} has no effect here" for key in _keys(secret) if _GLOBAL_KEY.fullmatch(key))
+
+
+def _text(secret: Resource, key: str) -> str | None:
+    literal, encoded = secret.text("stringData", key), secret.text("data", key)
+    if literal is not None or encoded is None:
+        return literal
+    try:
+        return base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return encoded
+
+
+@resource_rule(
+    "aso-annotation-spelled",
+    types=_RESOURCES,
+    level=EnforcementLevel.MANDATORY,
+    description="A resource of ASO names its credential where ASO looks for the name.",
+    mend=f"write metadata.annotations and {_CREDENTIAL_FROM}",
+)
+def spell_the_annotation(resource: Resource) -> Iterator[str]:
+    """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
+    if "annotation" in resource.mapping("metadata"):
+        yield "metadata.annotation is no field of Kubernetes"
+    for field in ("annotations", "labels"):
+        for key in resource.mapping("metadata", field):
+            written = re.sub(r"[-_.]", "", key.rpartition("/")[2]).lower()
+            is_right = key == _CREDENTIAL_FROM and field == "annotations"
+            if written in ("credentialfrom", "credentialsfrom") and not is_right:
+                yield f"metadata.{field}.{key} is not what ASO reads"
+
+
+@resource_rule(
+    "aso-annotation-value",
+    types=_RESOURCES,
+    level=EnforcementLevel.MANDATORY,
+    description="A resource of ASO names its credential by the bare name of a Secret.",
+    mend="give the name of a Secret in the resource's own namespace",
+)
+def name_a_secret(resource: Resource) -> Iterator[str]:
+    """Refuse names ASO cannot follow, another namespace's above all (ASO facts 1.1)."""
+    name = resource.text("metadata", "annotations", _CREDENTIAL_FROM)
+    if name is None:
+        return
+    path = f"metadata.annotations.{_CREDENTIAL_FROM}"
+    if not name:
+        yield f"{path} is empty"
+    elif "/" in name:
+        yield f"{path} has a slash, and ASO reads no other namespace"
+    elif not is_object_name(name):
+        yield f"{path} is no name a Secret can have"
+
+
+@stack_rule(
+    "aso-annotation-target",
+    level=EnforcementLevel.MANDATORY,
+    description="The credential that a resource of ASO names is declared in its namespace.",
+    mend="declare the Secret in the resource's namespace, with the three AZURE_… ids",
+)
+def find_their_credential(
+    resources: Sequence[Resource], _config: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Refuse a name that leads nowhere: ASO takes no other credential then (cases R7, R8 and R10)."""
+    declared = {_place(one): one for one in resources if one.type in SECRETS}
+    delivered = {
+        (one.text("targetNamespace"), one.text("targetName")) for one in resources if one.type == _PROJECTION
+    }
+    path = f"metadata.annotations.{_CREDENTIAL_FROM}"
+    for one in resources:
+        name, namespace = (
+            one.text("metadata", "annotations", _CREDENTIAL_FROM),
+            one.text("metadata", "namespace"),
+        )
+        if not one.is_a(*_RESOURCES) or not name or namespace is None:
+            continue
+        place = (namespace, name)
+        if place in delivered or any(_may_be(place, other) for other in (*declared, *delivered)):
+            continue
+        if place not in declared:
+            yield one.urn, f"{path} names a Secret that is not declared in the namespace"
+        elif declared[place].mapping("data") and not all(key in _keys(declared[place]) for key in _REQUIRED):
+            yield one.urn, f"{path} names a Secret that is no credential of ASO"
+
+
+def _place(secret: Resource) -> tuple[str | None, str | None]:
+    return secret.text("metadata", "namespace"), secret.text("metadata", "name")
+
+
+def _may_be(place: tuple[str, str], other: tuple[str | None, str | None]) -> bool:
+    """Whether a Secret of which a preview knows only half could be the one at this place."""
+    return None in other and all(theirs in (None, ours) for ours, theirs in zip(place, other, strict=True))

@@ -1,0 +1,164 @@
+"""Azure's side of workload identity: federated credentials of managed identities, and what they may do.
+
+Azure accepts a wrong issuer, subject or audience, and fails only when a token is asked for (ASO facts 1.5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pulumi_policy import EnforcementLevel
+from rule import UNKNOWN, Resource, resource_rule, stack_rule
+
+from components.naming import is_namespace, is_object_name
+
+_FEDERATIONS: Final = ("azure-native:managedidentity*:FederatedIdentityCredential",)
+_ASSIGNMENTS: Final = ("azure-native:authorization*:RoleAssignment",)
+_AUDIENCE: Final = "api://AzureADTokenExchange"
+_SUBJECT: Final = "system:serviceaccount:"
+_MOST: Final = 20
+_MAKING_OWNERS: Final = {
+    "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
+    "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
+    "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
+}
+_SUBSCRIPTION: Final = re.compile(r"/subscriptions/[^/]+(/.*)?", re.IGNORECASE)
+
+
+@resource_rule(
+    "azure-federation-issuer",
+    types=_FEDERATIONS,
+    level=EnforcementLevel.MANDATORY,
+    description="A federated credential trusts an issuer by the exact text of its tokens.",
+    mend="copy the cluster's OIDC issuer URL byte for byte, its last slash included",
+    config={"issuers": {"type": "array", "items": {"type": "string"}, "default": []}},
+)
+def trust_an_exact_issuer(federation: Resource) -> Iterator[str]:
+    """Refuse an issuer no token has, or one that is not the environment's, where its file lists them."""
+    issuer, issuers = federation.text("issuer"), federation.config.get("issuers", [])
+    if "issuer" not in federation.inputs:
+        yield "issuer is missing"
+    elif issuer is not None and (not issuer.startswith("https://") or issuer != issuer.strip()):
+        yield "issuer is no https URL without blanks"
+    elif issuer is not None and issuers and issuer not in issuers:
+        yield "issuer is none of this environment"
+
+
+@resource_rule(
+    "azure-federation-subject",
+    types=_FEDERATIONS,
+    level=EnforcementLevel.MANDATORY,
+    description="A federated credential trusts one ServiceAccount.",
+    mend=f"write {_SUBJECT}NAMESPACE:NAME",
+)
+def trust_one_service_account(federation: Resource) -> Iterator[str]:
+    """Refuse a subject no ServiceAccount has; there are no wildcards."""
+    subject = federation.inputs.get("subject")
+    if subject is UNKNOWN:
+        return
+    namespace, _, name = str(subject).removeprefix(_SUBJECT).partition(":")
+    if not str(subject).startswith(_SUBJECT) or not is_namespace(namespace) or not is_object_name(name):
+        yield "subject is not that of one ServiceAccount"
+
+
+@resource_rule(
+    "azure-federation-audience",
+    types=_FEDERATIONS,
+    level=EnforcementLevel.MANDATORY,
+    description="A federated credential has the one audience of Entra's token exchange.",
+    mend=f"write audiences: [{_AUDIENCE}]",
+)
+def have_one_audience(federation: Resource) -> Iterator[str]:
+    """Refuse any other audience: the exchange would refuse every token."""
+    audiences = federation.inputs.get("audiences")
+    if audiences is not UNKNOWN and audiences not in ([_AUDIENCE], [UNKNOWN]):
+        yield "audiences is not the one of Entra's token exchange"
+
+
+@stack_rule(
+    "azure-identity-federation-limit",
+    level=EnforcementLevel.MANDATORY,
+    description=f"An identity has at most {_MOST} federated credentials.",
+    mend="spread the ServiceAccounts over more identities",
+)
+def are_not_too_many(resources: Sequence[Resource], _config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Refuse what Azure refuses only while the update is under way."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for one in _federations(resources):
+        if (identity := _identity(one)) is not None:
+            seen[identity] += 1
+            if seen[identity] == _MOST + 1:
+                yield one.urn, f"resourceName is an identity with more than {_MOST} federated credentials"
+
+
+@stack_rule(
+    "azure-identity-federation-unique",
+    level=EnforcementLevel.MANDATORY,
+    description="An identity trusts each issuer and subject once.",
+    mend="drop one of the two federated credentials",
+)
+def are_unique(resources: Sequence[Resource], _config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Refuse a second credential for the same pair, which Azure answers with a conflict."""
+    seen: set[tuple[tuple[str, str], str, str]] = set()
+    for one in _federations(resources):
+        identity, issuer, subject = _identity(one), one.text("issuer"), one.text("subject")
+        if identity is None or issuer is None or subject is None:
+            continue
+        if (identity, issuer, subject) in seen:
+            yield one.urn, "issuer and subject are those of another credential of the identity"
+        seen.add((identity, issuer, subject))
+
+
+def _federations(resources: Sequence[Resource]) -> Iterator[Resource]:
+    return (one for one in resources if one.is_a(*_FEDERATIONS))
+
+
+def _identity(federation: Resource) -> tuple[str, str] | None:
+    """Tell the identity by group and name, or None when a preview does not know them."""
+    group, name = federation.text("resourceGroupName"), federation.text("resourceName")
+    return None if group is None or name is None else (group.lower(), name.lower())
+
+
+@resource_rule(
+    "azure-role-principal-type",
+    types=_ASSIGNMENTS,
+    level=EnforcementLevel.MANDATORY,
+    description="A role assignment says that its principal is an identity.",
+    mend="set principalType to ServicePrincipal; left out, the SDK makes it User",
+)
+def say_the_type_of_their_principal(assignment: Resource) -> Iterator[str]:
+    """Refuse the SDK's default: a new identity is then looked for among people, and often not found."""
+    given = assignment.inputs.get("principalType")
+    if given is not UNKNOWN and given != "ServicePrincipal":
+        yield "principalType is not ServicePrincipal"
+
+
+@resource_rule(
+    "azure-role-no-owner",
+    types=_ASSIGNMENTS,
+    level=EnforcementLevel.MANDATORY,
+    description="No identity is made owner, or may make owners.",
+    mend="assign the role that the work needs",
+)
+def make_no_owner(assignment: Resource) -> Iterator[str]:
+    """Refuse roles that can give themselves every other."""
+    role = (assignment.text("roleDefinitionId") or "").rpartition("/")[2].lower()
+    if role in _MAKING_OWNERS:
+        yield f"roleDefinitionId is {_MAKING_OWNERS[role]}"
+
+
+@resource_rule(
+    "azure-role-scope",
+    types=_ASSIGNMENTS,
+    level=EnforcementLevel.MANDATORY,
+    description="A role is assigned within one subscription.",
+    mend="write /subscriptions/ID, with the resource group behind it where that is enough",
+)
+def stay_within_a_subscription(assignment: Resource) -> Iterator[str]:
+    """Refuse the whole tenant and management groups: they hold subscriptions of others, now or later."""
+    scope = assignment.inputs.get("scope")
+    if scope is not UNKNOWN and not (isinstance(scope, str) and _SUBSCRIPTION.fullmatch(scope)):
+        yield "scope is above a subscription"

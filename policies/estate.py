@@ -1,0 +1,131 @@
+"""Limits of an environment, from its file in `policies/config/`; what it leaves out is not limited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from pulumi_policy import EnforcementLevel
+from rule import UNKNOWN, Resource, resource_rule, stack_rule
+
+_CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
+_TEXTS: Final = {"type": "array", "items": {"type": "string"}, "default": []}
+_LABELS: Final = (("metadata", "labels"), ("labels",), ("tags",))
+"""Where Kubernetes, Google Cloud and Azure keep them."""
+
+
+@resource_rule(
+    "estate-resource-types",
+    types=["*"],
+    level=EnforcementLevel.MANDATORY,
+    description="Every resource is of a type that the environment allows.",
+    mend="leave the resource out, or add its type to `allowed` in policies/config (* stands for anything)",
+    config={"allowed": _TEXTS},
+)
+def are_of_an_allowed_type(resource: Resource) -> Iterator[str]:
+    """Refuse what nobody meant to run here."""
+    allowed = resource.config.get("allowed", [])
+    if allowed and not resource.is_a("pulumi:*", *allowed):
+        yield "its type is none of those allowed"
+
+
+@resource_rule(
+    "estate-regions",
+    types=["gcp:*", "azure-native:*"],
+    level=EnforcementLevel.MANDATORY,
+    description="Data of an environment stay in its regions.",
+    mend="choose one of the regions in policies/config",
+    config={"gcp": _TEXTS, "azure": _TEXTS},
+)
+def are_in_an_allowed_region(resource: Resource) -> Iterator[str]:
+    """Refuse other regions, replicas' too; where regions are limited, automatic replication is anywhere."""
+    is_google = resource.is_a("gcp:*")
+    allowed = {_region(one) for one in resource.config.get("gcp" if is_google else "azure", [])}
+    if not allowed:
+        return
+    for path in ("location", "region"):
+        if (given := resource.text(path)) is not None and _region(given) not in allowed:
+            yield f"{path} is none of the environment's"
+    if "auto" in resource.mapping("replication"):
+        yield "replication.auto puts replicas anywhere"
+    for index, replica in enumerate(resource.items("replication", "userManaged", "replicas")):
+        given = replica.get("location") if isinstance(replica, dict) else None
+        if isinstance(given, str) and _region(given) not in allowed:
+            yield f"replication.userManaged.replicas[{index}].location is none of the environment's"
+
+
+def _region(name: str) -> str:
+    """Azure takes `West Europe` for `westeurope`."""
+    return name.replace(" ", "").lower()
+
+
+@resource_rule(
+    "estate-account-types",
+    types=[_CLAIM],
+    level=EnforcementLevel.MANDATORY,
+    description="Tenants claim accounts of types that the environment offers.",
+    mend="claim another type, or add it to `allowed` in policies/config",
+    config={"allowed": _TEXTS},
+)
+def claim_an_offered_type(claim: Resource) -> Iterator[str]:
+    """Refuse a claim on a kind of account that is kept for another environment."""
+    allowed, type_ = claim.config.get("allowed", []), claim.text("type")
+    if allowed and type_ is not None and not any(fnmatchcase(type_, one) for one in allowed):
+        yield "type is none that the environment offers"
+
+
+@stack_rule(
+    "estate-claims-per-tenant",
+    level=EnforcementLevel.MANDATORY,
+    description="No tenant claims more accounts than the environment grants it.",
+    mend="drop a claim, or raise `most` or the tenant's number in `tenants` in policies/config",
+    config={
+        "most": {"type": "integer", "minimum": 0},
+        "tenants": {"type": "object", "additionalProperties": {"type": "integer"}, "default": {}},
+    },
+)
+def claim_no_more_than_granted(
+    resources: Sequence[Resource], config: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Refuse the claims beyond the limit, each by itself."""
+    claimed: Counter[str] = Counter()
+    for one in resources:
+        tenant = one.text("tenant")
+        if one.type != _CLAIM or tenant is None:
+            continue
+        claimed[tenant] += 1
+        most = config.get("tenants", {}).get(tenant, config.get("most"))
+        if most is not None and claimed[tenant] > most:
+            yield one.urn, f"tenant claims more than {int(most)} accounts"
+
+
+@resource_rule(
+    "estate-owner-labels",
+    types=["kubernetes:*", "gcp:*", "azure-native:*"],
+    level=EnforcementLevel.MANDATORY,
+    description="A resource says whose it is, by the labels or tags the environment asks for.",
+    mend="set the label; policies/config says which type needs which",
+    config={
+        "required": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            "default": {},
+        }
+    },
+)
+def say_whose_they_are(resource: Resource) -> Iterator[str]:
+    """Refuse what nobody could be asked about."""
+    required = resource.config.get("required", {})
+    path = next((one for one in _LABELS if _holder(resource, one) is not None), None)
+    for label in (one for type_, labels in required.items() if resource.is_a(type_) for one in labels):
+        held = _holder(resource, path) if path else {}
+        if held is not UNKNOWN and not (held or {}).get(label, "") and (held or {}).get(label) is not UNKNOWN:
+            yield f"the label {label} is missing"
+
+
+def _holder(resource: Resource, path: tuple[str, ...]) -> Any:
+    if resource.inputs.get(path[0]) is UNKNOWN:
+        return UNKNOWN
+    return resource.mapping(*path[:-1]).get(path[-1])

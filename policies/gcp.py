@@ -1,0 +1,192 @@
+"""Google Cloud: pull secrets of clusters in Secret Manager, and who may do what."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pulumi_policy import EnforcementLevel, Secret
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+from rule import UNKNOWN, Resource, remedy_rule, resource_rule
+
+_SECRETS: Final = ("gcp:secretmanager/secret:Secret", "gcp:secretmanager/regionalSecret:RegionalSecret")
+_VERSIONS: Final = (
+    "gcp:secretmanager/secretVersion:SecretVersion",
+    "gcp:secretmanager/regionalSecretVersion:RegionalSecretVersion",
+)
+_GRANTS: Final = (
+    "gcp:*I[Aa][Mm]Member",
+    "gcp:*I[Aa][Mm]Binding",
+    "gcp:*I[Aa][Mm]Policy",
+)
+_PULL_SECRET: Final = re.compile(r"hyperfleet-([a-z0-9_-]{1,63})-pull-secret")
+_LABELS: Final = {
+    "managed-by": "hyperfleet",
+    "adapter": "pullsecret",
+    "resource-type": "pull-secret",
+    "hyperfleet-version": "v1",
+}
+_CLUSTER_ID: Final = "cluster-id"
+_EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
+_PRIMITIVE: Final = ("roles/owner", "roles/editor", "roles/viewer")
+_WORKLOAD: Final = ("serviceAccount:", "principal:", "principalSet:")
+
+
+def _is_pull_secret(secret: Resource) -> bool:
+    by_name = _PULL_SECRET.fullmatch(secret.text("secretId") or "")
+    return by_name is not None or secret.text("labels", "resource-type") == "pull-secret"
+
+
+@resource_rule(
+    "gcp-pull-secret-name",
+    types=_SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="A pull secret bears the id of its cluster in its name.",
+    mend="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
+)
+def are_named_after_their_cluster(secret: Resource) -> Iterator[str]:
+    """Refuse a name under which HyperFleet does not look, or looks for another cluster's."""
+    name, cluster = secret.text("secretId"), secret.text("labels", _CLUSTER_ID)
+    if not _is_pull_secret(secret) or name is None:
+        return
+    found = _PULL_SECRET.fullmatch(name)
+    if found is None:
+        yield "secretId is not that of a pull secret"
+    elif cluster is not None and found[1] != cluster:
+        yield f"secretId is that of another cluster than labels.{_CLUSTER_ID}"
+
+
+@resource_rule(
+    "gcp-pull-secret-labels",
+    types=_SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="A pull secret has the five labels by which HyperFleet knows its own.",
+    mend=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
+)
+def are_labelled(secret: Resource) -> Iterator[str]:
+    """Refuse a secret nobody could tell the owner of."""
+    if not _is_pull_secret(secret) or secret.inputs.get("labels") is UNKNOWN:
+        return
+    labels = secret.mapping("labels")
+    for key, wanted in _LABELS.items():
+        if labels.get(key) is not UNKNOWN and labels.get(key) != wanted:
+            yield f"labels.{key} is not {wanted}"
+    if _CLUSTER_ID not in labels:
+        yield f"labels.{_CLUSTER_ID} is missing"
+
+
+@resource_rule(
+    "gcp-secret-replication",
+    types=_SECRETS[:1],
+    level=EnforcementLevel.MANDATORY,
+    description="A secret is replicated in one declared way, the environment's where its file names one.",
+    mend="set replication.auto, or replication.userManaged with each location once",
+    config={"policy": {"type": "string", "enum": ["automatic", "user-managed"]}},
+)
+def are_replicated_as_declared(secret: Resource) -> Iterator[str]:
+    """Refuse what cannot be changed later: the replication of a secret is settled when it is made."""
+    replication = secret.inputs.get("replication")
+    if replication is UNKNOWN:
+        return
+    ways = [way for way in ("auto", "userManaged") if way in secret.mapping("replication")]
+    wanted = {"automatic": "auto", "user-managed": "userManaged"}.get(secret.config.get("policy", ""))
+    if len(ways) != 1:
+        yield "replication is not declared in one way"
+    elif wanted and ways != [wanted]:
+        yield "replication is not the one of this environment"
+    elif ways == ["userManaged"] and secret.mapping("replication")["userManaged"] is not UNKNOWN:
+        replicas = secret.items("replication", "userManaged", "replicas")
+        places = [one.get("location") for one in replicas if isinstance(one, dict)]
+        known = [place for place in places if isinstance(place, str)]
+        if not places or None in places or len(set(known)) != len(known):
+            yield "replication.userManaged.replicas does not name each location once"
+
+
+@resource_rule(
+    "gcp-secret-deletion-protection",
+    types=_SECRETS,
+    level=EnforcementLevel.MANDATORY,
+    description="A secret is protected from deletion where the environment asks for it.",
+    mend="set deletionProtection to true",
+    config={"required": {"type": "boolean", "default": False}},
+)
+def are_protected(secret: Resource) -> Iterator[str]:
+    """Refuse a secret that a slip can delete with all its versions."""
+    given = secret.inputs.get("deletionProtection")
+    if secret.config.get("required") and given is not UNKNOWN and given is not True:
+        yield "deletionProtection is not true"
+
+
+@remedy_rule(
+    "gcp-secret-version-marked",
+    types=_VERSIONS,
+    description="The payload of a version is marked as secret, so that the state holds it encrypted.",
+    mend="wrap secretData in Output.secret; until then it is done for you",
+)
+def have_a_marked_payload(version: Resource) -> Mapping[str, Any] | None:
+    """Mark the payload; one that travels marked is left as it is."""
+    payload = version.inputs.get("secretData")
+    if payload is None or payload == UNKNOWN_STRING_VALUE or isinstance(payload, Secret):
+        return None
+    return {**version.inputs, "secretData": Secret(payload)}
+
+
+@resource_rule(
+    "gcp-iam-not-public",
+    types=_GRANTS,
+    level=EnforcementLevel.MANDATORY,
+    description="No role is given to everybody on the internet, or to everybody with an account at Google.",
+    mend="name the people or service accounts that do the work",
+)
+def are_not_public(grant: Resource) -> Iterator[str]:
+    """Refuse a grant that nobody can take back from those who used it."""
+    yield from (f"{path} is everybody" for path, _, member in _grants(grant) if member in _EVERYBODY)
+
+
+@resource_rule(
+    "gcp-iam-no-broad-role",
+    types=_GRANTS,
+    level=EnforcementLevel.MANDATORY,
+    description="No workload has a primitive role or an admin's.",
+    mend="give it the narrowest role of what it works with, such as roles/secretmanager.secretAccessor",
+)
+def give_no_workload_everything(grant: Resource) -> Iterator[str]:
+    """Refuse roles that cover services the workload never uses, or let it give roles itself."""
+    told: set[str] = set()
+    for path, role, member in _grants(grant):
+        if member.startswith(_WORKLOAD) and _is_broad(role) and path not in told:
+            told.add(path)
+            yield f"{path} is a workload with a primitive or admin role"
+
+
+def _is_broad(role: str) -> bool:
+    return role in _PRIMITIVE or (role.startswith("roles/") and "admin" in role.lower())
+
+
+def _grants(grant: Resource) -> Iterator[tuple[str, str, str]]:
+    """Yield path, role and member of each grant; what a preview does not know is left out."""
+    for path, binding in _bindings(grant):
+        role = binding.get("role")
+        members = [("member", binding.get("member"))]
+        if isinstance(binding.get("members"), list):
+            members = [(f"members[{index}]", one) for index, one in enumerate(binding["members"])]
+        for place, member in members:
+            if isinstance(member, str):
+                yield f"{path}{place}", role if isinstance(role, str) else "", member
+
+
+def _bindings(grant: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    policy = grant.text("policyData")
+    if policy is None:
+        yield "", grant.inputs
+        return
+    try:
+        document = json.loads(policy)
+    except ValueError:
+        return
+    bindings = Resource(grant.type, document).items("bindings") if isinstance(document, dict) else []
+    for index, binding in enumerate(bindings):
+        if isinstance(binding, dict):
+            yield f"policyData.bindings[{index}].", binding

@@ -1,0 +1,496 @@
+"""What the rules over clouds, operators and environments let through, and what they refuse."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import aso
+import azure
+import estate
+import gcp
+import readable_data
+import rights
+import secret_objects
+import stores
+from pulumi_policy import ResourceValidationPolicy
+
+from tests.support.policies import secret
+
+Compliant = tuple[ResourceValidationPolicy, str, Mapping[str, Any]]
+Violation = tuple[ResourceValidationPolicy, str, Mapping[str, Any], str]
+
+SECRET = "kubernetes:core/v1:Secret"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+BINDING = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+ASO = "kubernetes:resources.azure.com/v1api20200601:ResourceGroup"
+FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+GCP_SECRET = "gcp:secretmanager/secret:Secret"
+GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
+GRANTS = "gcp:projects/iAMBinding:IAMBinding"
+POLICY = "gcp:secretmanager/secretIamPolicy:SecretIamPolicy"
+STORE = "kubernetes:external-secrets.io/v1:ClusterSecretStore"
+CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
+CANARY = "canary-7f3a"
+FROM = "serviceoperator.azure.com/credential-from"
+WORKLOAD = "serviceAccount:work@example.iam.gserviceaccount.com"
+
+CONFIGS: Mapping[str, Mapping[str, Any]] = {
+    "azure-federation-issuer": {"issuers": ["https://oidc.example/prod/"]},
+    "gcp-secret-deletion-protection": {"required": True},
+    "gcp-secret-replication": {"policy": "user-managed"},
+    "estate-resource-types": {"allowed": ["kubernetes:*"]},
+    "estate-regions": {"gcp": ["europe-west1"], "azure": ["westeurope"]},
+    "estate-account-types": {"allowed": ["aws", "gcp*"]},
+    "estate-owner-labels": {
+        "required": {IDENTITY: ["owner"], GCP_SECRET: ["owner"], "kubernetes:*": ["owner"]}
+    },
+}
+"""What an environment says to the rules that ask it."""
+
+
+def named(name: str, namespace: str = "team-a", **data: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace}
+    return {"metadata": metadata, "data": secret({key: value for key, value in data.items()})}
+
+
+def scoped(*left_out: str, **more: str) -> dict[str, Any]:
+    keys = {"AZURE_SUBSCRIPTION_ID": "aWQ=", "AZURE_TENANT_ID": "aWQ=", "AZURE_CLIENT_ID": "aWQ=", **more}
+    return named("aso-credential", **{key: value for key, value in keys.items() if key not in left_out})
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def annotated(**annotations: str) -> dict[str, Any]:
+    return {"metadata": {"name": "x", "namespace": "team-a", "annotations": annotations}}
+
+
+def container(**variable: Any) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": {"containers": [{"name": "c", "env": [variable]}]}}}}
+
+
+def federation(**changes: Any) -> dict[str, Any]:
+    return {
+        "resourceGroupName": "rg",
+        "resourceName": "team-a",
+        "issuer": "https://oidc.example/prod/",
+        "subject": "system:serviceaccount:team-a:aso-workload",
+        "audiences": ["api://AzureADTokenExchange"],
+        **changes,
+    }
+
+
+def assignment(**changes: Any) -> dict[str, Any]:
+    return {
+        "scope": "/subscriptions/aa/resourceGroups/rg",
+        "roleDefinitionId": "/subscriptions/aa/providers/Microsoft.Authorization/roleDefinitions/bb",
+        "principalType": "ServicePrincipal",
+        **changes,
+    }
+
+
+LABELS = {
+    "managed-by": "hyperfleet",
+    "adapter": "pullsecret",
+    "resource-type": "pull-secret",
+    "hyperfleet-version": "v1",
+    "cluster-id": "cls-1",
+}
+
+
+def pull_secret(**changes: Any) -> dict[str, Any]:
+    return {"secretId": "hyperfleet-cls-1-pull-secret", "labels": LABELS, **changes}
+
+
+def replicated(*places: Any) -> dict[str, Any]:
+    return {"replication": {"userManaged": {"replicas": [{"location": place} for place in places]}}}
+
+
+def policy_data(role: str, *members: str) -> dict[str, Any]:
+    return {"policyData": json.dumps({"bindings": [{"role": role, "members": list(members)}]})}
+
+
+def store(*conditions: Any) -> dict[str, Any]:
+    return {"spec": {"provider": {}, "conditions": list(conditions)}}
+
+
+COMPLIANT: list[Compliant] = [
+    (readable_data.holds_no_credential, DEPLOYMENT, container(name="LOG_LEVEL", value="debug")),
+    (
+        readable_data.holds_no_credential,
+        DEPLOYMENT,
+        container(name="DB_PASSWORD", valueFrom={"secretKeyRef": {"name": "db", "key": "password"}}),
+    ),
+    (rights.are_not_for_whatever_runs, BINDING, {"subjects": [{"kind": "ServiceAccount", "name": "work"}]}),
+    (rights.are_not_for_whatever_runs, BINDING, {"subjects": [{"kind": "User", "name": "default"}]}),
+    (secret_objects.is_no_lasting_token, SECRET, {"type": "Opaque"}),
+    (aso.have_reserved_names_for_their_purpose, SECRET, scoped()),
+    (
+        aso.have_reserved_names_for_their_purpose,
+        SECRET,
+        named("aso-controller-settings", "azureserviceoperator-system", AZURE_SYNC_PERIOD="MWg="),
+    ),
+    (aso.have_reserved_names_for_their_purpose, SECRET, named("a-workloads-own", password="eA==")),
+    (aso.have_the_keys_of_their_method, SECRET, scoped()),
+    (aso.have_the_keys_of_their_method, SECRET, named("a-workloads-own", AZURE_CLIENT_ID="aWQ=")),
+    (
+        aso.have_the_keys_of_their_method,
+        SECRET,
+        scoped(AZURE_CLIENT_CERTIFICATE="eA==", AZURE_CLIENT_CERTIFICATE_PASSWORD="eA=="),
+    ),
+    (aso.have_one_method, SECRET, scoped(AZURE_CLIENT_SECRET="eA==")),
+    (aso.have_one_method, SECRET, scoped(AUTH_MODE=encoded("podidentity"))),
+    (aso.have_one_method, SECRET, named("a-workloads-own", AUTH_MODE="eA==")),
+    (aso.have_no_empty_key, SECRET, scoped()),
+    (aso.have_no_empty_key, SECRET, named("a-workloads-own", AZURE_CLIENT_ID="")),
+    (aso.have_no_global_key, SECRET, scoped()),
+    (aso.have_no_global_key, SECRET, named("aso-controller-settings", AZURE_SYNC_PERIOD="MWg=")),
+    (aso.spell_the_annotation, ASO, annotated(**{FROM: "billing"})),
+    (aso.spell_the_annotation, ASO, annotated(note="x")),
+    (aso.name_a_secret, ASO, annotated(**{FROM: "billing"})),
+    (aso.name_a_secret, ASO, annotated()),
+    (azure.trust_an_exact_issuer, FEDERATION, federation()),
+    (azure.trust_one_service_account, FEDERATION, federation()),
+    (azure.have_one_audience, FEDERATION, federation()),
+    (azure.say_the_type_of_their_principal, ASSIGNMENT, assignment()),
+    (azure.make_no_owner, ASSIGNMENT, assignment()),
+    (azure.stay_within_a_subscription, ASSIGNMENT, assignment()),
+    (azure.stay_within_a_subscription, ASSIGNMENT, assignment(scope="/subscriptions/aa")),
+    (gcp.are_named_after_their_cluster, GCP_SECRET, pull_secret()),
+    (gcp.are_named_after_their_cluster, GCP_SECRET, {"secretId": "something-else"}),
+    (gcp.are_labelled, GCP_SECRET, pull_secret()),
+    (gcp.are_labelled, GCP_SECRET, {"secretId": "something-else"}),
+    (gcp.are_replicated_as_declared, GCP_SECRET, replicated("europe-west1", "europe-west4")),
+    (gcp.are_protected, GCP_SECRET, {"deletionProtection": True}),
+    (gcp.are_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
+    (gcp.are_not_public, POLICY, policy_data("roles/x", WORKLOAD)),
+    (gcp.are_not_public, POLICY, {"policyData": "no JSON"}),
+    (
+        gcp.give_no_workload_everything,
+        GRANT,
+        {"role": "roles/secretmanager.secretAccessor", "member": WORKLOAD},
+    ),
+    (
+        gcp.give_no_workload_everything,
+        GRANTS,
+        {"role": "roles/owner", "members": ["group:people@example.com"]},
+    ),
+    (stores.say_whom_they_serve, STORE, store({"namespaces": ["tenant-acme"]})),
+    (stores.anchor_their_regexes, STORE, store({"namespaceRegexes": ["^tenant-.*$"]})),
+    (stores.anchor_their_regexes, STORE, store({"namespaces": ["tenant-acme"]})),
+    (estate.are_of_an_allowed_type, SECRET, {}),
+    (estate.are_of_an_allowed_type, "pulumi:providers:gcp", {}),
+    (estate.are_in_an_allowed_region, IDENTITY, {"location": "West Europe"}),
+    (estate.are_in_an_allowed_region, GCP_SECRET, replicated("europe-west1")),
+    (estate.claim_an_offered_type, CLAIM, {"type": "gcp_cf-sa30"}),
+    (estate.say_whose_they_are, IDENTITY, {"tags": {"owner": "fleet"}}),
+    (estate.say_whose_they_are, GCP_SECRET, {"labels": {"owner": "fleet"}}),
+    (estate.say_whose_they_are, SECRET, {"metadata": {"labels": {"owner": "fleet"}}}),
+    (estate.say_whose_they_are, ASSIGNMENT, {}),
+]
+
+VIOLATIONS: list[Violation] = [
+    (
+        readable_data.holds_no_credential,
+        DEPLOYMENT,
+        container(name="DB_PASSWORD", value=CANARY),
+        "spec.template.spec.containers[0].env.DB_PASSWORD looks like a credential",
+    ),
+    (
+        rights.are_not_for_whatever_runs,
+        BINDING,
+        {"subjects": [{"kind": "ServiceAccount", "name": "default"}]},
+        "subjects[0].name is the default ServiceAccount",
+    ),
+    (
+        secret_objects.is_no_lasting_token,
+        SECRET,
+        {"type": "kubernetes.io/service-account-token"},
+        "type makes a token that never expires",
+    ),
+    (
+        aso.have_reserved_names_for_their_purpose,
+        SECRET,
+        named("aso-controller-settings"),
+        "metadata.name is aso-controller-settings, outside the operator's namespace",
+    ),
+    (
+        aso.have_reserved_names_for_their_purpose,
+        SECRET,
+        named("aso-credential", password=CANARY),
+        "metadata.name is aso-credential, but no key is one of ASO's",
+    ),
+    *(
+        (aso.have_the_keys_of_their_method, SECRET, scoped(key), f"data.{key} is missing")
+        for key in ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
+    ),
+    (
+        aso.have_the_keys_of_their_method,
+        SECRET,
+        scoped(AZURE_CLIENT_CERTIFICATE_PASSWORD=CANARY),
+        "data.AZURE_CLIENT_CERTIFICATE_PASSWORD stands without AZURE_CLIENT_CERTIFICATE",
+    ),
+    (
+        aso.have_the_keys_of_their_method,
+        SECRET,
+        scoped(AZURE_AUTHORITY_HOST="eA==", AZURE_RESOURCE_MANAGER_ENDPOINT="eA=="),
+        "data.AZURE_RESOURCE_MANAGER_AUDIENCE is missing beside the others of its cloud",
+    ),
+    (
+        aso.have_one_method,
+        SECRET,
+        scoped(AZURE_CLIENT_SECRET=CANARY, AZURE_CLIENT_CERTIFICATE=CANARY),
+        "data.AZURE_CLIENT_CERTIFICATE is ignored, as AZURE_CLIENT_SECRET is there",
+    ),
+    (
+        aso.have_one_method,
+        SECRET,
+        scoped(AUTH_MODE=encoded("PodIdentity")),
+        "data.AUTH_MODE is neither workloadidentity nor podidentity",
+    ),
+    (
+        aso.have_one_method,
+        SECRET,
+        scoped(AUTH_MODE="no base64"),
+        "data.AUTH_MODE is neither workloadidentity nor podidentity",
+    ),
+    (aso.have_no_empty_key, SECRET, scoped(AZURE_CLIENT_SECRET=""), "data.AZURE_CLIENT_SECRET is empty"),
+    *(
+        (aso.have_no_global_key, SECRET, scoped(**{key: "eA=="}), f"data.{key} has no effect here")
+        for key in ("USE_WORKLOAD_IDENTITY_AUTH", "AZURE_SYNC_PERIOD", "RATE_LIMIT_QPS")
+    ),
+    *(
+        (
+            aso.spell_the_annotation,
+            ASO,
+            annotated(**{key: "x"}),
+            f"metadata.annotations.{key} is not what ASO reads",
+        )
+        for key in (
+            "serviceoperator.azure.com/credentials-from",
+            "serviceoperator.azure.com/credentialFrom",
+            "credential-from",
+        )
+    ),
+    (
+        aso.spell_the_annotation,
+        ASO,
+        {"metadata": {"annotation": {FROM: "billing"}}},
+        "metadata.annotation is no field of Kubernetes",
+    ),
+    (
+        aso.spell_the_annotation,
+        ASO,
+        {"metadata": {"labels": {FROM: "billing"}}},
+        f"metadata.labels.{FROM} is not what ASO reads",
+    ),
+    *(
+        (aso.name_a_secret, ASO, annotated(**{FROM: value}), f"metadata.annotations.{FROM} {what}")
+        for value, what in (
+            ("", "is empty"),
+            ("team-b/billing", "has a slash, and ASO reads no other namespace"),
+            ("Billing!", "is no name a Secret can have"),
+        )
+    ),
+    *(
+        (azure.trust_an_exact_issuer, FEDERATION, federation(issuer=issuer), what)
+        for issuer, what in (
+            ("http://oidc.example/prod/", "issuer is no https URL without blanks"),
+            ("https://oidc.example/prod/ ", "issuer is no https URL without blanks"),
+            ("https://oidc.example/prod", "issuer is none of this environment"),
+        )
+    ),
+    (azure.trust_an_exact_issuer, FEDERATION, {}, "issuer is missing"),
+    *(
+        (
+            azure.trust_one_service_account,
+            FEDERATION,
+            federation(subject=subject),
+            "subject is not that of one ServiceAccount",
+        )
+        for subject in (
+            "system:serviceaccount:team-a",
+            "system:serviceaccount:*:aso-workload",
+            "team-a:aso-workload",
+            "system:serviceaccount:team-a:aso-workload ",
+            None,
+        )
+    ),
+    *(
+        (
+            azure.have_one_audience,
+            FEDERATION,
+            federation(audiences=audiences),
+            "audiences is not the one of Entra's token exchange",
+        )
+        for audiences in ([], ["api://azureadtokenexchange"], ["api://AzureADTokenExchange", "x"], None)
+    ),
+    *(
+        (
+            azure.say_the_type_of_their_principal,
+            ASSIGNMENT,
+            assignment(principalType=type_),
+            "principalType is not ServicePrincipal",
+        )
+        for type_ in (None, "User", "Group")
+    ),
+    *(
+        (
+            azure.make_no_owner,
+            ASSIGNMENT,
+            assignment(roleDefinitionId=f"/providers/Microsoft.Authorization/roleDefinitions/{role}"),
+            f"roleDefinitionId is {name}",
+        )
+        for role, name in (
+            ("8e3af657-a8ff-443c-a75c-2fe8c4bcb635", "Owner"),
+            ("18D7D88D-D35E-4FB5-A5C3-7773C20A72D9", "User Access Administrator"),
+            ("f58310d9-a9f6-439a-9e8d-f62e7b41a168", "Role Based Access Control Administrator"),
+        )
+    ),
+    *(
+        (
+            azure.stay_within_a_subscription,
+            ASSIGNMENT,
+            assignment(scope=scope),
+            "scope is above a subscription",
+        )
+        for scope in ("/", "/providers/Microsoft.Management/managementGroups/root", "", None)
+    ),
+    (
+        gcp.are_named_after_their_cluster,
+        GCP_SECRET,
+        pull_secret(secretId="pull"),
+        "secretId is not that of a pull secret",
+    ),
+    (
+        gcp.are_named_after_their_cluster,
+        GCP_SECRET,
+        pull_secret(secretId="hyperfleet-cls-2-pull-secret"),
+        "secretId is that of another cluster than labels.cluster-id",
+    ),
+    *(
+        (
+            gcp.are_labelled,
+            GCP_SECRET,
+            pull_secret(labels={**LABELS, key: "x"}),
+            f"labels.{key} is not {value}",
+        )
+        for key, value in LABELS.items()
+        if key != "cluster-id"
+    ),
+    (
+        gcp.are_labelled,
+        GCP_SECRET,
+        pull_secret(labels={key: value for key, value in LABELS.items() if key != "cluster-id"}),
+        "labels.cluster-id is missing",
+    ),
+    *(
+        (gcp.are_replicated_as_declared, GCP_SECRET, inputs, what)
+        for inputs, what in (
+            ({}, "replication is not declared in one way"),
+            ({"replication": {"auto": {}}}, "replication is not the one of this environment"),
+            (replicated(), "replication.userManaged.replicas does not name each location once"),
+            (replicated("a", "a"), "replication.userManaged.replicas does not name each location once"),
+            (replicated(None), "replication.userManaged.replicas does not name each location once"),
+        )
+    ),
+    (gcp.are_protected, GCP_SECRET, {}, "deletionProtection is not true"),
+    (gcp.are_protected, GCP_SECRET, {"deletionProtection": False}, "deletionProtection is not true"),
+    (gcp.are_not_public, GRANT, {"role": "roles/x", "member": "allUsers"}, "member is everybody"),
+    (
+        gcp.are_not_public,
+        GRANTS,
+        {"role": "roles/x", "members": [WORKLOAD, "allAuthenticatedUsers"]},
+        "members[1] is everybody",
+    ),
+    (
+        gcp.are_not_public,
+        POLICY,
+        policy_data("roles/x", "allUsers"),
+        "policyData.bindings[0].members[0] is everybody",
+    ),
+    *(
+        (
+            gcp.give_no_workload_everything,
+            GRANT,
+            {"role": role, "member": member},
+            "member is a workload with a primitive or admin role",
+        )
+        for role in (
+            "roles/owner",
+            "roles/editor",
+            "roles/viewer",
+            "roles/secretmanager.admin",
+            "roles/iam.roleAdmin",
+        )
+        for member in (WORKLOAD, "principal://iam/x", "principalSet://iam/x")
+    ),
+    (
+        gcp.give_no_workload_everything,
+        POLICY,
+        policy_data("roles/owner", "user:x@example.com", WORKLOAD),
+        "policyData.bindings[0].members[1] is a workload with a primitive or admin role",
+    ),
+    (
+        stores.say_whom_they_serve,
+        STORE,
+        store(),
+        "spec.conditions is empty, so every namespace may use the store",
+    ),
+    (
+        stores.say_whom_they_serve,
+        STORE,
+        {"spec": {}},
+        "spec.conditions is empty, so every namespace may use the store",
+    ),
+    (
+        stores.say_whom_they_serve,
+        STORE,
+        store({"namespaceSelector": {}}),
+        "spec.conditions[0].namespaceSelector is empty, so it selects every namespace",
+    ),
+    *(
+        (
+            stores.anchor_their_regexes,
+            STORE,
+            store({"namespaces": ["a"]}, {"namespaceRegexes": ["^a$", regex]}),
+            "spec.conditions[1].namespaceRegexes[1] is not anchored",
+        )
+        for regex in ("prod", "^prod", "prod$")
+    ),
+    (estate.are_of_an_allowed_type, GCP_SECRET, {}, "its type is none of those allowed"),
+    (
+        estate.are_in_an_allowed_region,
+        IDENTITY,
+        {"location": "eastus"},
+        "location is none of the environment's",
+    ),
+    (
+        estate.are_in_an_allowed_region,
+        GCP_SECRET,
+        {"replication": {"auto": {}}},
+        "replication.auto puts replicas anywhere",
+    ),
+    (
+        estate.are_in_an_allowed_region,
+        GCP_SECRET,
+        replicated("europe-west1", "us-east1"),
+        "replication.userManaged.replicas[1].location is none of the environment's",
+    ),
+    (estate.claim_an_offered_type, CLAIM, {"type": "azure"}, "type is none that the environment offers"),
+    *(
+        (estate.say_whose_they_are, type_, inputs, "the label owner is missing")
+        for type_, inputs in (
+            (IDENTITY, {}),
+            (IDENTITY, {"tags": {"owner": ""}}),
+            (GCP_SECRET, {"labels": {"team": "x"}}),
+            (SECRET, {"metadata": {"name": "x"}}),
+        )
+    ),
+]

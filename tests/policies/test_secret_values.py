@@ -1,0 +1,114 @@
+"""Declared secrets in plain: what is known as a secret, and where it is found."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+import secret_values
+from pulumi_policy.deserialize import deserialize_properties
+from rule import with_secrets
+from secret_values import Sightings, declared_secrets
+
+from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
+
+PASSWORD = "canary-of-the-stack-7f3a"
+CREDENTIALS = {
+    "orders": json.dumps({"user": "orders-application", "password": PASSWORD}),
+    "registry": json.dumps({"auths": {"quay.io": {"auth": "b3JkZXJzOmNhbmFyeQ=="}}}),
+    "token": "glpat-canary",
+    "short": "abc",
+    "nested": json.dumps({"serviceaccount.json": json.dumps({"private_key": "canary-key-of-gcp"})}),
+}
+CONFIG = {
+    "credfleet:credentials": json.dumps(CREDENTIALS),
+    "gcp:accessToken": "canary-access-token",
+    "gcp:project": "example-project",
+}
+
+
+@pytest.fixture(autouse=True)
+def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
+    """Give the rule secrets of its own, and nothing seen so far."""
+    fresh = Sightings(declared_secrets(CONFIG, ["gcp:accessToken"]))
+    monkeypatch.setattr(secret_values, "_SIGHTINGS", fresh)
+    return fresh
+
+
+def found(**inputs: object) -> list[str]:
+    type_ = "kubernetes:core/v1:ConfigMap"
+    assert remedied(secret_values.stay_marked, type_, inputs) is None
+    return judge(secret_values.stay_marked, type_, inputs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PASSWORD,
+        base64.b64encode(PASSWORD.encode()).decode(),
+        f"  {PASSWORD}\n",
+        f"postgres://orders:{PASSWORD}@db/x",
+        base64.b64encode(f"password={PASSWORD};".encode()).decode(),
+        "b3JkZXJzOmNhbmFyeQ==",
+        "glpat-canary",
+        "canary-key-of-gcp",
+        "canary-access-token",
+        CREDENTIALS["orders"],
+    ],
+)
+def test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value(text: str) -> None:
+    said = found(data={"note": text})
+
+    assert said == ["data.note is a secret in plain"]
+    assert text not in repr(said)
+
+
+@pytest.mark.parametrize("text", ["orders-application", "abc", "example-project", "quay.io", UNKNOWN, ""])
+def test_what_merely_stands_beside_a_secret_is_let_through(text: str) -> None:
+    assert found(data={"note": text}) == []
+
+
+def test_a_secret_that_is_marked_is_let_through_wherever_the_mark_stands() -> None:
+    assert found(data=secret({"note": PASSWORD}), items=[secret(PASSWORD)], __provider=PASSWORD) == []
+
+
+def test_what_one_resource_marks_is_a_secret_to_those_that_follow(sightings: Sightings) -> None:
+    sightings.see(
+        "urn:first", with_secrets(deserialize_properties({"a": secret("generated-by-a-cloud")}, True))
+    )
+
+    assert found(data={"note": "generated-by-a-cloud"}) == ["data.note is a secret in plain"]
+
+
+def test_an_id_or_a_word_inside_something_marked_is_no_secret_elsewhere(sightings: Sightings) -> None:
+    marked = secret({"id": "00000000-0000-4000-8000-000000000001", "type": "Opaque", "u": UNKNOWN})
+    sightings.see("urn:first", with_secrets(deserialize_properties({"a": marked}, True)))
+
+    assert found(data={"id": "00000000-0000-4000-8000-000000000001", "type": "Opaque", "u": UNKNOWN}) == []
+
+
+def test_what_is_marked_only_later_is_found_at_the_end(sightings: Sightings) -> None:
+    assert found(data={"note": "generated-by-a-cloud"}) == []
+    sightings.see(
+        "urn:later", with_secrets(deserialize_properties({"a": secret("generated-by-a-cloud")}, True))
+    )
+    sightings.see("0", {"data": {"note": "generated-by-a-cloud"}})
+
+    stack = [("kubernetes:core/v1:ConfigMap", {})]
+    assert judge_stack(secret_values.stay_marked_everywhere, stack) == [
+        ("0", "data.note is a secret in plain")
+    ]
+
+
+def test_without_a_look_at_the_marks_the_rule_finds_nothing() -> None:
+    """At another level than remediate the host shows no marks."""
+    assert judge(secret_values.stay_marked, "kubernetes:core/v1:Secret", {"data": {"note": PASSWORD}}) == []
+
+
+def test_no_value_is_kept(sightings: Sightings) -> None:
+    found(data={"note": PASSWORD})
+
+    kept = repr({name: getattr(sightings, name) for name in vars(sightings)})
+    assert PASSWORD not in kept
+    assert base64.b64encode(PASSWORD.encode()).decode() not in kept
