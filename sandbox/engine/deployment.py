@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.engine.events import (
@@ -26,10 +27,15 @@ from sandbox.engine.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit 7)."""
+    """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit 7).
+
+    policy_configs: folder of a pack → JSON file with levels and properties of its policies, in the form of
+    the CLI's `--policy-pack-config`.
+    """
 
     parallel: int = 16
     policy_packs: tuple[Path, ...] = ()
+    policy_configs: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     expect_no_changes: bool = False
 
 

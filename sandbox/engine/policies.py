@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeVar, cast
@@ -12,10 +12,11 @@ import grpc
 import grpc.aio
 from google.protobuf import empty_pb2, struct_pb2
 
-from sandbox.engine import documents, urns, wire
+from sandbox.engine import documents, policy_config, urns, wire
 from sandbox.engine.config import ProgramConfig
 from sandbox.engine.events import PolicyViolation
 from sandbox.engine.goal import Goal
+from sandbox.engine.policy_config import PackConfig
 from sandbox.engine.processes import Child, start_plugin
 from sandbox.engine.protocol import CHANNEL_OPTIONS, analyzer_pb2, analyzer_pb2_grpc
 from sandbox.engine.state import Resource
@@ -55,6 +56,7 @@ class PolicyPack:
         child: Child,
         channel: grpc.aio.Channel,
         info: analyzer_pb2.AnalyzerInfo,
+        levels: Mapping[str, analyzer_pb2.PolicyConfig],
         version: str,
     ) -> None:
         """Take over a pack that was started and configured."""
@@ -63,20 +65,23 @@ class PolicyPack:
         self._child = child
         self._channel = channel
         self._stub = _stub(channel)
-        levels = _levels(info)
         self._remediates = any(level.enforcementLevel == _REMEDIATE for level in levels.values())
         self._judges_stacks = any(
             policy.policy_type != analyzer_pb2.POLICY_TYPE_RESOURCE for policy in info.policies
         )
 
     @classmethod
-    async def start(cls, folder: Path, stack: StackFacts, engine_address: str, logs: Path) -> PolicyPack:
-        """Start a pack with its own interpreter and configure it with its own defaults.
+    async def start(
+        cls, folder: Path, config: Path | None, stack: StackFacts, engine_address: str, logs: Path
+    ) -> PolicyPack:
+        """Start a pack with its own interpreter, and configure it: its own defaults, `config` over them.
 
         Raises:
-            SandboxError: `policy-pack-missing`, `plugin-failed`, `policy-pack-failed`.
+            SandboxError: `policy-pack-missing`, `plugin-failed`, `policy-pack-failed`,
+                `policy-config-invalid`.
         """
         manifest = _manifest(folder)
+        given = policy_config.load(config) if config else policy_config.NOTHING
         child, address = await start_plugin(
             f"policy pack {folder}",
             [str(manifest.python), "-u", "-m", "pulumi.policy", engine_address, str(folder)],
@@ -92,12 +97,16 @@ class PolicyPack:
         )
         channel = grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS)
         try:
-            info = await _introduce(_stub(channel), folder, stack, engine_address)
+            info, levels = await _introduce(_stub(channel), folder, given, stack, engine_address)
         except grpc.aio.AioRpcError as error:
             await channel.close()
             await child.stop()
             raise _failure(str(folder), error) from error
-        return cls(child, channel, info, manifest.version or info.version)
+        except SandboxError:
+            await channel.close()
+            await child.stop()
+            raise
+        return cls(child, channel, info, levels, manifest.version or info.version)
 
     async def judge(self, resource: Resource, goal: Goal, provider: Resource | None) -> Judged:
         """Let the pack change a resource's inputs, then object to them.
@@ -153,7 +162,11 @@ class PolicyPack:
 
 
 async def start_packs(
-    folders: Iterable[Path], stack: StackFacts, engine_address: str, logs: Path
+    folders: Iterable[Path],
+    configs: Mapping[Path, Path],
+    stack: StackFacts,
+    engine_address: str,
+    logs: Path,
 ) -> tuple[PolicyPack, ...]:
     """Start all packs at once; when one cannot, none is left running.
 
@@ -161,7 +174,7 @@ async def start_packs(
         SandboxError: As `PolicyPack.start`.
     """
     started = await asyncio.gather(
-        *(PolicyPack.start(folder, stack, engine_address, logs) for folder in folders),
+        *(PolicyPack.start(folder, configs.get(folder), stack, engine_address, logs) for folder in folders),
         return_exceptions=True,
     )
     packs = tuple(each for each in started if isinstance(each, PolicyPack))
@@ -201,8 +214,12 @@ def _stub(channel: grpc.aio.Channel) -> analyzer_pb2_grpc.AnalyzerAsyncStub:
 
 
 async def _introduce(
-    stub: analyzer_pb2_grpc.AnalyzerAsyncStub, folder: Path, stack: StackFacts, engine_address: str
-) -> analyzer_pb2.AnalyzerInfo:
+    stub: analyzer_pb2_grpc.AnalyzerAsyncStub,
+    folder: Path,
+    given: PackConfig,
+    stack: StackFacts,
+    engine_address: str,
+) -> tuple[analyzer_pb2.AnalyzerInfo, Mapping[str, analyzer_pb2.PolicyConfig]]:
     """Shake hands, tell of the stack, ask for the policies, configure them: the CLI's order."""
     await _if_implemented(
         stub.Handshake(
@@ -225,8 +242,9 @@ async def _introduce(
     )
     await stub.GetPluginInfo(empty_pb2.Empty())
     info = await stub.GetAnalyzerInfo(empty_pb2.Empty())
-    await stub.Configure(analyzer_pb2.ConfigureAnalyzerRequest(policyConfig=_levels(info)))
-    return info
+    levels = given.over(_levels(info), info)
+    await stub.Configure(analyzer_pb2.ConfigureAnalyzerRequest(policyConfig=levels))
+    return info, levels
 
 
 async def _if_implemented(call: Awaitable[object]) -> None:

@@ -173,7 +173,10 @@ class Session:
             config=self._config,
         )
         try:
-            packs = await start_packs(self._options.policy_packs, facts, self._address, self._logs)
+            options = self._options
+            packs = await start_packs(
+                options.policy_packs, options.policy_configs, facts, self._address, self._logs
+            )
         except SandboxError as error:
             raise self._run.fail(str(error)) from error
         for pack in packs:
