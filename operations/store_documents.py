@@ -194,7 +194,7 @@ def _documents(name: str) -> Iterator[object]:
         raise _UnreadableError(place, cause, "name a file that is there, or - for standard input") from None
     except UnicodeDecodeError:
         raise _UnreadableError(place, "it is no text in UTF-8", "name a YAML file") from None
-    except YAMLError as error:
+    except (YAMLError, ValueError) as error:  # a date that is none is a ValueError
         mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
         line = f"{place}:{mark.line + 1}" if mark else place
         twice = "duplicate key" in str(getattr(error, "problem", ""))

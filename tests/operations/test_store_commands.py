@@ -176,6 +176,14 @@ def test_a_document_that_makes_no_sense_is_told_where_it_stands(given: str, inst
     assert f"standard input, {place}" in problems(OWN.replace(given, instead, 1))
 
 
+@pytest.mark.parametrize(
+    "text", ["a: 2026-99-99", "a: !secret s3cr3t", "a: 1\na: s3cr3t", "a: *s3cr3t", "\tb: s3cr3t"]
+)
+def test_yaml_that_cannot_be_read_is_told_by_its_line_only(text: str) -> None:
+    [place] = problems(text)
+    assert place.startswith("standard input")
+
+
 def test_a_label_that_yaml_takes_for_something_else_than_text_is_refused() -> None:
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {gold: true}}\n"
     assert "standard input, document 1: Namespace/a: metadata.labels" in problems(namespace)
