@@ -18,6 +18,15 @@ app = typer.Typer(
 )
 
 
+def _there(files: list[Path]) -> list[Path]:
+    from operations.aso_manifests import STDIN
+
+    missing = [str(path) for path in files if path != STDIN and not path.exists()]
+    if missing:
+        raise typer.BadParameter(f"there is no {', '.join(missing)}")
+    return files
+
+
 @app.callback()
 def aso() -> None:
     """See which credential Azure Service Operator uses."""
@@ -37,8 +46,7 @@ def explain(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            exists=True,
-            allow_dash=True,
+            callback=_there,
             help="Kubernetes YAML, or a folder of it; - is standard input.",
         ),
     ],

@@ -13,7 +13,7 @@ from typing import Any, Final
 from components.aso_credentials.nouns import Owner, Resource, SecretName, Secrets
 from components.errors import CredfleetError
 
-_STDIN: Final = Path("-")
+STDIN: Final = Path("-")
 _GROUP: Final = ".azure.com"
 _DEFAULT_NAMESPACE: Final = "default"
 
@@ -125,7 +125,7 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    name = "standard input" if path == _STDIN else str(path)
+    name = "standard input" if path == STDIN else str(path)
     try:
         for number, document in enumerate(YAML(typ="safe").load_all(_text(path)), start=1):
             if document is not None:
@@ -141,7 +141,7 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _text(path: Path) -> str:
     try:
-        return sys.stdin.read() if path == _STDIN else path.read_text(encoding="utf-8-sig")
+        return sys.stdin.read() if path == STDIN else path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CredfleetError(
             code="file-unreadable",
