@@ -95,7 +95,18 @@ def as_json(found: Review) -> dict[str, Any]:
             }
             for each in found.changes
         ],
-        "claims": [asdict(each) for each in found.claims],
+        "claims": [
+            {
+                "action": str(each.action),
+                "tenant": each.tenant,
+                "slot": each.slot,
+                "type": each.type,
+                "account": each.account or None,
+                "doomed": each.is_doomed,
+                "expected": each.expected or None,
+            }
+            for each in found.claims
+        ],
         "poolSeen": not forecast.unseen,
         "freeAccounts": [
             {"accounts": each.accounts, "now": each.before, "expected": each.after}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
+from components.account_pool.forecast import heard
 from components.account_pool.keys import CLAIM_TOKEN, POOL_RECORD, POOL_STATE
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
@@ -234,6 +235,7 @@ def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_p
         provider.check(roster("pool", {}), declared.inputs)
         with pytest.raises(grpc.RpcError) as refused:
             provider.update_unchecked(declared, roster("pool", {}))
+        assert heard(host.said(), ()).unseen
         assert "RunError: what is in use is unknown: " in str(refused.value.details())
         (said, mend) = host.said()
     assert said.startswith("pool: the pool was not looked at, so what it holds is unknown (kubeconfig ")
