@@ -68,6 +68,11 @@ class Site:
         pack = self.project / "policies"
         return (pack,) if (pack / "PulumiPolicy.yaml").is_file() else ()
 
+    def policy_config(self, stack: str) -> Path | None:
+        """Give what a stack's environment says to the project's own policy pack, if anything."""
+        config = self.project / "policies" / "config" / f"{stack}.json"
+        return config if config.is_file() else None
+
     @property
     def dev_passphrase(self) -> Path:
         """The passphrase of stack `dev`, public on purpose."""

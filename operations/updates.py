@@ -145,7 +145,9 @@ def _prepare(wanted: Wanted) -> _Prepared:
     os.environ["KUBECONFIG"] = str(ground.kubeconfig)
     packs = site.policy_packs if wanted.policy_packs is None else wanted.policy_packs
     folders = tuple(pack.resolve() for pack in packs)
-    options = Options(wanted.parallel, folders, wanted.expect_no_changes)
+    own = site.policy_config(wanted.stack) if wanted.policy_packs is None else None
+    configs = dict.fromkeys(folders, own) if own else {}
+    options = Options(wanted.parallel, folders, configs, wanted.expect_no_changes)
     ready = _Prepared(site, ground, workspace, options)
     if is_stale:
         typer.echo("· the API server is a new one: looking what is left of the stack", err=True)

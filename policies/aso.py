@@ -206,7 +206,9 @@ def find_their_credential(
     """Refuse a name that leads nowhere: ASO takes no other credential then (cases R7, R8 and R10)."""
     declared = {_place(one): one for one in resources if one.type in SECRETS}
     delivered = {
-        (one.text("targetNamespace"), one.text("targetName")) for one in resources if one.type == _PROJECTION
+        (one.inputs.get("targetNamespace"), one.inputs.get("targetName"))
+        for one in resources
+        if one.type == _PROJECTION
     }
     path = f"metadata.annotations.{_CREDENTIAL_FROM}"
     for one in resources:
@@ -221,14 +223,19 @@ def find_their_credential(
             continue
         if place not in declared:
             yield one.urn, f"{path} names a Secret that is not declared in the namespace"
-        elif declared[place].mapping("data") and not all(key in _keys(declared[place]) for key in _REQUIRED):
+        elif _keys(declared[place]) and not all(key in _keys(declared[place]) for key in _REQUIRED):
             yield one.urn, f"{path} names a Secret that is no credential of ASO"
 
 
-def _place(secret: Resource) -> tuple[str | None, str | None]:
-    return secret.text("metadata", "namespace"), secret.text("metadata", "name")
+def _place(secret: Resource) -> tuple[Any, Any]:
+    if secret.inputs.get("metadata") is UNKNOWN:
+        return UNKNOWN, UNKNOWN
+    metadata = secret.mapping("metadata")
+    return metadata.get("namespace"), metadata.get("name")
 
 
-def _may_be(place: tuple[str, str], other: tuple[str | None, str | None]) -> bool:
+def _may_be(place: tuple[str, str], other: tuple[Any, Any]) -> bool:
     """Whether a Secret of which a preview knows only half could be the one at this place."""
-    return None in other and all(theirs in (None, ours) for ours, theirs in zip(place, other, strict=True))
+    return UNKNOWN in other and all(
+        theirs in (UNKNOWN, ours) for ours, theirs in zip(place, other, strict=True)
+    )

@@ -269,6 +269,19 @@ def test_the_policy_pack_of_the_project_is_used_unless_others_are_named(
     assert engine.calls[1][1].parallel == 3
 
 
+def test_the_projects_own_pack_is_told_the_limits_of_the_stack_and_other_packs_are_not(
+    engine: Engine, project: Path
+) -> None:
+    own, limits = project / "policies", project / "policies" / "config" / "dev.json"
+    limits.parent.mkdir(parents=True)
+    (own / "PulumiPolicy.yaml").write_text("runtime: python\n")
+    run("preview")
+    limits.write_text("{}")
+    run("preview")
+    run("preview", "--policy-pack", "other")
+    assert [options.policy_configs for _, options in engine.calls] == [{}, {own: limits}, {}]
+
+
 def test_destroy_asks_first(engine: Engine) -> None:
     run("up")
     engine.calls.clear()
