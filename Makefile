@@ -78,7 +78,7 @@ stacks: ## the environments as JSON, for a matrix: stack files encrypted by a cl
 
 preview: env cli ## preview STACK with the Pulumi CLI and the policies, and write a review of it
 	@mkdir -p .sandbox/reviews && rm -f "$(REVIEW)".*
-	@status=0; $(PULUMI) preview --json $(POLICIES) > "$(REVIEW).json" || status=$$?; \
+	@status=0; PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true $(PULUMI) preview --json $(POLICIES) > "$(REVIEW).json" || status=$$?; \
 	  { echo "$(MARK)"; $(BIN)/credfleet preview-report "$(REVIEW).json" --format markdown; } > "$(REVIEW).part"; \
 	  mv "$(REVIEW).part" "$(REVIEW).md"; cat "$(REVIEW).md"; exit $$status
 

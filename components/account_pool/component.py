@@ -67,7 +67,8 @@ class AccountPoolArgs:
     """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
 
     claims: what this stack asks of it, for the forecast. allow_destroy: dirty members may go uncleaned.
-    admission_policy: the API server itself keeps the rules of claims.
+    admission_policy: the API server itself keeps the rules of claims. protect: Pulumi deletes neither the
+    namespace nor a member until that is taken back.
     """
 
     namespace: str
@@ -76,6 +77,7 @@ class AccountPoolArgs:
     claims: Sequence[ClaimRequest] = ()
     allow_destroy: bool = False
     admission_policy: bool = False
+    protect: bool = False
     claimers: Sequence[Grantee] = ()
     cleaners: Sequence[Grantee] = ()
 
@@ -97,11 +99,12 @@ class AccountPool(pulumi.ComponentResource):
         namespace = Namespace(
             f"{name}-namespace",
             metadata=ObjectMetaArgs(name=args.namespace),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[roster]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[roster], protect=args.protect),
         )
         self.namespace = namespace.metadata.name
         settings = self._declare_settings(args.settings)
-        secrets = [self._declare_member(member, args.members[member]) for member in args.members]
+        kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
+        secrets = [self._declare_member(member, args.members[member], kept) for member in args.members]
         grants = [
             *self._grant("claimer", args.claimers, claimer_rights()),
             *self._grant("cleaner", args.cleaners, cleaner_rights()),
@@ -135,7 +138,7 @@ class AccountPool(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _declare_member(self, member: str, args: MemberArgs) -> Secret:
+    def _declare_member(self, member: str, args: MemberArgs, opts: pulumi.ResourceOptions) -> Secret:
         shown = args.declared.as_member(member)
         return Secret(
             f"{self._name}-{member}",
@@ -144,7 +147,7 @@ class AccountPool(pulumi.ComponentResource):
             ),
             type="Opaque",
             data=args.data,
-            opts=self._child,
+            opts=opts,
         )
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:

@@ -120,6 +120,15 @@ def test_an_environment_refuses_to_delete_accounts_that_were_used(recorded: Reco
     assert allowed == {False}
 
 
+def test_an_environment_protects_its_accounts_and_namespaces_and_not_its_claims(recorded: Recorder) -> None:
+    declared = [one for one in recorded.registrations if not one.read_id]
+    protected = {one.type for one in declared if one.request.protect}
+    bare = {one.type for one in declared if not one.request.protect}
+
+    assert protected == {"kubernetes:core/v1:Namespace", "kubernetes:core/v1:Secret"}
+    assert bare.isdisjoint(protected)
+
+
 def test_an_environment_leaves_released_accounts_with_their_tenants(recorded: Recorder) -> None:
     (pool,) = recorded.of_type("kubernetes:core/v1:ConfigMap").values()
     claims = recorded.of_type("pulumi-python:dynamic/credfleet:AccountClaim").values()
