@@ -9,3 +9,4 @@ fleet = Fleet("fleet", Settings.load(pulumi.Config()))
 
 pulumi.export("accountPool", fleet.account_pool)
 pulumi.export("tenants", fleet.tenants)
+pulumi.export("services", fleet.services)

@@ -27,27 +27,32 @@ from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.providers import kubernetes_provider
 from components.settings import Settings, nouns
+from components.wiring.services import declare_services
 
 _ACCOUNT_READER: Final = "account-reader"
 
 
 class Fleet(pulumi.ComponentResource):
-    """The account pool, and each tenant with its namespace and its accounts.
+    """The account pool, each tenant with its namespace and its accounts, and the services somebody else runs.
 
     Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
     deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
-    Secret, namespace/name. Secrets are named, never shown.
+    Secret, namespace/name; services, instance → {secretName, bindings}. Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
     account_pool: Mapping[str, pulumi.Output[Any]]
     tenants: Mapping[str, Mapping[str, Any]]
+    services: Mapping[str, Any]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
         self._child = pulumi.ResourceOptions(parent=self, providers=[provider])
         section = settings.account_pool
+        self._kept = pulumi.ResourceOptions.merge(
+            self._child, pulumi.ResourceOptions(protect=section is not None and section.protect)
+        )
         self.account_pool, pool, claims = {}, None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
@@ -58,13 +63,21 @@ class Fleet(pulumi.ComponentResource):
             name: self._declare_tenant(name, tenant, pool, claims.get(name, ()))
             for name, tenant in settings.tenants.items()
         }
-        self.register_outputs({"accountPool": self.account_pool, "tenants": self.tenants})
+        self.services = {}
+        if settings.services is not None:
+            namespaces = {
+                tenant.namespace: self.tenants[name]["namespace"] for name, tenant in settings.tenants.items()
+            }
+            self.services = declare_services(settings.services, settings.credentials, namespaces, self._child)
+        self.register_outputs(
+            {"accountPool": self.account_pool, "tenants": self.tenants, "services": self.services}
+        )
 
     def _declare_tenant(
         self, name: str, tenant: nouns.Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
     ) -> Mapping[str, Any]:
         """Declare a tenant's namespace, claim its accounts once the pool is whole, and deliver them."""
-        namespace = _tenant_namespace(name, tenant, self._child).metadata.name
+        namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
         if pool is None or not claims:
             return {"namespace": namespace, "accounts": {}, "deliveries": {}}
         claimed = TenantAccounts(
@@ -110,6 +123,7 @@ def _pool_args(
         claims=claims,
         allow_destroy=section.allow_destroy,
         admission_policy=section.admission_policy,
+        protect=section.protect,
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
     )

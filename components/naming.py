@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import uuid
 from typing import Final
 
 NAMESPACE_LIMIT: Final = 63
@@ -68,6 +69,11 @@ def tenant_label(tenant: str) -> str:
 def stack_holder(organization: str, project: str, stack: str, tenant: str, slot: str) -> str:
     """Name the id under which a stack holds an account (decision 19): the same however often it runs."""
     return f"pulumi/{organization}/{project}/{stack}/{tenant}/{slot}"
+
+
+def guid_of(holder: str) -> str:
+    """Give what a stack holds under an id a GUID: the same however often it runs."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"credfleet:{holder}"))
 
 
 def config_path(key: str, *segments: str | int) -> str:

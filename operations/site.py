@@ -78,6 +78,10 @@ class Site:
         """The passphrase of stack `dev`, public on purpose."""
         return self.project / "sandbox" / "dev.passphrase"
 
+    def existing(self, stack: str) -> Path:
+        """Give the file of what the sandbox's cluster has before the first update of a stack, if any."""
+        return self.project / f"existing.{stack}.yaml"
+
     def clusters(self, stack: str) -> Path:
         """Give the file that remembers which cluster the resources of a stack are on."""
         return self.sandbox / f"{stack}.cluster.json"

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import typer
 
 from components.errors import CredfleetError
+from operations import existing
 from operations.configuration import sound_settings
 from operations.forms import Form, print_json
 from operations.ground import Ground, choose
@@ -132,7 +133,8 @@ def _prepare(wanted: Wanted) -> _Prepared:
     """Find the project and its cluster; let a state that speaks of a cluster that is gone catch up.
 
     Raises:
-        CredfleetError: as `sound_settings` and `choose`; `refresh-failed` or `cancelled` while catching up.
+        CredfleetError: as `sound_settings`, `choose` and `existing.bring`; `refresh-failed` or `cancelled`
+            while catching up.
         SandboxError: as these, and as `deployment.refresh`.
     """
     site = Site.find(Path.cwd())
@@ -143,6 +145,8 @@ def _prepare(wanted: Wanted) -> _Prepared:
             site, wanted.stack, context, wanted.kubeconfig, yes=wanted.yes, progress=progress
         )
     os.environ["KUBECONFIG"] = str(ground.kubeconfig)
+    if ground.own and (is_stale or Ground.recall(site.clusters(wanted.stack)) is None):
+        existing.bring(site.existing(wanted.stack), ground.kubeconfig)
     packs = site.policy_packs if wanted.policy_packs is None else wanted.policy_packs
     folders = tuple(pack.resolve() for pack in packs)
     own = site.policy_config(wanted.stack) if wanted.policy_packs is None else None

@@ -52,6 +52,9 @@ class Cluster(Noun):
     uid: ClusterUid | None = Field(
         default=None, description="uid of namespace kube-system; another cluster is refused."
     )
+    existing_namespaces: tuple[NamespaceName, ...] = Field(
+        default=(), description="Namespaces that are there already: used, never declared."
+    )
 
 
 class Delivery(Noun):
@@ -233,6 +236,10 @@ class AccountPool(Noun):
         default=None, description="CSV of Secrets that exist already; never declared."
     )
     allow_destroy: bool = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
+    protect: bool = Field(
+        default=False,
+        description="Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.",
+    )
     admission_policy: bool = Field(
         default=False, description="Whether the API server itself keeps the rules of claims."
     )

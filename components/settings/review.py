@@ -68,14 +68,14 @@ def review_pool(
             yield ConfigurationProblem(
                 config_path("accountPool", "limits", name),
                 f"no member is of type {name}, so the limit would never count",
-                _near(name, known),
+                nearest(name, known),
             )
     for name in pool.cleaning:
         if name not in known - {"default"}:
             yield ConfigurationProblem(
                 config_path("accountPool", "cleaning", name),
                 f"no member is of type {name}, so its cleaner would never run",
-                _near(name, known - {"default"}),
+                nearest(name, known - {"default"}),
             )
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, credentials)
@@ -187,7 +187,7 @@ def _review_member(name: str, member: Member, stated: Stated, credentials: Crede
     place = config_path("accountPool", "members", name)
     if member.tenant is not None and member.tenant not in stated.tenants:
         cause = f"{member.tenant} is no tenant, so nobody would ever get its account"
-        yield ConfigurationProblem(f"{place}.tenant", cause, _near(member.tenant, stated.tenants))
+        yield ConfigurationProblem(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
     for key in member.partition:
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
@@ -199,7 +199,7 @@ def _review_member(name: str, member: Member, stated: Stated, credentials: Crede
 def _credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
     """Tell why a credential cannot be the data of a member's Secret, and the mend."""
     if name not in credentials.names:
-        return f"{name} is no entry of credentials", _near(name, credentials.names)
+        return f"{name} is no entry of credentials", nearest(name, credentials.names)
     shape = credentials.shape(name)
     if shape is None:
         return None
@@ -251,10 +251,11 @@ def _unknown_partition(place: str, key: str, known: Collection[str]) -> Configur
     return ConfigurationProblem(
         place,
         f"{key} is none of the pool's partition keys, so it would choose nothing",
-        f"{_near(key, known)} Or add it to accountPool.partitionKeys.",
+        f"{nearest(key, known)} Or add it to accountPool.partitionKeys.",
     )
 
 
-def _near(name: str, names: Collection[str]) -> str:
+def nearest(name: str, names: Collection[str]) -> str:
+    """Suggest what may have been meant by a name that is none of these."""
     near = difflib.get_close_matches(name, sorted(names), n=1)
     return f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(names)) or 'none'}."

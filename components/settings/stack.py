@@ -21,6 +21,7 @@ from components.settings.review import (
     review_namespaces,
     review_pool,
 )
+from components.settings.services import Services, review_services
 from components.settings.words import Coming, Name
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Settings(Noun):
     account_pool: Annotated[AccountPool | None, BeforeValidator(lambda given: given or None)] = None
     aso_credentials: Coming = None
     pull_secrets: Coming = None
-    services: Coming = None
+    services: Annotated[Services | None, BeforeValidator(lambda given: given or None)] = None
     secret_stores: Coming = None
 
     @classmethod
@@ -106,6 +107,8 @@ class Settings(Noun):
                 yield from problems
             yield from review_pool(pool, existing, stated, self.credentials)
         yield from review_accounts(self.tenants, pool, existing, stated)
+        if self.services is not None:
+            yield from review_services(self.services, self.tenants, self.cluster, self.credentials)
 
 
 def _decoded(text: str) -> Any:

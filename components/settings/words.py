@@ -18,6 +18,7 @@ UNFIT: Final = "unfit"
 
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
 _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
+_FILE_NAME = re.compile(r"[-a-z0-9.]{1,253}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
 
@@ -122,6 +123,14 @@ FilePath: TypeAlias = Annotated[
         lambda text: bool(text) and text.isprintable() and not PurePath(text).name.startswith("{"),
         "it is no path; the content of a kubeconfig would put its credentials into the stack file in plain",
         "give the path of the file",
+    ),
+]
+FileName: TypeAlias = Annotated[
+    str,
+    _fit(
+        lambda text: _FILE_NAME.fullmatch(text) is not None and text.strip(".") != "",
+        "it becomes a directory that applications look for: up to 253 of a-z, 0-9, '-' and '.'",
+        "rename it, such as orders-db",
     ),
 ]
 Coming: TypeAlias = Annotated[

@@ -21,6 +21,7 @@ def declared(values: Mapping[str, str], *, preview: bool = False) -> Recorder:
         fleet = Fleet("fleet", settings(values))
         pulumi.export("accountPool", fleet.account_pool)
         pulumi.export("tenants", fleet.tenants)
+        pulumi.export("services", fleet.services)
 
     return record(
         program, preview=preview, config=values, secret_keys=SECRET_KEYS, outputs={} if preview else CLAIMED
@@ -179,7 +180,7 @@ def test_a_stack_without_anything_declares_only_the_means() -> None:
         "credfleet:index:Fleet",
         "pulumi:providers:kubernetes",
     }
-    assert recorder.stack_outputs == {"accountPool": {}, "tenants": {}}
+    assert recorder.stack_outputs == {"accountPool": {}, "tenants": {}, "services": {}}
 
 
 @pytest.mark.parametrize(
@@ -203,6 +204,7 @@ def test_the_stack_exports_where_each_account_is(
                 "deliveries": {},
             }
         },
+        "services": {},
     }
 
 
@@ -219,3 +221,64 @@ def test_a_credential_reaches_its_secret_as_a_secret_and_nothing_else() -> None:
 
     assert carriers == {("kubernetes:core/v1:Secret", "data"): Secret}
     assert "canary" not in repr(plain(dict(recorder.stack_outputs)))
+
+
+def with_services(**instance: object) -> Mapping[str, str]:
+    service = {"namespace": "tenant-acme", "bindings": {"orders-api": {}}, **instance}
+    return stack(
+        credentials__db='{"type": "database", "DB_URL": "canary-41"}',
+        services={"instances": {"orders-db": service}},
+    )
+
+
+def test_a_service_is_declared_in_its_tenants_namespace_and_outputs_only_references() -> None:
+    recorder = declared(with_services(credentialsFrom="db"))
+
+    source = recorder.named("kubernetes:core/v1:Secret", "orders-db-source")
+    binding = recorder.named("kubernetes:core/v1:Secret", "orders-db/orders-api-binding")
+
+    assert plain(source.inputs["metadata"])["namespace"] == "tenant-acme"
+    assert plain(binding.inputs["type"]) == "servicebinding.io/database"
+    assert recorder.named("kubernetes:core/v1:Namespace", "acme-namespace").urn in (
+        ancestors_and_what_they_wait_for(recorder, source)
+    )
+    assert "canary-41" not in repr(recorder.stack_outputs)
+
+
+def test_ids_of_a_service_are_the_same_however_often_the_program_runs() -> None:
+    runs = [declared(with_services(credentialsFrom="db")) for _ in range(2)]
+
+    first, second = (
+        run.named("kubernetes:core/v1:Secret", "orders-db-source").inputs["metadata"] for run in runs
+    )
+
+    assert plain(first)["labels"] == plain(second)["labels"]
+
+
+def test_what_only_breaks_the_specification_is_a_warning_that_names_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[str] = []
+
+    def warn(text: str, _resource: pulumi.Resource) -> None:
+        told.append(text)
+
+    monkeypatch.setattr(pulumi.log, "warn", warn)
+
+    declared(with_services(credentialsFrom="db"))
+
+    (warning,) = told
+    assert warning.startswith("db: DB_URL: ")
+    assert "canary-41" not in warning
+
+
+def test_a_legacy_service_is_migrated_in_the_cluster_and_its_old_secret_is_not_declared() -> None:
+    recorder = declared(with_services(legacy=True))
+
+    secrets = recorder.of_type("kubernetes:core/v1:Secret").values()
+
+    assert sorted(recorder.of_type("pulumi-python:dynamic/credfleet:ServiceMigration")) == [
+        "orders-db-migration",
+        "orders-db/orders-api-env-migration",
+    ]
+    assert {plain(one.inputs["metadata"])["name"] for one in secrets} == {"aws-1"}

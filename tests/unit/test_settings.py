@@ -40,7 +40,7 @@ def test_settings_never_change() -> None:
         settings(stack()).tenants = {}  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
 
 
-@pytest.mark.parametrize("room", ["asoCredentials", "pullSecrets", "services", "secretStores"])
+@pytest.mark.parametrize("room", ["asoCredentials", "pullSecrets", "secretStores"])
 def test_a_room_that_is_not_built_yet_is_refused_by_name(room: str) -> None:
     (problem,) = problems(stack(**{room: {"something": {}}}))
 
@@ -80,7 +80,7 @@ def test_an_unknown_key_suggests_the_nearest_known_one(
 def test_an_unknown_key_like_no_other_names_those_that_are_known() -> None:
     (problem,) = problems(stack(cluster__xyzzy="x"))
 
-    assert problem.mend == "known here: context, kubeconfig, uid"
+    assert problem.mend == "known here: context, existingNamespaces, kubeconfig, uid"
 
 
 def test_a_kubernetes_key_that_no_provider_would_read_is_refused() -> None:

@@ -1,0 +1,1 @@
+"""Wiring: from the words of the configuration to what the rooms declare, one module per room."""

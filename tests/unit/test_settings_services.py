@@ -1,0 +1,119 @@
+"""What the configuration of services may say, and what it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.errors import ConfigurationProblem
+from components.settings.services import Instance
+from tests.support.stacks import problems, settings, stack
+
+CANARY = "canary-5c1d"
+DATABASE = f'{{"type": "database", "port": 5432, "user": {{"password": "{CANARY}"}}}}'
+PLACE = "credfleet:services.instances.orders-db"
+
+
+def services(instance: dict[str, Any], credential: str = DATABASE, **changes: Any) -> dict[str, str]:
+    instance = {"namespace": "tenant-acme", **instance}
+    return stack(credentials__db=credential, services={"instances": {"orders-db": instance}}, **changes)
+
+
+def told(values: dict[str, str]) -> ConfigurationProblem:
+    (problem,) = problems(values)
+    assert CANARY not in repr(problem)
+    return problem
+
+
+def test_an_instance_has_credentials_and_bindings() -> None:
+    values = services({"credentialsFrom": "db", "bindings": {"orders-api": {"displayName": "db"}}})
+
+    found = settings(values).services
+
+    assert found is not None
+    assert found.instances == {
+        "orders-db": Instance.model_validate(
+            {
+                "namespace": "tenant-acme",
+                "credentialsFrom": "db",
+                "bindings": {"orders-api": {"displayName": "db"}},
+            }
+        )
+    }
+
+
+def test_a_legacy_instance_needs_no_credentials_of_its_own() -> None:
+    assert problems(services({"legacy": True})) == ()
+
+
+def test_an_instance_without_credentials_is_refused() -> None:
+    problem = told(services({}))
+
+    assert (problem.place, "legacy: true" in problem.mend) == (PLACE, True)
+
+
+def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    problem = told(services({"credentialsFrom": "aws"}))
+
+    assert (problem.place, problem.mend) == (f"{PLACE}.credentialsFrom", "did you mean aws-1?")
+
+
+@pytest.mark.parametrize(
+    ("credential", "key"),
+    [
+        ('{"a": NaN}', "a"),
+        ('{"a": {"b": [1e400]}}', "a.b[0]"),
+        ('{"my key": "x"}', '["my key"]'),
+        ("not JSON", "credentials"),
+        ("[]", "credentials"),
+    ],
+)
+def test_credentials_that_cannot_become_secrets_are_told_by_their_key(credential: str, key: str) -> None:
+    problem = told(services({"credentialsFrom": "db"}, credential))
+
+    assert problem.place == f"{PLACE}.credentialsFrom (db: {key})"
+
+
+def test_what_only_breaks_the_specification_is_refused_when_strict() -> None:
+    credential = '{"type": "database", "DB_URL": "x"}'
+
+    assert problems(services({"credentialsFrom": "db"}, credential)) == ()
+    assert "DB_URL" in told(services({"credentialsFrom": "db", "strict": True}, credential)).place
+
+
+def test_a_namespace_that_nobody_declares_is_refused() -> None:
+    problem = told(services({"credentialsFrom": "db", "namespace": "elsewhere"}))
+
+    assert (problem.place, "existingNamespaces" in problem.mend) == (f"{PLACE}.namespace", True)
+
+
+def test_a_namespace_that_is_there_already_can_be_named() -> None:
+    values = services(
+        {"credentialsFrom": "db", "namespace": "elsewhere"}, cluster__existingNamespaces=["elsewhere"]
+    )
+
+    assert problems(values) == ()
+
+
+@pytest.mark.parametrize("binding", ["orders-db", "aws-account"])
+def test_two_secrets_never_have_one_name(binding: str) -> None:
+    values = services(
+        {"credentialsFrom": "db", "bindings": {binding: {}}},
+        tenants__acme__accounts__aws__deliverTo="aws-account",
+    )
+
+    assert told(values).place == f"{PLACE}.bindings.{binding}"
+
+
+def test_a_legacy_instance_keeps_its_name_to_its_old_secret() -> None:
+    assert told(services({"legacy": True, "bindings": {"orders-db-migrated": {}}})).place.endswith(
+        "-migrated"
+    )
+
+
+@pytest.mark.parametrize("name", ["Upper", "a/b", "..", "a" * 254])
+def test_a_display_name_must_be_a_directory_that_applications_find(name: str) -> None:
+    values = services({"credentialsFrom": "db", "bindings": {"orders-api": {"displayName": name}}})
+
+    assert told(values).place == f"{PLACE}.bindings.orders-api.displayName"
