@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pulumi
 from google.protobuf.struct_pb2 import Struct, Value
 from pulumi.runtime import mocks, rpc
 from pulumi.runtime.proto import resource_pb2
-from pulumi.runtime.stack import run_pulumi_func
+from pulumi.runtime.settings import SETTINGS, set_root_resource
+from pulumi.runtime.stack import run_in_stack
 
 PROJECT: Final = "credfleet"
 STACK: Final = "dev"
@@ -90,7 +91,7 @@ class Recorder(mocks.MockMonitor):
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Keep what the stack exports."""
-        if "pulumi:pulumi:Stack" in request.urn:
+        if request.urn.split("::")[2] == "pulumi:pulumi:Stack":
             self.stack_outputs = decode(request.outputs)
         return super().RegisterResourceOutputs(request)
 
@@ -126,6 +127,7 @@ def record(
     async def main() -> None:
         # What fails the program is raised from here; every output that waited for it fails likewise, unheard.
         asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
+        _forget_failed_programs()
         pulumi.runtime.set_all_config(dict(config or {}), list(secret_keys))
         mocks.set_mocks(
             recorder.mocks,
@@ -135,11 +137,20 @@ def record(
             preview=preview,
             monitor=recorder,
         )
-        await run_pulumi_func(program)
+        # The stack that `set_mocks` makes has told its outputs before the program begins.
+        set_root_resource(cast(pulumi.Resource, None))
+        await run_in_stack(program)
 
     with asyncio.Runner() as runner:
         runner.run(main())
     return recorder
+
+
+def _forget_failed_programs() -> None:
+    """Let go of what a program that failed has left unfinished in a loop that is closed by now."""
+    settings: Any = SETTINGS
+    settings.rpc_manager.clear()
+    settings.outputs.clear()
 
 
 def decode(struct: Struct) -> dict[str, Any]:

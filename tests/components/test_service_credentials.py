@@ -1,0 +1,269 @@
+"""What a user-provided service and its bindings register, to the letter."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+
+import pulumi
+import pytest
+
+from components.service_credentials.binding import binding_type, read_credentials_object
+from components.service_credentials.component import (
+    DeclaredCredentials,
+    ServiceBinding,
+    ServiceBindingArgs,
+    UserProvidedService,
+    UserProvidedServiceArgs,
+)
+from components.service_credentials.workload import project_bindings
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+
+SECRET = "kubernetes:core/v1:Secret"
+MIGRATION = "pulumi-python:dynamic/credfleet:ServiceMigration"
+SERVICE = "credfleet:index:UserProvidedService"
+BINDING = "credfleet:index:ServiceBinding"
+E = b'{"type":"database","port":5432,"user":{"name":"alice"}}'
+ENTRY = {
+    "label": "user-provided",
+    "name": "orders",
+    "tags": ["sql"],
+    "instance_guid": "guid-1",
+    "instance_name": "orders-db",
+    "binding_guid": "guid-2",
+    "binding_name": "orders",
+    "credentials": json.loads(E),
+    "syslog_drain_url": None,
+    "volume_mounts": [],
+}
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def decoded(data: dict[str, str]) -> dict[str, str]:
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+def declare(
+    text: bytes | None = E, *, legacy: bool = False, display_name: str | None = "orders"
+) -> Callable[[], ServiceBinding]:
+    """An instance with one binding; made inside the program, since outputs live in its event loop."""
+
+    def program() -> ServiceBinding:
+        credentials = None
+        if text is not None:
+            content = read_credentials_object(text)
+            credentials = DeclaredCredentials(
+                content=pulumi.Output.secret(content), type=binding_type(content)
+            )
+        service = UserProvidedService(
+            "orders-db",
+            UserProvidedServiceArgs(
+                namespace="tenant-acme",
+                instance="orders-db",
+                guid="guid-1",
+                owner="pulumi/o/p/s/services/orders-db",
+                credentials=credentials,
+                legacy=legacy,
+                tags=["sql"],
+            ),
+        )
+        binding = ServiceBinding(
+            "orders-api",
+            ServiceBindingArgs(
+                service=service, binding="orders-api", guid="guid-2", display_name=display_name
+            ),
+            pulumi.ResourceOptions(parent=service),
+        )
+        pulumi.export("source", service.secret_name)
+        pulumi.export("type", binding.type)
+        pulumi.export("secretName", binding.secret_name)
+        pulumi.export("mountPath", binding.mount_path)
+        pulumi.export("vcapServices", binding.vcap_services)
+        return binding
+
+    return program
+
+
+def recorded(declared: Callable[[], object], *, preview: bool = False) -> Recorder:
+    outputs = {} if preview else {MIGRATION: {"sourceType": "servicebinding.io/rabbitmq"}}
+
+    def program() -> None:
+        declared()
+
+    return record(program, preview=preview, outputs=outputs)
+
+
+def inputs(one: Registration) -> dict[str, object]:
+    return {key: value for key, value in one.inputs.items() if key != "__provider"}
+
+
+def test_one_credentials_object_becomes_the_three_secrets_of_an_instance_and_its_binding() -> None:
+    secrets = recorded(declare()).of_type(SECRET)
+    assert {name: inputs(one) for name, one in secrets.items() if name != "orders-api-env"} == {
+        "orders-db-source": {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": "orders-db",
+                "namespace": "tenant-acme",
+                "labels": {"korifi.cloudfoundry.org/service-instance-guid": "guid-1"},
+            },
+            "type": "Opaque",
+            "data": Secret(
+                {"credentials": encoded('{"port":5432,"type":"database","user":{"name":"alice"}}')}
+            ),
+        },
+        "orders-api-binding": {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "orders-api", "namespace": "tenant-acme"},
+            "type": "servicebinding.io/database",
+            "data": Secret(
+                {
+                    "type": encoded("database"),
+                    "port": encoded("5432"),
+                    "user": encoded('{"name":"alice"}'),
+                }
+            ),
+        },
+    }
+    env = secrets["orders-api-env"].inputs
+    assert (env["type"], env["metadata"]) == (
+        "Opaque",
+        {"name": "orders-api-env", "namespace": "tenant-acme"},
+    )
+    assert isinstance(env["data"], Secret)
+    vcap = json.loads(decoded(plain(env["data"]))["VCAP_SERVICES"])
+    assert vcap == {"user-provided": [ENTRY]}
+
+
+def test_only_the_binding_secret_is_deleted_before_it_is_replaced() -> None:
+    secrets = recorded(declare()).of_type(SECRET).values()
+    assert [one.name for one in secrets if one.request.deleteBeforeReplace] == ["orders-api-binding"]
+
+
+def test_secrets_are_children_of_their_components() -> None:
+    recorder = recorded(declare())
+    service = recorder.named(SERVICE, "orders-db")
+    binding = recorder.named(BINDING, "orders-api")
+    assert recorder.named(SECRET, "orders-db-source").parent == service.urn
+    assert {recorder.named(SECRET, f"orders-api-{what}").parent for what in ("binding", "env")} == {
+        binding.urn
+    }
+    assert binding.parent == service.urn
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -> None:
+    assert recorded(declare(), preview=preview).stack_outputs == {
+        "source": "orders-db",
+        "type": "servicebinding.io/database",
+        "secretName": "orders-api",
+        "mountPath": "/bindings/orders",
+        "vcapServices": {
+            "namespace": "tenant-acme",
+            "secretName": "orders-api-env",
+            "key": "VCAP_SERVICES",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("display_name", "directory", "name", "binding_name"),
+    [
+        pytest.param(None, "orders-api", "orders-db", None, id="F-no-display-name"),
+        pytest.param("shop", "shop", "shop", "shop", id="F-binding-display-name-set"),
+    ],
+)
+def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
+    display_name: str | None, directory: str, name: str, binding_name: str | None
+) -> None:
+    recorder = recorded(declare(display_name=display_name))
+    env = recorder.named(SECRET, "orders-api-env")
+    (entry,) = json.loads(decoded(plain(env.inputs["data"]))["VCAP_SERVICES"])["user-provided"]
+    assert (entry["name"], entry["binding_name"]) == (name, binding_name)
+    assert recorder.stack_outputs["mountPath"] == f"/bindings/{directory}"
+    assert recorder.stack_outputs["secretName"] == "orders-api"
+
+
+def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old_secret_g() -> None:
+    recorder = recorded(declare(None, legacy=True))
+    shared = {
+        "namespace": "tenant-acme",
+        "instance": "orders-db",
+        "instanceGuid": "guid-1",
+        "owner": "pulumi/o/p/s/services/orders-db",
+        "handedOver": False,
+    }
+    assert recorder.of_type(SECRET) == {}
+    assert {name: inputs(one) for name, one in recorder.of_type(MIGRATION).items()} == {
+        "orders-db-migration": {**shared, "targetName": "orders-db-migrated"},
+        "orders-api-env-migration": {
+            **shared,
+            "targetName": "orders-api-env",
+            "binding": {"guid": "guid-2", "name": "orders", "tags": ["sql"], "label": "user-provided"},
+        },
+    }
+    assert recorder.stack_outputs == {
+        "source": "orders-db-migrated",
+        "type": "servicebinding.io/rabbitmq",
+        "secretName": "orders-db",
+        "mountPath": "/bindings/orders",
+        "vcapServices": {
+            "namespace": "tenant-acme",
+            "secretName": "orders-api-env",
+            "key": "VCAP_SERVICES",
+        },
+    }
+
+
+def test_the_type_of_a_legacy_secret_is_unknown_until_it_was_looked_at() -> None:
+    assert recorded(declare(None, legacy=True), preview=True).stack_outputs["type"] == Unknown()
+
+
+def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_these_are_free_g() -> None:
+    recorder = recorded(declare(legacy=True))
+    secrets, migrations = recorder.of_type(SECRET), recorder.of_type(MIGRATION)
+    assert {one.inputs["metadata"]["name"] for one in secrets.values()} == {
+        "orders-db-migrated",
+        "orders-api",
+        "orders-api-env",
+    }
+    assert {one.inputs["handedOver"] for one in migrations.values()} == {True}
+    assert migrations["orders-db-migration"].urn in secrets["orders-db-source"].dependencies
+    assert migrations["orders-api-env-migration"].urn in secrets["orders-api-env"].dependencies
+    assert recorder.stack_outputs["secretName"] == "orders-api"
+
+
+def test_no_credential_leaves_the_data_of_its_secrets() -> None:
+    canary = b'{"password":"canary-7f3a","type":"x"}'
+    recorder = recorded(declare(canary))
+    for one in recorder.registrations:
+        told = repr({key: value for key, value in one.inputs.items() if key != "data"})
+        assert "canary-7f3a" not in told
+        assert encoded("canary-7f3a") not in told
+    assert "canary" not in repr(recorder.stack_outputs)
+
+
+def test_a_service_without_credentials_and_without_a_legacy_secret_is_a_mistake_of_the_program() -> None:
+    with pytest.raises(ValueError, match="neither credentials nor a legacy Secret"):
+        recorded(declare(None))
+
+
+def test_a_binding_is_mounted_by_what_its_component_gives() -> None:
+    def program() -> None:
+        manifest = {
+            "kind": "Deployment",
+            "metadata": {"name": "app"},
+            "spec": {"template": {"spec": {"containers": [{"name": "app"}]}}},
+        }
+        patched = project_bindings(manifest, [declare()().mounted])
+        pulumi.export("pod", patched["spec"]["template"]["spec"])
+
+    pod = recorded(program).stack_outputs["pod"]
+    assert pod["volumes"][0]["secret"] == {"secretName": "orders-api", "defaultMode": 0o644}
+    assert pod["containers"][0]["volumeMounts"][0]["mountPath"] == "/bindings/orders"
