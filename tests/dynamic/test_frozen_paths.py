@@ -15,11 +15,13 @@ from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.roster import PoolRosterProvider
 from components.account_pool.seal import PoolSealProvider
 from components.projection.provider import SecretProjectionProvider
+from components.service_credentials.provider import ServiceMigrationProvider
 
 FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
     AccountClaimProvider: ("components.account_pool.provider", "AccountClaimProvider"),
     PoolRosterProvider: ("components.account_pool.roster", "PoolRosterProvider"),
     SecretProjectionProvider: ("components.projection.provider", "SecretProjectionProvider"),
+    ServiceMigrationProvider: ("components.service_credentials.provider", "ServiceMigrationProvider"),
     PoolSealProvider: ("components.account_pool.seal", "PoolSealProvider"),
 }
 HEAVY = ("kubernetes", "pulumi_kubernetes", "jinja2", "rich", "pydantic")
