@@ -1,0 +1,176 @@
+"""Secrets of services on the real API server: what a change does to them, and a migration that breaks off."""
+
+from __future__ import annotations
+
+import base64
+import signal
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from components.connection import ClusterTarget, connect
+from components.projection.errors import ProjectionError
+from components.projection.kubernetes_secrets import KubernetesSecrets
+from components.projection.model import SecretRef, Written
+from components.projection.projector import Projector
+from components.service_credentials.binding import binding_data, binding_type, read_credentials_object
+from components.service_credentials.migration import Migration, encoded
+from tests.support.claim_process import Mortal, processes
+from tests.support.fault_proxy import Fault, Once, running
+from tests.support.kubernetes_provider import provider_at, urn
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+LEGACY = {"type": "rabbitmq", "password": "old"}
+MIGRATED = {"credentials": '{"password":"old","type":"rabbitmq"}'}
+FAULTS = (Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.CONFLICT, Fault.BROKEN_AFTER)
+
+
+@pytest.fixture
+def api(admin: DynamicClient) -> Any:
+    return admin.resources.get(api_version="v1", kind="Secret")
+
+
+@pytest.fixture
+def kubeconfig(control_plane: ControlPlane) -> Path:
+    return control_plane.kubeconfig("admin")
+
+
+@pytest.fixture
+def legacy(api: Any, namespace: str) -> Migration:
+    """A migration whose legacy Secret is there."""
+    body = {"metadata": {"name": "queue"}, "type": "servicebinding.io/rabbitmq", "stringData": LEGACY}
+    api.create(body=body, namespace=namespace)
+    return Migration(
+        SecretRef(namespace, "queue"), SecretRef(namespace, "queue-migrated"), "pulumi/o/p/s/queue", "guid-1"
+    )
+
+
+def projector(kubeconfig: Path) -> Projector:
+    return Projector(KubernetesSecrets(connect(ClusterTarget(kubeconfig=str(kubeconfig)))))
+
+
+def live(api: Any, ref: SecretRef) -> Any:
+    return api.get(name=ref.name, namespace=ref.namespace)
+
+
+def content(api: Any, ref: SecretRef) -> dict[str, str]:
+    data: Mapping[str, str] = live(api, ref).data.to_dict()
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+def names(api: Any, ref: SecretRef) -> set[str]:
+    return {one.metadata.name for one in api.get(namespace=ref.namespace).items}
+
+
+# What a migration does when it breaks off.
+
+
+def die(kubeconfig: Path, wanted: Migration, what: str, calls: int) -> None:
+    mortal = Mortal(connect(ClusterTarget(kubeconfig=str(kubeconfig))), calls)
+    run = Projector(KubernetesSecrets(mortal))
+    getattr(run, what)(wanted)
+
+
+def was_killed(kubeconfig: Path, wanted: Migration, what: str, calls: int) -> bool:
+    """Run a step in a process that SIGKILLs itself after so many calls; whether it did."""
+    worker = processes().Process(target=die, args=(kubeconfig, wanted, what, calls))
+    worker.start()
+    worker.join()
+    assert worker.exitcode in (0, -signal.SIGKILL)
+    return worker.exitcode != 0
+
+
+def test_a_migration_killed_after_any_call_is_finished_by_the_next_run(
+    api: Any, kubeconfig: Path, legacy: Migration
+) -> None:
+    before = live(api, legacy.source).to_dict()
+    calls = 1
+    while was_killed(kubeconfig, legacy, "write", calls):
+        written = projector(kubeconfig).write(legacy)
+        assert content(api, legacy.target) == MIGRATED
+        assert projector(kubeconfig).is_current(legacy, written.digest)
+        projector(kubeconfig).remove(legacy)
+        calls += 1
+    assert calls > 3
+    assert live(api, legacy.source).to_dict() == before
+
+
+def test_handing_the_name_over_can_be_killed_after_any_call_and_done_again(
+    api: Any, kubeconfig: Path, legacy: Migration
+) -> None:
+    calls = 1
+    projector(kubeconfig).write(legacy)
+    while was_killed(kubeconfig, legacy, "remove", calls):
+        projector(kubeconfig).remove(legacy)
+        assert names(api, legacy.target) == {"queue"}
+        projector(kubeconfig).write(legacy)
+        calls += 1
+    assert calls > 2
+
+
+def migrate(wanted: Migration, kubeconfig: Path) -> Written | ProjectionError:
+    try:
+        return projector(kubeconfig).write(wanted)
+    except ProjectionError as error:
+        return error
+
+
+@pytest.mark.parametrize("broken", [*product((0, 2), FAULTS)])
+def test_a_call_that_fails_leaves_nothing_that_a_second_run_does_not_mend(
+    api: Any, kubeconfig: Path, legacy: Migration, tmp_path: Path, broken: tuple[int, Fault]
+) -> None:
+    with running(kubeconfig, tmp_path, Once(*broken)) as proxy:
+        first = migrate(legacy, proxy.kubeconfig)
+        proxy.settle()
+    assert isinstance(first, Written) or "old" not in str(first)
+    second = projector(kubeconfig).write(legacy)
+    assert content(api, legacy.target) == MIGRATED
+    assert first == second or isinstance(first, ProjectionError)
+
+
+# What a change of the credentials does to the binding Secret.
+
+
+def bound(namespace: str, text: bytes) -> dict[str, Any]:
+    """Draw a binding Secret as the component declares it."""
+    credentials = read_credentials_object(text)
+    return {
+        "metadata": {"name": "orders-api", "namespace": namespace},
+        "type": binding_type(credentials),
+        "data": encoded(binding_data(credentials)),
+    }
+
+
+def test_changed_and_removed_credentials_change_the_binding_secret_in_place_f(
+    api: Any, kubeconfig: Path, namespace: str
+) -> None:
+    ref, name = SecretRef(namespace, "orders-api"), urn("kubernetes:core/v1:Secret", "orders-api")
+    with provider_at(kubeconfig, enableSecretMutable="true") as provider:
+        made = provider.create(name, bound(namespace, b'{"type":"database","user":{"name":"a"},"port":5}'))
+        uid = live(api, ref).metadata.uid
+        assert content(api, ref) == {"type": "database", "user": '{"name":"a"}', "port": "5"}
+        changed = bound(namespace, b'{"type":"database","user":{"name":"b"}}')
+        assert not provider.diff(made, changed).replaces
+        provider.update(made, changed)
+    assert content(api, ref) == {"type": "database", "user": '{"name":"b"}'}
+    assert live(api, ref).metadata.uid == uid
+
+
+def test_another_type_is_a_reason_to_replace_the_binding_secret_and_the_only_one_f(
+    api: Any, kubeconfig: Path, namespace: str
+) -> None:
+    name = urn("kubernetes:core/v1:Secret", "orders-api")
+    with provider_at(kubeconfig, enableSecretMutable="true") as provider:
+        made = provider.create(name, bound(namespace, b'{"type":"database"}'))
+        answer = provider.diff(made, bound(namespace, b'{"type":"cache"}'))
+        assert list(answer.replaces) == ["type"]
+        provider.delete(made)
+        provider.create(name, bound(namespace, b'{"type":"cache"}'))
+    assert live(api, SecretRef(namespace, "orders-api")).type == "servicebinding.io/cache"
