@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from itertools import count
 from typing import TYPE_CHECKING
 
 from tests.program.accounts import accounts, owned
-from tests.support import killed_up
-from tests.support.fleet_project import ROOT, STACK, FleetProject
+from tests.support.fleet_project import FleetProject
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-
-def up_until(project: FleetProject, writes: int) -> int:
-    """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            killed_up.__file__,
-            str(project.folder),
-            STACK,
-            str(project.folder / ".sandbox" / "backend"),
-            str(writes),
-        ],
-        cwd=project.folder,
-        env={**project.environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode
 
 
 def test_updates_killed_after_ever_more_writes_end_in_one_that_finds_everything_done_once(
     project: FleetProject, admin: DynamicClient
 ):
     for writes in count(1):
-        code = up_until(project, writes)
+        code = project.up_until(writes)
         if code == 0:
             break
         assert code == -signal.SIGKILL

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sandbox.engine.secrets import PassphraseCrypter
 from sandbox.engine.stack_file import StackFile
+from tests.support import killed_up
 
 ROOT = Path(__file__).parents[2]
 CREDFLEET = Path(sys.executable).with_name("credfleet")
@@ -67,8 +68,13 @@ class FleetProject:
         tenants: Mapping[str, Any],
         pool: Mapping[str, Any],
         context: str = "credfleet-sandbox",
+        existing_namespaces: Sequence[str] = (),
+        services: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write the stack's configuration; credentials are encrypted, each by itself."""
+        """Write the stack's configuration; credentials are encrypted, each by itself.
+
+        services: instance → what the configuration says of it.
+        """
         path = self.folder / f"Pulumi.{STACK}.yaml"
         stack = StackFile.load(path, "credfleet")
         crypter = (
@@ -77,12 +83,13 @@ class FleetProject:
             else PassphraseCrypter.new(PASSPHRASE)
         )
         config = {
-            "credfleet:cluster": {"context": context},
+            "credfleet:cluster": {"context": context, "existingNamespaces": list(existing_namespaces)},
             "credfleet:credentials": {
                 name: {"secure": crypter.encrypt(text)} for name, text in credentials.items()
             },
             "credfleet:tenants": tenants,
             "credfleet:accountPool": {"namespace": self.pool, **pool},
+            "credfleet:services": {"instances": services or {}},
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
 
@@ -93,6 +100,24 @@ class FleetProject:
         """Run a command of `credfleet sandbox` on the stack."""
         named = ["--kubeconfig", str(self.kubeconfig), "--yes"]
         return self.run("sandbox", verb, "--stack", STACK, *named, *words)
+
+    def up_until(self, writes: int) -> int:
+        """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
+        done = subprocess.run(
+            [
+                sys.executable,
+                killed_up.__file__,
+                str(self.folder),
+                STACK,
+                str(self.folder / ".sandbox" / "backend"),
+                str(writes),
+            ],
+            cwd=self.folder,
+            env={**self.environment, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        )
+        return done.returncode
 
     def run(self, *words: str) -> Ran:
         """Run a `credfleet` command in the project's folder."""
