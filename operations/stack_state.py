@@ -19,21 +19,16 @@ from sandbox.engine.checkpoint import decode
 from sandbox.engine.integrity import verify
 from sandbox.engine.state import Snapshot
 from sandbox.engine.values import Json, Properties, masked
-from sandbox.engine.workspace import Workspace, find_backend, find_passphrase
+from sandbox.engine.workspace import Workspace, find_backend
 
 
 def open_workspace(site: Site, stack: str) -> Workspace:
     """Open a stack of the project, as the Pulumi CLI's own variables say or else the sandbox's defaults.
 
     Raises:
-        SandboxError: as `find_passphrase`, `find_backend` and `Workspace.open`.
+        SandboxError: as `find_backend` and `Workspace.open`.
     """
-    return Workspace.open(
-        site.project,
-        stack,
-        backend_dir=find_backend(site.backend),
-        passphrase=find_passphrase(site.project, stack),
-    )
+    return Workspace.open(site.project, stack, backend_dir=find_backend(site.backend))
 
 
 def outputs(snapshot: Snapshot) -> Properties:

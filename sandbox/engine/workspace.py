@@ -31,12 +31,16 @@ class Workspace:
     store: Store
 
     @classmethod
-    def open(cls, project_dir: Path, stack: str, *, backend_dir: Path, passphrase: str) -> Workspace:
+    def open(
+        cls, project_dir: Path, stack: str, *, backend_dir: Path, passphrase: str | None = None
+    ) -> Workspace:
         """Open a stack; takes about 0.3 s, for the key; nothing is written.
+
+        passphrase: absent means that of the environment, looked for once the stack is known to want one.
 
         Raises:
             SandboxError: `stack-unknown`, when neither configuration nor state has this name; and what
-                `Project.load`, `StackFile.load` and `PassphraseCrypter.open` raise.
+                `Project.load`, `StackFile.load`, `find_passphrase` and `PassphraseCrypter.open` raise.
         """
         project = Project.load(project_dir)
         stack_file = StackFile.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
@@ -47,6 +51,8 @@ class Workspace:
                 cause=f"there is no stack {stack}: neither this file nor a state of that name",
                 mend="correct the name, or create the file (it may be empty)",
             )
+        if passphrase is None:
+            passphrase = find_passphrase(project_dir, stack)
         if stack_file.salt:
             crypter = PassphraseCrypter.open(stack_file.salt, passphrase)
         else:

@@ -167,7 +167,7 @@ def test_editors_find_the_schema_of_a_stack_file_on_its_first_line(stack: str) -
 
 def test_the_embedded_engine_refuses_an_environment_and_names_the_cli(stack: str, tmp_path: Path) -> None:
     with pytest.raises(SandboxError) as refused:
-        Workspace.open(ROOT, stack, backend_dir=tmp_path, passphrase="")
+        Workspace.open(ROOT, stack, backend_dir=tmp_path)
 
     assert refused.value.code == "stack-unsupported"
     assert "Pulumi CLI" in refused.value.mend

@@ -48,6 +48,11 @@ def test_the_tree_holds_the_commands_the_documentation_names() -> None:
         "credfleet pool status",
         "credfleet pool claim",
         "credfleet pool release",
+        "credfleet aso explain",
+        "credfleet pull-secret check",
+        "credfleet services flatten",
+        "credfleet stores explain",
+        "credfleet preview-report",
         "credfleet config schema",
         "credfleet config check",
     } <= {typed for typed, _ in tree()}

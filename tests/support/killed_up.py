@@ -16,7 +16,7 @@ from sandbox.engine.deployment import Options
 from sandbox.engine.events import Event
 from sandbox.engine.state import Snapshot
 from sandbox.engine.store import Store
-from sandbox.engine.workspace import Workspace, find_passphrase
+from sandbox.engine.workspace import Workspace
 
 
 class _DeadlyStore(Store):
@@ -38,8 +38,7 @@ class _Silent:
 
 def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
     """Deploy until killed."""
-    passphrase = find_passphrase(folder, stack)
-    workspace = Workspace.open(folder, stack, backend_dir=backend, passphrase=passphrase)
+    workspace = Workspace.open(folder, stack, backend_dir=backend)
     store = _DeadlyStore(backend, workspace.project.name, stack, workspace.crypter)
     store.writes_left = writes
     return deployment.up(replace(workspace, store=store), Options(), _Silent()).exit_code
