@@ -118,6 +118,18 @@ def _show_tables(report: Report) -> None:
         ("What", "Why"),
         [(each.what, each.reason) for each in report.skipped] or [("nothing", "")],
     )
+    print_table(
+        "Policies",
+        ("Level", "Rule", "Resource", "Remark"),
+        [(each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations]
+        or [("none", "no rule was broken", "", "")],
+    )
+
+
+def _remark(message: str) -> str:
+    """Give what is said of this resource; the line before it says what the rule is for."""
+    about, *said = message.strip().splitlines()
+    return " ".join(said) or about
 
 
 def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:

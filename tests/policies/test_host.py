@@ -99,8 +99,8 @@ def test_a_secret_of_the_configuration_or_of_another_resource_is_found_in_plain(
     marked_elsewhere = "generated-by-a-cloud"
     remediate(host, "kubernetes:core/v1:Secret", "urn:other", data=secret({"token": marked_elsewhere}))
     shown = {"greeting": "hello", "a": f"postgres://x:{DECLARED}@db", "b": marked_elsewhere}
-    remediate(host, "kubernetes:core/v1:ConfigMap", data=shown)
-    answer = host.Analyze(request("kubernetes:core/v1:ConfigMap", data=shown))
+    remediate(host, "kubernetes:core/v1:ConfigMap", "urn:shown", data=shown)
+    answer = host.Analyze(request("kubernetes:core/v1:ConfigMap", "urn:shown", data=shown))
 
     found = [one for one in answer.diagnostics if one.policyName == "secrets-stay-marked"]
     assert [one.message.splitlines()[1] for one in found] == [
