@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import typer
 
-from components.errors import CredfleetError
 from components.pull_secret import names
 from components.pull_secret.faults import Fault
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.payload import judge
 from operations.forms import print_json, print_table
+from operations.given_file import read_bytes
 
-_STANDARD_INPUT: Final = "-"
-_STANDARD_INPUT_NUMBER: Final = 0
 _CLUSTER_ID: Final = "--cluster-id"
 
 
@@ -40,7 +37,7 @@ class Finding:
 
 def show(file: str, cluster_id: str | None, *, strict: bool, as_json: bool) -> None:
     """Judge a file and tell what was found; exit code 1 when it is not valid."""
-    finding = examine(_read(file), cluster_id, strict=strict)
+    finding = examine(read_bytes(file, "the pull secret"), cluster_id, strict=strict)
     if as_json:
         print_json(finding_as_json(finding))
     else:
@@ -99,18 +96,3 @@ def _rows(finding: Finding) -> Iterator[tuple[str, str, str]]:
     for mark, faults in (("✗", finding.errors), ("·", finding.warnings)):
         for fault in faults:
             yield mark, fault.place, f"{fault.cause}\n→ {fault.mend}"
-
-
-def _read(file: str) -> bytes:
-    try:
-        if file != _STANDARD_INPUT:
-            return Path(file).read_bytes()
-        with open(_STANDARD_INPUT_NUMBER, "rb", closefd=False) as stream:
-            return stream.read()
-    except OSError as error:
-        raise CredfleetError(
-            code="file-unreadable",
-            place="standard input" if file == _STANDARD_INPUT else file,
-            cause=f"it cannot be read ({error.strerror}), so nothing is known of it",
-            mend="name a file with the pull secret, or - for standard input",
-        ) from error

@@ -6,8 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from components.service_credentials.binding import (
     binding_data,
@@ -19,9 +18,7 @@ from components.service_credentials.conformity import judge
 from components.service_credentials.errors import ServiceError
 from components.service_credentials.go_json import Numbers, Remark
 from operations.forms import print_json, print_table
-
-_STANDARD_INPUT: Final = "-"
-_STANDARD_INPUT_NUMBER: Final = 0
+from operations.given_file import place_of, read_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +35,8 @@ def show(
     file: str, *, default_type: str, strict: bool, numbers: Numbers, as_json: bool, with_values: bool
 ) -> None:
     """Flatten the credentials in a file and tell the result; raises ServiceError as `flatten` does."""
-    place = "standard input" if file == _STANDARD_INPUT else file
-    flattened = flatten(_read(file, place), place, default_type=default_type, strict=strict, numbers=numbers)
+    text = read_bytes(file, "the credentials")
+    flattened = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
     if as_json:
         print_json(flattened_as_json(flattened))
     else:
@@ -117,18 +114,3 @@ def _invalid(place: str, remarks: Sequence[Remark]) -> ServiceError:
         cause="; ".join(f"{remark.place}: {remark.cause}" for remark in remarks),
         mend="; ".join(dict.fromkeys(remark.mend for remark in remarks)),
     )
-
-
-def _read(file: str, place: str) -> bytes:
-    try:
-        if file != _STANDARD_INPUT:
-            return Path(file).read_bytes()
-        with open(_STANDARD_INPUT_NUMBER, "rb", closefd=False) as stream:
-            return stream.read()
-    except OSError as error:
-        raise ServiceError(
-            code="file-unreadable",
-            place=place,
-            cause=f"it cannot be read ({error.strerror}), so nothing is known of it",
-            mend="name a file with the credentials, or - for standard input",
-        ) from error
