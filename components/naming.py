@@ -20,7 +20,7 @@ LABEL_VALUE_LIMIT: Final = 63
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_DATA_KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+")
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED: Final = "enc-"
 

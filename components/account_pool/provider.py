@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import pulumi
 from pulumi import Input, Output, ResourceOptions
@@ -30,9 +30,9 @@ from components.account_pool.errors import LostMember
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
+from components.dynamic import Properties, kept, short
 from components.errors import CredfleetError
 
-Properties: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 LOST: Final = "Lost"
@@ -85,7 +85,7 @@ class AccountClaimProvider(ResourceProvider):
     def create(self, props: Properties) -> CreateResult:
         """Claim; run again after any failure it finishes what was begun."""
         claimed = self._in_pool(props, lambda pool: pool.claim(_request(props)))
-        return CreateResult(claimed.record, {**_inputs(props), **_outputs(claimed)})
+        return CreateResult(claimed.record, {**kept(props, _INPUTS), **_outputs(claimed)})
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what is there; a claim that is gone has no id, one without its account has phase Lost."""
@@ -94,10 +94,12 @@ class AccountClaimProvider(ResourceProvider):
             try:
                 claimed = pool.read(id_, props["holder"], member=props.get("secretName"))
             except LostMember:
-                return ReadResult(id_, {**_kept(props), "phase": LOST}, _inputs(props))
+                return ReadResult(
+                    id_, {**kept(props, _INPUTS + _OUTPUTS), "phase": LOST}, kept(props, _INPUTS)
+                )
             if claimed is None:
                 return ReadResult("", {})
-            facts = {**_inputs(props), **_drifted(pool, props, claimed)}
+            facts = {**kept(props, _INPUTS), **_drifted(pool, props, claimed)}
             outputs = {**_outputs(claimed), "reused": props.get("reused", True)}
             return ReadResult(id_, {**facts, **outputs}, facts)
 
@@ -117,7 +119,7 @@ class AccountClaimProvider(ResourceProvider):
             return pool.claim(_request(_news)) if claimed is None else claimed
 
         outputs = _outputs(self._in_pool(_news, move))
-        return UpdateResult({**_inputs(_news), **outputs, "reused": _olds.get("reused", True)})
+        return UpdateResult({**kept(_news, _INPUTS), **outputs, "reused": _olds.get("reused", True)})
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Release, unless this holder has claimed again since, as a replacement has."""
@@ -133,7 +135,7 @@ class AccountClaimProvider(ResourceProvider):
             finally:
                 pool.flush()
         except CredfleetError as error:
-            refusal = _short(error)
+            refusal = short(error)
         raise refusal
 
 
@@ -262,14 +264,6 @@ def _limit(props: Properties) -> int | None:
     return int(props["limit"]) if props.get("limit") else None
 
 
-def _inputs(props: Properties) -> Properties:
-    return {key: props.get(key) for key in _INPUTS}
-
-
-def _kept(props: Properties) -> Properties:
-    return {key: props.get(key) for key in (*_INPUTS, *_OUTPUTS)}
-
-
 def _drifted(pool: Pool, props: Properties, claimed: Claimed) -> Properties:
     """Tell the facts as they are now, where they are not what the inputs mean."""
     drifted: Properties = {}
@@ -291,8 +285,3 @@ def _outputs(claimed: Claimed) -> Properties:
         "reused": claimed.reused,
         "phase": str(claimed.phase),
     }
-
-
-def _short(error: CredfleetError) -> pulumi.RunError:
-    """Say it in one line: the host prints a traceback around any exception, and the chain is cut."""
-    return pulumi.RunError(f"{error.code}: {error}")

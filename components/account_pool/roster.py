@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pulumi import Input, Output, ResourceOptions, RunError
 from pulumi.dynamic import (
@@ -33,9 +33,8 @@ from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Census, outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
+from components.dynamic import Properties, kept
 from components.errors import ConfigurationProblem, CredfleetError
-
-Properties: TypeAlias = dict[str, Any]
 
 _DECLARED: Final = ("namespace", "partitionKeys", "members", "allowDestroy")
 _INPUTS: Final = (*_DECLARED, "claims")
@@ -72,11 +71,11 @@ class PoolRosterProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Remember what is declared."""
-        return CreateResult("roster", _kept(props))
+        return CreateResult("roster", kept(props, _INPUTS))
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what was declared: nothing of it is in the cluster."""
-        return ReadResult(id_, _kept(props), _kept(props))
+        return ReadResult(id_, kept(props, _INPUTS), kept(props, _INPUTS))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Look once more, now that it counts; nothing in the cluster has changed yet."""
@@ -86,7 +85,7 @@ class PoolRosterProvider(ResourceProvider):
             raise RunError(f"what is in use is unknown: {error}") from None
         if problems:
             raise RunError("; ".join(map(_line, problems)))
-        return UpdateResult(_kept(_news))
+        return UpdateResult(kept(_news, _INPUTS))
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Nothing to delete; the seal watches over the pool's end."""
@@ -138,10 +137,6 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
     expected = outlook(census, claims, declared.partition_keys, leaving)
     for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys)):
         _tell(line)
-
-
-def _kept(props: Properties) -> Properties:
-    return {key: props.get(key) for key in _INPUTS}
 
 
 def _line(problem: ConfigurationProblem) -> str:

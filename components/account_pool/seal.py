@@ -8,7 +8,7 @@ the state of stacks; they never move. Import-pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from pulumi import Input, Output, ResourceOptions, RunError
 from pulumi.dynamic import (
@@ -24,9 +24,8 @@ from pulumi.dynamic import (
 from components.account_pool.declared import blocked
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
+from components.dynamic import Properties, kept
 from components.errors import CredfleetError
-
-Properties: TypeAlias = dict[str, Any]
 
 _INPUTS: Final = ("namespace", "allowDestroy")
 _SHOWN: Final = 5
@@ -50,15 +49,15 @@ class PoolSealProvider(ResourceProvider):
 
     def create(self, props: Properties) -> CreateResult:
         """Remember which pool it is."""
-        return CreateResult(str(props["namespace"]), _kept(props))
+        return CreateResult(str(props["namespace"]), kept(props, _INPUTS))
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell which pool it is: nothing of the seal is in the cluster."""
-        return ReadResult(id_, _kept(props), _kept(props))
+        return ReadResult(id_, kept(props, _INPUTS), kept(props, _INPUTS))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Remember whether the pool may be thrown away."""
-        return UpdateResult(_kept(_news))
+        return UpdateResult(kept(_news, _INPUTS))
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Let the pool go, unless an account in it is blocked; members nobody declared count as well."""
@@ -90,7 +89,3 @@ class PoolSeal(Resource, module="credfleet", name="PoolSeal"):
     def __init__(self, name: str, args: PoolSealArgs, opts: ResourceOptions | None = None) -> None:
         props = {"namespace": args.namespace, "allowDestroy": args.allow_destroy}
         super().__init__(PoolSealProvider(), name, props, opts)
-
-
-def _kept(props: Properties) -> Properties:
-    return {key: props.get(key) for key in _INPUTS}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-from components.connection import Connection, NoReply, Reply
+from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
+from components.errors import ClusterError
 from components.projection.errors import ProjectionError
 from components.projection.model import JsonObject, SecretRef
+from components.projection.projector import Projector
 
 FIELD_MANAGER: Final = "credfleet-projection"
 """Under which name the API server books what projections write."""
@@ -61,6 +63,23 @@ class KubernetesSecrets:
             raise _failed(ref, f"the API server does not allow it: {reply.text}", mend)
         reason = str(reply.body.get("reason") or f"HTTP {reply.status}")
         raise _failed(ref, f"the API server refused to {method} it: {reason}", "run again")
+
+
+def open_projector(cluster: str | None) -> Projector:
+    """Open the cluster that `credfleet:cluster` means, given as its JSON text.
+
+    Raises ClusterError, also when the API server does not answer.
+    """
+    target = ClusterTarget.parse(cluster)
+    try:
+        return Projector(KubernetesSecrets(connect(target)))
+    except NoReply as silence:
+        raise ClusterError(
+            code="unreachable",
+            place="credfleet:cluster",
+            cause=f"the API server does not answer ({silence})",
+            mend="run again once it does; what was begun is finished then",
+        ) from None
 
 
 def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-import pulumi
 from pulumi import Input, Output, ResourceOptions
 from pulumi.dynamic import (
     CheckFailure,
@@ -24,17 +23,13 @@ from pulumi.dynamic import (
     ResourceProvider,
     UpdateResult,
 )
-from pulumi.output import Unknown
 
-from components.connection import ClusterTarget, NoReply, connect
-from components.errors import ClusterError, CredfleetError
+from components.dynamic import Properties, is_unknown, kept, short
+from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
 from components.projection.keys import AsoMethod, plan_keys
-from components.projection.kubernetes_secrets import KubernetesSecrets
+from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Projection, SecretRef
-from components.projection.projector import Projector
-
-Properties: TypeAlias = dict[str, Any]
 
 _TARGET: Final = ("targetNamespace", "targetName", "owner")
 _INPUTS: Final = (*_TARGET, "sourceNamespace", "sourceName", "sourceLabels", "keys", "asoCredential")
@@ -56,7 +51,7 @@ class SecretProjectionProvider(ResourceProvider):
         inputs["keys"] = inputs["keys"] or {}
         inputs["sourceLabels"] = inputs["sourceLabels"] or {}
         failures = list(_failures(inputs))
-        if not failures and not any(_is_unknown(inputs[key]) for key in (*_TARGET, "keys", "asoCredential")):
+        if not failures and not any(is_unknown(inputs[key]) for key in (*_TARGET, "keys", "asoCredential")):
             failures += self._taken(inputs)
         return CheckResult(inputs, failures)
 
@@ -77,12 +72,12 @@ class SecretProjectionProvider(ResourceProvider):
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what is in the copy, by digest; one that is gone, or somebody else's, has no id."""
         try:
-            found = self._projector().digest(_projection(props))
+            found = open_projector(self._cluster).digest(_projection(props))
         except CredfleetError as error:
-            raise _short(error) from None
+            raise short(error) from None
         if found is None:
             return ReadResult("", {})
-        return ReadResult(id_, {**_kept(props, _INPUTS + _OUTPUTS), "digest": found}, _kept(props, _INPUTS))
+        return ReadResult(id_, {**kept(props, _INPUTS + _OUTPUTS), "digest": found}, kept(props, _INPUTS))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Write the copy again."""
@@ -91,18 +86,18 @@ class SecretProjectionProvider(ResourceProvider):
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the copy, if it is still ours."""
         try:
-            self._projector().remove(_projection(_props))
+            open_projector(self._cluster).remove(_projection(_props))
         except CredfleetError as error:
-            raise _short(error) from None
+            raise short(error) from None
 
     def _written(self, props: Properties) -> Properties:
         try:
             wanted = _projection(props)
-            written = self._projector().write(wanted)
+            written = open_projector(self._cluster).write(wanted)
         except CredfleetError as error:
-            raise _short(error) from None
+            raise short(error) from None
         return {
-            **_kept(props, _INPUTS),
+            **kept(props, _INPUTS),
             "reference": str(wanted.target),
             "digest": written.digest,
             "sourceResourceVersion": written.source_version,
@@ -111,35 +106,23 @@ class SecretProjectionProvider(ResourceProvider):
     def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Tell that the target's place is taken; in a cluster that cannot be seen, `create` tells it."""
         source = {
-            key: "" if _is_unknown(inputs[key]) else inputs[key] for key in ("sourceNamespace", "sourceName")
+            key: "" if is_unknown(inputs[key]) else inputs[key] for key in ("sourceNamespace", "sourceName")
         }
         wanted = _projection({**inputs, **source, "sourceLabels": {}})
         try:
-            taken = self._projector().taken(wanted)
+            taken = open_projector(self._cluster).taken(wanted)
         except CredfleetError:
             return
         if taken is not None:
             yield CheckFailure("targetName", str(taken))
 
     def _is_current(self, props: Properties, known: str) -> bool:
-        if any(_is_unknown(props.get(key)) for key in _INPUTS):
+        if any(is_unknown(props.get(key)) for key in _INPUTS):
             return True
         try:
-            return self._projector().is_current(_projection(props), known)
+            return open_projector(self._cluster).is_current(_projection(props), known)
         except CredfleetError:
             return True
-
-    def _projector(self) -> Projector:
-        target = ClusterTarget.parse(self._cluster)
-        try:
-            return Projector(KubernetesSecrets(connect(target)))
-        except NoReply as silence:
-            raise ClusterError(
-                code="unreachable",
-                place="credfleet:cluster",
-                cause=f"the API server does not answer ({silence})",
-                mend="run again once it does; what was begun is finished then",
-            ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,27 +172,21 @@ class SecretProjection(Resource, module="credfleet", name="SecretProjection"):
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
     """Everything wrong with the inputs that are known already."""
     for key in ("sourceNamespace", "targetNamespace"):
-        if not _is_unknown(inputs[key]) and not is_namespace(str(inputs[key] or "")):
+        if not is_unknown(inputs[key]) and not is_namespace(str(inputs[key] or "")):
             yield CheckFailure(key, "it is no namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
     for key in ("sourceName", "targetName"):
-        if not _is_unknown(inputs[key]) and not is_object_name(str(inputs[key] or "")):
+        if not is_unknown(inputs[key]) and not is_object_name(str(inputs[key] or "")):
             yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
     if not inputs["owner"]:
         yield CheckFailure("owner", "a copy has an owner, so that nobody else's Secret is overwritten")
     method = inputs["asoCredential"]
-    if method is not None and not _is_unknown(method) and method not in set(AsoMethod):
+    if method is not None and not is_unknown(method) and method not in set(AsoMethod):
         yield CheckFailure("asoCredential", f"the methods are {', '.join(AsoMethod)}")
-    elif not any(_is_unknown(each) for each in (method, inputs["keys"])):
+    elif not any(is_unknown(each) for each in (method, inputs["keys"])):
         try:
             plan_keys(inputs["keys"], None if method is None else AsoMethod(method))
         except CredfleetError as error:
             yield CheckFailure("keys", str(error))
-
-
-def _is_unknown(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_is_unknown(each) for each in value.values())
-    return isinstance(value, Unknown)
 
 
 def _projection(props: Properties) -> Projection:
@@ -221,11 +198,3 @@ def _projection(props: Properties) -> Projection:
         plan=plan_keys(props.get("keys") or {}, None if method is None else AsoMethod(method)),
         source_labels=props.get("sourceLabels") or {},
     )
-
-
-def _kept(props: Properties, keys: tuple[str, ...]) -> Properties:
-    return {key: props.get(key) for key in keys}
-
-
-def _short(error: CredfleetError) -> pulumi.RunError:
-    return pulumi.RunError(f"{error.code}: {error}")

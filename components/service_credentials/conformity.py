@@ -77,7 +77,7 @@ def judge(
 
 def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Remark]:
     for key in members:
-        if not is_data_key(key) or key == "." or key.startswith(".."):
+        if not is_data_key(key):
             yield Remark(
                 key_path((key,)),
                 "Kubernetes takes no such key, so the binding Secret could never be written",

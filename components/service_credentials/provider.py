@@ -7,9 +7,9 @@ names of its classes are written into the state of stacks; they never move. Impo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import pulumi
 from pulumi import Input, Output, ResourceOptions
@@ -24,18 +24,14 @@ from pulumi.dynamic import (
     ResourceProvider,
     UpdateResult,
 )
-from pulumi.output import Unknown
 
-from components.connection import ClusterTarget, NoReply, connect
-from components.errors import ClusterError, CredfleetError
+from components.dynamic import Properties, is_unknown, kept, short
+from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
-from components.projection.kubernetes_secrets import KubernetesSecrets
+from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef
-from components.projection.projector import Projector
 from components.service_credentials.binding import BoundInstance
 from components.service_credentials.migration import Migration
-
-Properties: TypeAlias = dict[str, Any]
 
 _IDENTITY: Final = ("namespace", "targetName", "owner", "instanceGuid")
 _INPUTS: Final = (*_IDENTITY, "instance", "binding", "handedOver")
@@ -59,7 +55,7 @@ class ServiceMigrationProvider(ResourceProvider):
         inputs = {key: news.get(key) for key in _INPUTS}
         inputs["handedOver"] = bool(inputs["handedOver"])
         failures = list(_failures(inputs, _olds))
-        if not (failures or inputs["handedOver"] or _is_unknown(inputs)):
+        if not (failures or inputs["handedOver"] or is_unknown(inputs)):
             failures += self._obstacles(inputs)
         return CheckResult(inputs, failures)
 
@@ -79,15 +75,15 @@ class ServiceMigrationProvider(ResourceProvider):
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what is in the migrated Secret, by digest; gone, or somebody else's, it has no id."""
-        outputs = _kept(props, _INPUTS + _OUTPUTS)
+        outputs = kept(props, _INPUTS + _OUTPUTS)
         if not props["handedOver"]:
             try:
-                outputs["digest"] = self._projector().digest(_migration(props))
+                outputs["digest"] = open_projector(self._cluster).digest(_migration(props))
             except CredfleetError as error:
-                raise _short(error) from None
+                raise short(error) from None
             if outputs["digest"] is None:
                 return ReadResult("", {})
-        return ReadResult(id_, outputs, _kept(props, _INPUTS))
+        return ReadResult(id_, outputs, kept(props, _INPUTS))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Write the migrated Secret again, or hand its name over."""
@@ -96,20 +92,20 @@ class ServiceMigrationProvider(ResourceProvider):
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the migrated Secret, if it is still ours; the legacy one is never touched."""
         try:
-            self._projector().remove(_migration(_props))
+            open_projector(self._cluster).remove(_migration(_props))
         except CredfleetError as error:
-            raise _short(error) from None
+            raise short(error) from None
 
     def _settled(self, props: Properties) -> Properties:
         wanted = _migration(props)
-        outputs = {**_kept(props, _INPUTS), **dict.fromkeys(_OUTPUTS, ""), "reference": str(wanted.target)}
+        outputs = {**kept(props, _INPUTS), **dict.fromkeys(_OUTPUTS, ""), "reference": str(wanted.target)}
         try:
             if props["handedOver"]:
-                self._projector().remove(wanted)
+                open_projector(self._cluster).remove(wanted)
                 return outputs
-            written = self._projector().write(wanted)
+            written = open_projector(self._cluster).write(wanted)
         except CredfleetError as error:
-            raise _short(error) from None
+            raise short(error) from None
         return {
             **outputs,
             "digest": written.digest,
@@ -121,8 +117,8 @@ class ServiceMigrationProvider(ResourceProvider):
         """Tell what is in the way now; in a cluster that cannot be seen, `create` tells it."""
         wanted = _migration(inputs)
         try:
-            taken = self._projector().taken(wanted)
-            unfit = self._projector().unfit(wanted)
+            taken = open_projector(self._cluster).taken(wanted)
+            unfit = open_projector(self._cluster).unfit(wanted)
         except CredfleetError:
             return
         if taken is not None:
@@ -131,24 +127,12 @@ class ServiceMigrationProvider(ResourceProvider):
             yield CheckFailure("instance", str(unfit))
 
     def _is_current(self, props: Properties, known: str) -> bool:
-        if props["handedOver"] or _is_unknown(props):
+        if props["handedOver"] or is_unknown(props):
             return True
         try:
-            return self._projector().is_current(_migration(props), known)
+            return open_projector(self._cluster).is_current(_migration(props), known)
         except CredfleetError:
             return True
-
-    def _projector(self) -> Projector:
-        target = ClusterTarget.parse(self._cluster)
-        try:
-            return Projector(KubernetesSecrets(connect(target)))
-        except NoReply as silence:
-            raise ClusterError(
-                code="unreachable",
-                place="credfleet:cluster",
-                cause=f"the API server does not answer ({silence})",
-                mend="run again once it does; what was begun is finished then",
-            ) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +188,7 @@ class ServiceMigration(Resource, module="credfleet", name="ServiceMigration"):
 
 def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
     """Everything wrong with the inputs that are known already."""
-    if not _is_unknown(inputs["namespace"]) and not is_namespace(str(inputs["namespace"] or "")):
+    if not is_unknown(inputs["namespace"]) and not is_namespace(str(inputs["namespace"] or "")):
         yield CheckFailure("namespace", "it is no namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
     for key in ("instance", "targetName"):
         if not is_object_name(str(inputs[key] or "")):
@@ -219,12 +203,6 @@ def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
             " those of the legacy Secret may be outdated, so they are not taken back\n"
             "→ keep credentialsFrom beside legacy",
         )
-
-
-def _is_unknown(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_is_unknown(each) for each in value.values())
-    return isinstance(value, Unknown)
 
 
 def _migration(props: Properties) -> Migration:
@@ -253,11 +231,3 @@ def _bound(instance: str, instance_guid: str, binding: Properties) -> BoundInsta
         tags=tuple(binding.get("tags") or ()),
         label=binding["label"],
     )
-
-
-def _kept(props: Properties, keys: Sequence[str]) -> Properties:
-    return {key: props.get(key) for key in keys}
-
-
-def _short(error: CredfleetError) -> pulumi.RunError:
-    return pulumi.RunError(f"{error.code}: {error}")

@@ -84,7 +84,7 @@ def test_a_name_may_be_as_long_as_its_limit_and_no_longer(accepts: Callable[[str
         (is_object_name, ["aws-1", "a.b"], ["", "a..b", ".a", "a.", "A", "a_b"]),
         (is_label_value, ["true", "A.b_c-1"], ["", "-a", "a-", "a b", "a,b=c", "ä", "a\n"]),
         (is_label_key, ["eu-access", "example.org/eu"], ["", "/eu", "example.org/", "A/b", "a/b/c"]),
-        (is_data_key, ["client.id", "_x"], ["", "a/b", "a b"]),
+        (is_data_key, ["client.id", "_x", ".a", "a.."], ["", "a/b", "a b", ".", "..", "..x"]),
     ],
 )
 def test_names_follow_the_charset_of_kubernetes(
