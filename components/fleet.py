@@ -27,6 +27,7 @@ from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.providers import kubernetes_provider
 from components.settings import Settings, nouns
+from components.wiring.declared import Account, Declared
 from components.wiring.services import declare_services
 
 _ACCOUNT_READER: Final = "account-reader"
@@ -37,13 +38,15 @@ class Fleet(pulumi.ComponentResource):
 
     Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
     deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
-    Secret, namespace/name; services, instance → {secretName, bindings}. Secrets are named, never shown.
+    Secret, namespace/name; services, instance → {secretName, bindings}; skipped, what the configuration asks
+    for and the stack does not declare yet → why. Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
     account_pool: Mapping[str, pulumi.Output[Any]]
     tenants: Mapping[str, Mapping[str, Any]]
     services: Mapping[str, Any]
+    skipped: Mapping[str, pulumi.Input[str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
@@ -59,18 +62,35 @@ class Fleet(pulumi.ComponentResource):
             args = _pool_args(section, settings.credentials, [*chain(*claims.values())])
             pool = AccountPool("account-pool", args, self._child)
             self.account_pool = {"namespace": pool.namespace, "members": pool.members}
+        self._copies: dict[Account, pulumi.Resource] = {}
         self.tenants = {
             name: self._declare_tenant(name, tenant, pool, claims.get(name, ()))
             for name, tenant in settings.tenants.items()
         }
-        self.services = {}
+        declared = self._declared(settings.tenants)
+        self.services, self.skipped = {}, {}
         if settings.services is not None:
-            namespaces = {
-                tenant.namespace: self.tenants[name]["namespace"] for name, tenant in settings.tenants.items()
-            }
-            self.services = declare_services(settings.services, settings.credentials, namespaces, self._child)
+            self.services = declare_services(settings.services, settings.credentials, declared, self._child)
         self.register_outputs(
-            {"accountPool": self.account_pool, "tenants": self.tenants, "services": self.services}
+            {
+                "accountPool": self.account_pool,
+                "tenants": self.tenants,
+                "services": self.services,
+                "skipped": self.skipped,
+            }
+        )
+
+    def _declared(self, tenants: Mapping[str, nouns.Tenant]) -> Declared:
+        return Declared(
+            namespaces={
+                tenant.namespace: self.tenants[name]["namespace"] for name, tenant in tenants.items()
+            },
+            accounts={
+                f"{name}/{slot}": account
+                for name, tenant in self.tenants.items()
+                for slot, account in tenant["accounts"].items()
+            },
+            deliveries=self._copies,
         )
 
     def _declare_tenant(
@@ -98,7 +118,9 @@ class Fleet(pulumi.ComponentResource):
         delivered: Mapping[str, pulumi.Output[str]] = {}
         if copies:
             args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
-            delivered = TenantDeliveries(name, args, self._child).references
+            deliveries = TenantDeliveries(name, args, self._child)
+            delivered = deliveries.references
+            self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
         return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
 
 

@@ -1,18 +1,64 @@
 """The one place that makes providers, each imported and made only when a stack uses it.
 
-Providers are explicit, so a stack's `kubernetes:` keys have no say in them (decision 6).
+Providers are explicit, so a stack's keys have no say in them but by this module: those of `gcp:` and
+`azure-native:` are passed on, those of `kubernetes:` are refused by the settings (decision 6).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import difflib
+import inspect
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pulumi
+from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
 from components.settings.nouns import Cluster
 
 if TYPE_CHECKING:
+    import pulumi_azure_native
+    import pulumi_gcp
     from pulumi_kubernetes import Provider
+
+
+def gcp_provider(opts: pulumi.ResourceOptions) -> pulumi_gcp.Provider:
+    """Make the provider of Google Cloud from the stack's `gcp:` keys; an unknown key ends the program."""
+    from pulumi_gcp import Provider, ProviderArgs
+
+    return Provider("gcp", ProviderArgs(**_configured("gcp", ProviderArgs)), opts)
+
+
+def azure_provider(opts: pulumi.ResourceOptions) -> pulumi_azure_native.Provider:
+    """Make the provider of Azure from the stack's `azure-native:` keys; an unknown key ends the program."""
+    from pulumi_azure_native import Provider, ProviderArgs
+
+    return Provider("azure-native", ProviderArgs(**_configured("azure-native", ProviderArgs)), opts)
+
+
+def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
+    """Give the keys of a package as its provider's arguments, secrets marked."""
+    known = {_camel(name): name for name in inspect.signature(arguments).parameters}
+    given: dict[str, Any] = {}
+    for key, text in {**get_config_env(), **CONFIG.get()}.items():
+        namespace, _, name = key.partition(":")
+        if namespace != package:
+            continue
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            mend = f"did you mean {near[0]}?" if near else "remove it, or see the provider's configuration"
+            raise pulumi.RunError(
+                f"{key}: the provider has no such option, so it would be ignored without a word\n→ {mend}"
+            )
+        value = json.loads(text) if re.match(r"[\[{]|true$|false$", text) else text
+        given[known[name]] = pulumi.Output.secret(value) if is_config_secret(key) else value
+    return given
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_+(.)", lambda found: found[1].upper(), name)
 
 
 def kubernetes_provider(cluster: Cluster, opts: pulumi.ResourceOptions) -> Provider:

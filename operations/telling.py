@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,7 +48,8 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
     declared = ledger.declared(snapshot.resources, result.steps)
     claimed = ledger.claimed(snapshot.resources, result.steps)
     shares, present = _pool(workspace, ground)
-    skipped = _skipped(workspace, present)
+    outputs = shown_outputs(snapshot)
+    skipped = (*_held_back(outputs), *_skipped(workspace, present))
     ok = result.exit_code == 0
     typed = typed_command()
     return Report(
@@ -73,7 +74,7 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
             Violation(each.policy, each.level, each.message, urns.parse(each.urn).name if each.urn else "")
             for each in result.policy
         ),
-        outputs=tuple((key, as_text(value)) for key, value in shown_outputs(snapshot).items()),
+        outputs=tuple((key, as_text(value)) for key, value in outputs.items()),
         services=_services(site, ground),
         next=tuple((command.replace("credfleet", typed, 1), purpose) for command, purpose in _next(shares)),
     )
@@ -205,6 +206,11 @@ def _pool(workspace: Workspace, ground: Ground) -> tuple[tuple[Share, ...], froz
         for (type_, partition), counts in status.counts.items()
     )
     return shares, frozenset(account.secret_name for account in status.accounts)
+
+
+def _held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
+    """Name what the stack itself says that it did not declare yet."""
+    return tuple(Skipped(what, str(reason)) for what, reason in sorted(outputs.get("skipped", {}).items()))
 
 
 def _skipped(workspace: Workspace, present: frozenset[str]) -> tuple[Skipped, ...]:

@@ -40,9 +40,13 @@ class TenantDeliveriesArgs:
 
 
 class TenantDeliveries(pulumi.ComponentResource):
-    """The copies of one tenant. Outputs: references, slot → namespace/name of the copy."""
+    """The copies of one tenant. Outputs: references, slot → namespace/name of the copy.
+
+    copies: slot → the copy, for what has to come after it.
+    """
 
     TYPE: ClassVar = "credfleet:index:TenantDeliveries"
+    copies: Mapping[str, SecretProjection]
     references: Mapping[str, pulumi.Output[str]]
 
     def __init__(
@@ -50,7 +54,7 @@ class TenantDeliveries(pulumi.ComponentResource):
     ) -> None:
         props = {"namespace": args.namespace, "slots": sorted(args.deliveries)}
         super().__init__(self.TYPE, name, props, opts)
-        self.references = {
+        self.copies = {
             slot: SecretProjection(
                 f"{name}/{slot}-copy",
                 SecretProjectionArgs(
@@ -64,7 +68,8 @@ class TenantDeliveries(pulumi.ComponentResource):
                     aso_credential=delivery.aso_credential,
                 ),
                 pulumi.ResourceOptions(parent=self),
-            ).reference
+            )
             for slot, delivery in args.deliveries.items()
         }
+        self.references = {slot: copy.reference for slot, copy in self.copies.items()}
         self.register_outputs({"references": self.references})

@@ -24,24 +24,22 @@ from components.service_credentials.component import (
 )
 from components.service_credentials.conformity import judge_text
 from components.settings.services import Instance, Services
+from components.wiring.declared import Declared
 
 
 def declare_services(
     services: Services,
     credentials: Credentials,
-    namespaces: Mapping[str, pulumi.Input[str]],
+    declared: Declared,
     opts: pulumi.ResourceOptions,
 ) -> Mapping[str, Any]:
     """Declare every instance and its bindings.
 
-    namespaces: name → the namespace as the stack declares it; those that are there already are left out.
     Returns instance → {secretName, bindings}, where bindings is name → {secretName, type, mountPath,
     vcapServices}.
     """
     return {
-        name: _declare(
-            name, instance, credentials, namespaces.get(instance.namespace, instance.namespace), opts
-        )
+        name: _declare(name, instance, credentials, declared.namespace(instance.namespace), opts)
         for name, instance in services.instances.items()
     }
 

@@ -22,6 +22,7 @@ def declared(values: Mapping[str, str], *, preview: bool = False) -> Recorder:
         pulumi.export("accountPool", fleet.account_pool)
         pulumi.export("tenants", fleet.tenants)
         pulumi.export("services", fleet.services)
+        pulumi.export("skipped", fleet.skipped)
 
     return record(
         program, preview=preview, config=values, secret_keys=SECRET_KEYS, outputs={} if preview else CLAIMED
@@ -180,7 +181,7 @@ def test_a_stack_without_anything_declares_only_the_means() -> None:
         "credfleet:index:Fleet",
         "pulumi:providers:kubernetes",
     }
-    assert recorder.stack_outputs == {"accountPool": {}, "tenants": {}, "services": {}}
+    assert recorder.stack_outputs == {"accountPool": {}, "tenants": {}, "services": {}, "skipped": {}}
 
 
 @pytest.mark.parametrize(
@@ -205,6 +206,7 @@ def test_the_stack_exports_where_each_account_is(
             }
         },
         "services": {},
+        "skipped": {},
     }
 
 

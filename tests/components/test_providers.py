@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
 import pytest
 
-from components.providers import kubernetes_provider
+from components.providers import azure_provider, gcp_provider, kubernetes_provider
 from components.settings.nouns import Cluster
-from tests.support.recorder import Recorder, record
+from tests.support.recorder import Recorder, Secret, record
 
 PROVIDER = "pulumi:providers:kubernetes"
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
@@ -74,3 +75,43 @@ def test_another_cluster_is_refused_before_a_provider_that_writes_exists(*, prev
 
     with pytest.raises(pulumi.RunError, match=f"uid {other}; nothing was written\n→ point KUBECONFIG"):
         declared(Cluster(context="fleet", uid=UID), found=other, preview=preview)
+
+
+def clouds(make: Callable[[pulumi.ResourceOptions], object], **config: str) -> Recorder:
+    secret = {key for key in config if key.endswith("Token")}
+
+    def program() -> None:
+        make(pulumi.ResourceOptions())
+
+    return record(program, config=config, secret_keys=secret)
+
+
+def test_the_providers_of_the_clouds_get_the_keys_of_the_stack() -> None:
+    google = clouds(
+        gcp_provider,
+        **{
+            "gcp:project": "fleet",
+            "gcp:accessToken": "t",
+            "gcp:userProjectOverride": "true",
+            "azure-native:subscriptionId": "not Google's",
+        },
+    )
+    azure = clouds(azure_provider, **{"azure-native:metadataHost": "127.0.0.1:1", "gcp:project": "fleet"})
+
+    assert google.named("pulumi:providers:gcp", "gcp").inputs == {
+        "project": "fleet",
+        "accessToken": Secret("t"),
+        "userProjectOverride": "true",
+    }
+    made = azure.named("pulumi:providers:azure-native", "azure-native").inputs
+    assert made["metadataHost"] == "127.0.0.1:1"
+    assert "project" not in made
+
+
+@pytest.mark.parametrize(
+    ("key", "mend"),
+    [("gcp:projcet", "did you mean project"), ("gcp:zzz", "remove it")],
+)
+def test_a_key_that_a_cloud_s_provider_has_not_is_refused(key: str, mend: str) -> None:
+    with pytest.raises(pulumi.RunError, match=f"{key}: the provider has no such option.*\n→ {mend}"):
+        clouds(gcp_provider, **{key: "x"})
