@@ -1,0 +1,142 @@
+"""Who uses a store: what reads secrets through it into the cluster, and what pushes the cluster's there.
+
+A consumer belongs to a namespace, the *caller* of the rule of references. Its names are all resolved: a
+claimed account is by now the name of the Secret it is. Field names and defaults are External Secrets
+Operator's (ESO), whose objects the same consumers can be compiled to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, Field, model_validator
+
+from components.secret_stores.model import DataKey, NamespaceName, ObjectName, Shape, unfit
+
+_DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+
+
+class Backend(StrEnum):
+    """Who carries a consumer out: this program at each update, or ESO in the cluster, all the time."""
+
+    DIRECT = "direct"
+    ESO = "eso"
+
+
+class UpdatePolicy(StrEnum):
+    """What a push does with a value that is there already; one it did not write is never overwritten."""
+
+    REPLACE = "Replace"
+    IF_NOT_EXISTS = "IfNotExists"
+
+
+class DeletionPolicy(StrEnum):
+    """What becomes of pushed values once the push is gone."""
+
+    DELETE = "Delete"
+    NONE = "None"
+
+
+def _duration(text: str) -> str:
+    if not _DURATION.fullmatch(text):
+        raise unfit("it is no duration", "write such as 1h, 90s or 1h30m; 0 means once")
+    return text
+
+
+def _remote_key(text: str) -> str:
+    if not text or text != text.strip() or not text.isprintable():
+        raise unfit("it is empty, or has characters nobody sees", "name the secret as its store does")
+    return text
+
+
+Duration: TypeAlias = Annotated[str, AfterValidator(_duration)]
+RemoteKey: TypeAlias = Annotated[str, AfterValidator(_remote_key)]
+Property: TypeAlias = Annotated[RemoteKey | None, Field(alias="property")]
+
+
+class StoreRef(Shape):
+    """The store a consumer names: one of its own namespace, or of the whole cluster."""
+
+    kind: Literal["SecretStore", "ClusterSecretStore"] = "SecretStore"
+    name: ObjectName
+
+
+class RemoteRef(Shape):
+    """A value in a store: the secret's key there, one property of it, one version of it.
+
+    What a key is depends on the provider: the name of a Secret for Kubernetes, whose keys are properties.
+    """
+
+    key: RemoteKey
+    property_name: Property = None
+    version: RemoteKey | None = None
+
+
+class Pushed(Shape):
+    """One key of a Secret of the consumer's namespace, and where it goes to in the store."""
+
+    secret: ObjectName
+    key: DataKey
+    remote_key: RemoteKey
+    property_name: Property = None
+
+    @property
+    def remote(self) -> tuple[str, str | None]:
+        """Name its place in the store, which no two pushes may share: remote key and property."""
+        return self.remote_key, self.property_name
+
+
+class ExternalSecret(Shape):
+    """A read: the Secret `target` of its namespace is made of values of a store.
+
+    data: key of the target → value. target: absent, the consumer's own name.
+    """
+
+    namespace: NamespaceName
+    name: ObjectName
+    store: StoreRef
+    backend: Backend
+    target: ObjectName
+    data: Annotated[Mapping[DataKey, RemoteRef], Field(min_length=1)]
+    refresh_interval: Duration = "1h"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_named_after_itself(cls, given: Any) -> Any:
+        return {"target": given.get("name"), **given} if isinstance(given, Mapping) else given
+
+    @property
+    def title(self) -> str:
+        """`ExternalSecret/namespace/name`."""
+        return f"ExternalSecret/{self.namespace}/{self.name}"
+
+
+class PushSecret(Shape):
+    """A push: keys of Secrets of its namespace are written to a store. ESO takes keys of one Secret only."""
+
+    namespace: NamespaceName
+    name: ObjectName
+    store: StoreRef
+    backend: Backend
+    data: Annotated[tuple[Pushed, ...], Field(min_length=1)]
+    update_policy: UpdatePolicy = UpdatePolicy.REPLACE
+    deletion_policy: DeletionPolicy = DeletionPolicy.NONE
+    refresh_interval: Duration = "1h"
+
+    @model_validator(mode="after")
+    def _writes_nothing_twice(self) -> Self:
+        remotes = [each.remote for each in self.data]
+        if len({*remotes}) < len(remotes):
+            raise unfit("two of its entries go to one place, so one would be lost", "give each a place")
+        return self
+
+    @property
+    def title(self) -> str:
+        """`PushSecret/namespace/name`."""
+        return f"PushSecret/{self.namespace}/{self.name}"
+
+
+AnyConsumer: TypeAlias = ExternalSecret | PushSecret
