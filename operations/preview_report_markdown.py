@@ -92,6 +92,8 @@ def _sections(review: Review) -> Iterator[_Section]:
     yield _policies(review)
     yield _claims(review)
     yield _vacancies(review)
+    if review.skipped:
+        yield _skipped(review)
     if review.changes:
         yield _by_owner(review)
         for owner, is_tenant, changes in review.by_owner():
@@ -197,6 +199,21 @@ def _vacancies(review: Review) -> _Section:
             f"| {code(each.accounts)} | {each.before} | {each.after or '**0**'} |"
             for each in review.forecast.vacancies
         ),
+    )
+
+
+def _skipped(review: Review) -> _Section:
+    table = ("| Cluster | Waits for |", "|---|---|")
+    return _Section(
+        (
+            "",
+            "### Skipped pull secrets",
+            "",
+            "No error: each gets one once nothing is left here.",
+            "",
+            *table,
+        ),
+        tuple(f"| {code(each.cluster)} | {'; '.join(map(code, each.reasons))} |" for each in review.skipped),
     )
 
 

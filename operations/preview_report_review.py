@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from components.account_pool.forecast import Claim, Forecast, heard
 from components.labels import TENANT
+from components.pull_secret import skipping
 from operations.preview_report_digest import Diagnostic, Digest, State, Step
 from sandbox.engine import urns
 from sandbox.engine.phrases import short_type
@@ -29,6 +30,7 @@ _LONGEST: Final = 120
 _LONGEST_OUTLOOK: Final = 400
 """Characters of what a claim can expect."""
 _CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
+_SKIPPABLE: Final = "credfleet:index:PullSecret"
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
 _ACCOUNT_READER: Final = "-account-reader"
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -105,6 +107,14 @@ class ClaimChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A cluster that gets no pull secret yet, and what it waits for."""
+
+    cluster: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Objection:
     """What a rule says of a resource, or of the stack; its words are in the log."""
 
@@ -133,6 +143,7 @@ class Review:
     changes: tuple[Change, ...]
     claims: tuple[ClaimChange, ...]
     forecast: Forecast
+    skipped: tuple[Skipped, ...]
     objections: tuple[Objection, ...] | None
     remarks: tuple[Remark, ...]
 
@@ -186,6 +197,7 @@ def review(digest: Digest) -> Review:
             sorted(_claims(claims, forecast), key=lambda each: (each.tenant, each.slot, each.action))
         ),
         forecast=forecast,
+        skipped=tuple(sorted(set(_skipped(digest.diagnostics)), key=lambda each: each.cluster)),
         objections=objections,
         remarks=tuple(_remarks(digest.diagnostics)),
     )
@@ -308,6 +320,13 @@ def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
             if told is None
             else shown(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
         )
+
+
+def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
+    for each in diagnostics:
+        reasons = skipping.heard(each.message)
+        if reasons is not None and each.urn and urns.parse(each.urn).type == _SKIPPABLE:
+            yield Skipped(_named(each.urn), reasons or ("the log says why",))
 
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:

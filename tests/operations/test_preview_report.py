@@ -237,6 +237,30 @@ def objection(rule: str, level: str) -> dict[str, Any]:
     return {"policyName": rule, "enforcementLevel": level, "resourceUrn": urn("a", SECRET), "message": "no"}
 
 
+def skipped(cluster: str, told: str, type_: str = "credfleet:index:PullSecret") -> dict[str, Any]:
+    return said(told, about=urn(cluster, type_))
+
+
+def test_a_skipped_pull_secret_is_told_with_what_its_cluster_waits_for():
+    found = reviewed(
+        diagnostics=[skipped("cls-2", "skipped: no GCP project is named; adapter dns reports False")]
+    )
+
+    reasons = ("no GCP project is named", "adapter dns reports False")
+    assert as_json(found)["skippedPullSecrets"] == [{"cluster": "cls-2", "reasons": reasons}]
+    row = f"| {code('cls-2')} | {'; '.join(map(code, reasons))} |"
+    assert row in section(render(found, "p.json"), "Skipped pull secrets")
+
+
+def test_a_reason_that_is_none_of_the_rooms_own_is_left_to_the_log():
+    strange = skipped("cls-2", "skipped: hunter2")
+    elsewhere = skipped("x", "skipped: no GCP project is named", "credfleet:index:AccountPool")
+
+    assert as_json(reviewed(diagnostics=[strange, elsewhere]))["skippedPullSecrets"] == [
+        {"cluster": "cls-2", "reasons": ("the log says why",)}
+    ]
+
+
 def test_mandatory_rules_come_before_advisory_ones():
     text = comment(policyEvents=[objection("a-rule", "advisory"), objection("b-rule", "mandatory")])
     table = section(text, "Policies")
@@ -493,6 +517,7 @@ def test_the_sample_is_a_review_with_everything_in_it():
     assert found.losses
     assert found.doomed
     assert found.forecast.vacancies
+    assert found.skipped
     assert any(
         step["urn"].split("::")[2].endswith(CLAIM) for step in json.loads(EXAMPLE.read_text())["steps"]
     )
