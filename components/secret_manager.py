@@ -1,0 +1,327 @@
+"""The one connection to Google's Secret Manager: its official client over REST, narrowed to what rooms need.
+
+Endpoint and token are those of the stack's `gcp:` keys, so that the provider of the stack and the dynamic
+ones speak to the same service as the same identity; without a token it is the application default identity.
+Nothing this module raises or shows holds a payload, nor words of the server that could. Import-pure: the
+client is imported by the first connection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from components.errors import CredfleetError
+
+if TYPE_CHECKING:
+    from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
+
+T = TypeVar("T")
+
+LATEST: Final = "latest"
+"""The alias of the newest version, whatever its state."""
+
+PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED"})
+"""The codes of Google that pass by themselves, so that a call is worth repeating (pull secret, table F)."""
+
+_CODES: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS"}
+_PASSING_CODES: Final = {
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+class SecretManagerError(CredfleetError):
+    """What keeps Secret Manager from being read or written.
+
+    Codes: absent; not-allowed; no-identity; unreachable (the codes that pass did not, within the time given);
+    refused.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class SecretManagerTarget:
+    """Where Secret Manager is, and who asks; None means Google's own, and the application default identity.
+
+    endpoint: a URL, with or without the version of the API behind it.
+    """
+
+    endpoint: str | None = None
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def configured(cls, read: Callable[[str], str | None]) -> SecretManagerTarget:
+        """Read it from a stack's configuration by full key."""
+        return cls(read("gcp:secretManagerCustomEndpoint") or None, read("gcp:accessToken") or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a call is repeated, in seconds.
+
+    Pauses double from the first to the longest, each drawn at random below that. attempt: how long one is
+    waited for. in_all: after which none is begun.
+    """
+
+    first_pause: float = 0.2
+    longest_pause: float = 8.0
+    attempt: float = 15.0
+    in_all: float = 60.0
+
+
+class VersionState(StrEnum):
+    """What may be done with a version: only an enabled one is read, a destroyed one has no payload left."""
+
+    ENABLED = "ENABLED"
+    DISABLED = "DISABLED"
+    DESTROYED = "DESTROYED"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A secret. name: projects/{project}/secrets/{id}, where Google may have put the project's number."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a secret. name: that of its secret, then /versions/{number}. created: when, RFC 3339."""
+
+    name: str
+    state: VersionState
+    etag: str
+    created: str = ""
+
+    @property
+    def number(self) -> int:
+        """Its number; a later version has a higher one."""
+        return int(self.name.rpartition("/")[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a version holds. version: its number, also where an alias was asked for."""
+
+    version: int
+    content: bytes = field(repr=False)
+
+
+def secret_name(project: str, secret_id: str) -> str:
+    """Name a secret as the calls take it."""
+    return f"projects/{project}/secrets/{secret_id}"
+
+
+def version_name(secret: str, version: int | str) -> str:
+    """Name a version of a secret, by its number or an alias."""
+    return f"{secret}/versions/{version}"
+
+
+class SecretManager:
+    """Talks to Secret Manager as one identity; safe for any number of threads.
+
+    Every method repeats its call while a code that passes is answered, or no answer comes, and raises
+    SecretManagerError for anything else.
+    """
+
+    def __init__(self, client: SecretManagerServiceClient, patience: Patience) -> None:
+        self._client = client
+        self._patience = patience
+
+    def secret(self, name: str) -> Entry | None:
+        """Read a secret without its versions; None when there is none."""
+        found = self._call(name, "secrets.get", self._client.get_secret, absent=True, name=name)
+        return None if found is None else Entry(str(found.name), dict(found.labels))
+
+    def versions(self, secret: str) -> Sequence[Version]:
+        """List all versions of a secret, the newest first."""
+
+        def pages(**given: Any) -> list[Any]:
+            return list(self._client.list_secret_versions(**given))
+
+        listed = self._call(secret, "versions.list", pages, parent=secret)
+        return sorted((_version(each) for each in listed), key=lambda each: -each.number)
+
+    def version(self, name: str) -> Version | None:
+        """Read a version without its payload, by its number or an alias; None when there is none."""
+        found = self._call(name, "versions.get", self._client.get_secret_version, absent=True, name=name)
+        return None if found is None else _version(found)
+
+    def access(self, name: str) -> Payload:
+        """Read the payload of an enabled version, by its number or an alias."""
+        found = self._call(name, "versions.access", self._client.access_secret_version, name=name)
+        return Payload(int(str(found.name).rpartition("/")[2]), bytes(found.payload.data))
+
+    def add(self, secret: str, content: bytes) -> Version:
+        """Add a version. After a lost answer, one that was added nevertheless is taken, not added again."""
+        newest = max((each.number for each in self.versions(secret)), default=0)
+        begun = False
+
+        def attempt(**given: Any) -> Version:
+            nonlocal begun
+            if begun and (found := self._added(secret, newest, content)):
+                return found
+            begun = True
+            return _version(self._client.add_secret_version(**given))
+
+        request = {"parent": secret, "payload": {"data": content}}
+        return self._call(secret, "versions.add", attempt, request=request)
+
+    def enable(self, version: Version) -> Version:
+        """Let a version be read again; one whose etag is another by now is refused."""
+        return self._turn(version, "versions.enable", self._client.enable_secret_version)
+
+    def disable(self, version: Version) -> Version:
+        """Keep a version from being read; one whose etag is another by now is refused."""
+        return self._turn(version, "versions.disable", self._client.disable_secret_version)
+
+    def destroy(self, version: Version) -> Version:
+        """Take the payload of a version away for good; one whose etag is another by now is refused."""
+        return self._turn(version, "versions.destroy", self._client.destroy_secret_version)
+
+    def _turn(self, version: Version, right: str, method: Callable[..., Any]) -> Version:
+        request = {"name": version.name, "etag": version.etag}
+        return _version(self._call(version.name, right, method, request=request))
+
+    def _added(self, secret: str, newest: int, content: bytes) -> Version | None:
+        """Find a version with this payload among those that were not there before."""
+        for each in self.versions(secret):
+            if each.number <= newest:
+                break
+            if each.state is VersionState.ENABLED and _same(self.access(each.name).content, content):
+                return each
+        return None
+
+    def _call(
+        self, place: str, right: str, method: Callable[..., Any], *, absent: bool = False, **given: Any
+    ) -> Any:
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.api_core.retry import Retry
+        from google.auth.exceptions import GoogleAuthError
+        from requests.exceptions import RequestException
+
+        patience = self._patience
+        repeatedly: Callable[[Callable[[], Any]], Callable[[], Any]] = Retry(
+            predicate=_passes,
+            initial=patience.first_pause,
+            maximum=patience.longest_pause,
+            timeout=patience.in_all,
+        )
+        try:
+            return repeatedly(lambda: method(**given, retry=None, timeout=patience.attempt))()
+        except (GoogleAPICallError, GoogleAuthError, RequestException) as error:
+            code = _code(error)
+        except RetryError as error:
+            code = _code(error.cause)
+        if absent and code == "NOT_FOUND":
+            return None
+        raise _failure(place, right, code)
+
+
+_opened: dict[tuple[SecretManagerTarget, Patience], SecretManager] = {}
+_opening = Lock()
+
+
+def open_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
+    """Open the one connection of this process to a target; raises SecretManagerError without an identity."""
+    key = (target, patience or Patience())
+    with _opening:
+        if key not in _opened:
+            _opened[key] = SecretManager(_client(target), key[1])
+        return _opened[key]
+
+
+def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
+    from google.api_core.client_options import ClientOptions
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
+    from google.oauth2.credentials import Credentials
+
+    endpoint = target.endpoint and target.endpoint.rstrip("/").removesuffix("/v1")
+    make_credentials: Any = Credentials
+    try:
+        return SecretManagerServiceClient(
+            credentials=None if target.token is None else make_credentials(target.token),
+            transport="rest",
+            client_options=ClientOptions(api_endpoint=endpoint),
+        )
+    except DefaultCredentialsError:
+        raise SecretManagerError(
+            code="no-identity",
+            place="Secret Manager",
+            cause="nobody is signed in to Google Cloud here, so it cannot be asked",
+            mend="sign in with `gcloud auth application-default login`, or set gcp:accessToken",
+        ) from None
+
+
+def _version(found: Any) -> Version:
+    return Version(
+        str(found.name), VersionState(found.state.name), str(found.etag), found.create_time.rfc3339()
+    )
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    return hmac.compare_digest(hashlib.sha256(one).digest(), hashlib.sha256(other).digest())
+
+
+def _passes(error: BaseException) -> bool:
+    return _code(error) in PASSING
+
+
+def _code(error: BaseException | None) -> str:
+    """Tell Google's code of a failure; over REST that is the status in the answer, else what HTTP says.
+
+    No answer is what gRPC calls UNAVAILABLE, or DEADLINE_EXCEEDED when it was waited for.
+    """
+    from google.api_core.exceptions import GoogleAPICallError
+    from google.auth.exceptions import RefreshError, TransportError
+    from google.rpc.code_pb2 import Code
+    from requests.exceptions import ChunkedEncodingError, Timeout
+    from requests.exceptions import ConnectionError as NoConnection
+
+    match error:
+        case GoogleAPICallError():
+            stated = _stated(error.response)
+            http = int(error.code or 0)
+            by_http = _CODES.get(http) or _PASSING_CODES.get(http) or f"HTTP {http}"
+            return stated if stated in Code.keys() else by_http  # noqa: SIM118 - an enum of protobuf, no dict
+        case Timeout():
+            return "DEADLINE_EXCEEDED"
+        case NoConnection() | ChunkedEncodingError() | TransportError():
+            return "UNAVAILABLE"
+        case RefreshError():
+            return "UNAUTHENTICATED"
+        case _:
+            return type(error).__name__
+
+
+def _stated(response: Any) -> str:
+    try:
+        return str(response.json()["error"]["status"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ""
+
+
+def _failure(place: str, right: str, code: str) -> SecretManagerError:
+    match code:
+        case "NOT_FOUND":
+            kind, mend = "absent", "see whether it was deleted, or is in another project; then run again"
+        case "PERMISSION_DENIED":
+            kind, mend = "not-allowed", f"let whoever runs this do secretmanager.{right} there"
+        case "UNAUTHENTICATED":
+            kind, mend = "not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"
+        case _ if code in PASSING:
+            kind, mend = "unreachable", "run again once it answers; what was begun is finished then"
+        case _:
+            kind, mend = "refused", "look at it in the console of Google Cloud, then run again"
+    return SecretManagerError(
+        code=kind, place=place, cause=f"Secret Manager answers {code} to {right}", mend=mend
+    )
