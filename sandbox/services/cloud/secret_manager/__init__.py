@@ -1,0 +1,1 @@
+"""Google's Secret Manager over REST, with its rules and its refusals; regional secrets are not served."""

@@ -1,0 +1,55 @@
+"""Stand-ins for cloud services in the test's own process, each on a free port, with handles for faults."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+from sandbox.services.cloud.front import Service
+from sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
+from sandbox.services.cloud.serving import listen, server_for
+from sandbox.services.ports import LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service that runs. Ask it for faults by `service.faults`, look at requests by `service.journal`."""
+
+    service: Service
+    port: int
+    scheme: str = "http"
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as a client's `api_endpoint` or a `metadataHost` has them."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port, without a slash at the end."""
+        return f"{self.scheme}://{self.authority}"
+
+
+@contextmanager
+def served(service: Service, certificate: Path | None = None) -> Generator[Served]:
+    """Serve a service from a thread until the block ends."""
+    server, listening = server_for(service, certificate), listen()
+    thread = Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
+    thread.start()
+    try:
+        yield Served(service, listening.getsockname()[1], "https" if certificate else "http")
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+@contextmanager
+def secret_manager(folder: Path) -> Generator[Served]:
+    """Serve Secret Manager over a folder; `gcp:secretManagerCustomEndpoint` is `url + "/v1/"`."""
+    with served(make_secret_manager(folder)) as running:
+        yield running
