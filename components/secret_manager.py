@@ -41,7 +41,7 @@ _PASSING_CODES: Final = {
 class SecretManagerError(CredfleetError):
     """What keeps Secret Manager from being read or written.
 
-    Codes: absent; not-allowed; no-identity; unreachable (the codes that pass did not, within the time given);
+    Codes: absent; exists; not-allowed; no-identity; unreachable (the codes that pass did not, within the time given);
     refused.
     """
 
@@ -140,6 +140,26 @@ class SecretManager:
         """Read a secret without its versions; None when there is none."""
         found = self._call(name, "secrets.get", self._client.get_secret, absent=True, name=name)
         return None if found is None else Entry(str(found.name), dict(found.labels))
+
+    def create(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Make a secret without versions, kept wherever Google likes; False when there is one already."""
+        project, _, secret_id = name.rpartition("/secrets/")
+        request = {
+            "parent": project,
+            "secret_id": secret_id,
+            "secret": {"replication": {"automatic": {}}, "labels": dict(labels)},
+        }
+        try:
+            self._call(name, "secrets.create", self._client.create_secret, request=request)
+        except SecretManagerError as error:
+            if error.code == "exists":
+                return False
+            raise
+        return True
+
+    def delete(self, name: str) -> None:
+        """Delete a secret with all its versions, for good; one that is gone is none to delete."""
+        self._call(name, "secrets.delete", self._client.delete_secret, absent=True, name=name)
 
     def versions(self, secret: str) -> Sequence[Version]:
         """List all versions of a secret, the newest first."""
@@ -314,6 +334,8 @@ def _failure(place: str, right: str, code: str) -> SecretManagerError:
     match code:
         case "NOT_FOUND":
             kind, mend = "absent", "see whether it was deleted, or is in another project; then run again"
+        case "ALREADY_EXISTS":
+            kind, mend = "exists", "look at who made it, and choose another name"
         case "PERMISSION_DENIED":
             kind, mend = "not-allowed", f"let whoever runs this do secretmanager.{right} there"
         case "UNAUTHENTICATED":
