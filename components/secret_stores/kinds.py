@@ -6,6 +6,10 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from components.secret_stores.clients.client import Capability
+from components.secret_stores.clients.fake import open_fake
+from components.secret_stores.clients.gcpsm import open_gcpsm
+from components.secret_stores.clients.kubernetes import open_kubernetes
 from components.secret_stores.model import (
     CaSelector,
     NamespaceName,
@@ -29,7 +33,7 @@ class FakeEntry(Shape):
     version: str | None = None
 
 
-@KINDS.register("Fake", embedded="fake")
+@KINDS.register("Fake", embedded="fake", client=open_fake)
 class FakeSpec(ProviderSpec):
     """Secrets written in the provider itself, for tests."""
 
@@ -72,7 +76,13 @@ class KubernetesAuth(Shape):
         return self
 
 
-@KINDS.register("Kubernetes", embedded="kubernetes")
+@KINDS.register(
+    "Kubernetes",
+    embedded="kubernetes",
+    client=open_kubernetes,
+    has_properties=True,
+    credential={"token": "auth.token.bearerToken"},
+)
 class KubernetesSpec(ProviderSpec):
     """Secrets of a namespace of a cluster; `auth_ref` names a kubeconfig."""
 
@@ -129,7 +139,12 @@ class GcpAuth(Shape):
     workload_identity_federation: WorkloadIdentityFederation | None = None
 
 
-@KINDS.register("GCPSM", embedded="gcpsm")
+@KINDS.register(
+    "GCPSM",
+    embedded="gcpsm",
+    client=open_gcpsm,
+    credential={"key.json": "auth.secretRef.secretAccessKeySecretRef"},
+)
 class GcpSecretManagerSpec(ProviderSpec):
     """Google's Secret Manager."""
 
@@ -151,7 +166,12 @@ class GitLabAuth(Shape):
     secret_ref: Annotated[GitLabSecretAuth, Field(alias="SecretRef")]
 
 
-@KINDS.register("GitLab", embedded="gitlab")
+@KINDS.register(
+    "GitLab",
+    embedded="gitlab",
+    capabilities=Capability.READ_ONLY,
+    credential={"token": "auth.SecretRef.accessToken"},
+)
 class GitLabSpec(ProviderSpec):
     """Variables of GitLab projects and groups."""
 
@@ -183,7 +203,14 @@ class AzureCustomCloud(Shape):
     resource_manager_endpoint: str | None = None
 
 
-@KINDS.register("AzureKV", embedded="azurekv")
+@KINDS.register(
+    "AzureKV",
+    embedded="azurekv",
+    credential={
+        "clientId": "authSecretRef.clientId",
+        "clientSecret": "authSecretRef.clientSecret",
+    },
+)
 class AzureKeyVaultSpec(ProviderSpec):
     """Azure Key Vault."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -31,6 +31,8 @@ from components.secret_stores.model import (
     Selector,
 )
 from components.secret_stores.registry import RefRegister, is_clusterwide
+
+Part = TypeVar("Part", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,13 @@ def selectors(part: object, path: str = "") -> Iterator[tuple[str, Selector]]:
             yield path, part
         case BaseModel():
             for name, field in type(part).model_fields.items():
-                step = field.alias or name
-                yield from selectors(getattr(part, name), f"{path}.{step}" if path else step)
+                yield from selectors(getattr(part, name), _step(path, field.alias or name))
         case tuple() | list():
             for index, item in enumerate(cast("tuple[object, ...]", part)):
                 yield from selectors(item, f"{path}[{index}]")
         case Mapping():
             for key, item in cast("Mapping[str, object]", part).items():
-                yield from selectors(item, f"{path}.{key}" if path else key)
+                yield from selectors(item, _step(path, key))
         case _:
             pass
 
@@ -153,25 +154,70 @@ def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegis
     caller: namespace of the consumer; empty while a store is only being validated.
     """
     whole_cluster = isinstance(store, ClusterSecretStore)
-    by_caller = whole_cluster and isinstance(provider, ClusterProvider)
-    base = caller if by_caller else _home(store, provider) or ""
+    if whole_cluster:
+        for path, selector in selectors(provider.spec):
+            if selector.namespace is None and isinstance(selector, CaSelector):
+                return _no_ca(provider, path)
+    if not (whole_cluster and isinstance(provider, ClusterProvider)):
+        confined = confine(provider, _home(store, provider) or "")
+        if isinstance(confined, Refusal):
+            return confined
+        follows = whole_cluster and store.spec.provider_ref is not None and _follows(store.spec.provider_ref)
+        return Resolution(confined, referent=follows, deferred=False)
     namespaces: dict[str, str] = {}
     omitted = False
     for path, selector in selectors(provider.spec):
         if selector.namespace is not None:
-            if not by_caller and selector.namespace != base:
-                return _out_of_reach(provider, path, selector.namespace, base)
             namespaces[path] = selector.namespace
             continue
-        if whole_cluster and isinstance(selector, CaSelector):
-            return _no_ca(provider, path)
-        if by_caller and kinds.kind_of(provider).strict:
+        if kinds.kind_of(provider).strict:
             return _too_loose(provider, path)
         omitted = True
-        if base:
-            namespaces[path] = base
-    follows = whole_cluster and store.spec.provider_ref is not None and _follows(store.spec.provider_ref)
-    return Resolution(namespaces, referent=(by_caller and omitted) or follows, deferred=omitted and not base)
+        if caller:
+            namespaces[path] = caller
+    return Resolution(namespaces, referent=omitted, deferred=omitted and not caller)
+
+
+def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Refusal:
+    """Read every selector in the base and nowhere else: one that names another namespace is refused.
+
+    So are those of a generator, whatever its scope, with its caller as the base (case C11).
+    """
+    for path, selector in selectors(provider.spec):
+        if selector.namespace not in (None, base):
+            return _out_of_reach(provider, path, str(selector.namespace), base)
+    return {path: base for path, _ in selectors(provider.spec)}
+
+
+def pinned(spec: Part, namespaces: Mapping[str, str]) -> Part:
+    """Copy a spec with the namespace of every selector written out; one without an entry stays as it is."""
+    return cast("Part", _pinned(spec, namespaces, ""))
+
+
+def _pinned(part: object, namespaces: Mapping[str, str], path: str) -> object:
+    match part:
+        case Selector():
+            return part.model_copy(update={"namespace": namespaces.get(path, part.namespace)})
+        case BaseModel():
+            fields = type(part).model_fields.items()
+            steps = {name: _step(path, field.alias or name) for name, field in fields}
+            return part.model_copy(
+                update={name: _pinned(getattr(part, name), namespaces, step) for name, step in steps.items()}
+            )
+        case tuple() | list():
+            items = enumerate(cast("tuple[object, ...]", part))
+            return type(cast("tuple[object, ...]", part))(
+                _pinned(item, namespaces, f"{path}[{index}]") for index, item in items
+            )
+        case Mapping():
+            entries = cast("Mapping[str, object]", part).items()
+            return {key: _pinned(item, namespaces, _step(path, key)) for key, item in entries}
+        case _:
+            return part
+
+
+def _step(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _follows(ref: ProviderRef) -> bool:

@@ -1,13 +1,20 @@
-"""Which kinds of provider there are: one register, by apiVersion and kind, and by ESO's embedded key."""
+"""Which kinds of provider there are: one register, by apiVersion and kind, and by ESO's embedded key.
+
+An entry says what a kind is: the model of its spec, how a client is made, what it can do and who looks after
+it. It never holds a client: those live in `client_manager`.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from components.errors import CredfleetError
+from components.secret_stores.clients.client import Capability, ClientFactory
 from components.secret_stores.model import (
     AnyProvider,
     ClusterProvider,
@@ -23,18 +30,50 @@ VERSION: Final = "v1alpha1"
 Spec = TypeVar("Spec", bound=ProviderSpec)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of provider. A strict one is never served by whatever namespace a caller comes from.
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
-    embedded: its key in a store's `spec.provider`.
+
+class Maintenance(StrEnum):
+    """Whether anybody looks after a kind; ESO's words."""
+
+    MAINTAINED = "Maintained"
+    NOT_MAINTAINED = "NotMaintained"
+    DEPRECATED = "Deprecated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of provider.
+
+    embedded: its key in a store's `spec.provider`. strict: it is never served by whatever namespace a caller
+    comes from. client: makes clients for the direct back end; None when there are none. by_caller: clients
+    use the caller's namespace themselves, so that two callers never share one. has_properties: a push goes to
+    a property of a key, as into a Secret; else it is the whole value. credential: key of a Secret → selector
+    in the spec, for a Secret that is drawn for a provider.
     """
 
     name: str
     version: str
     embedded: str
     spec: type[ProviderSpec]
-    strict: bool
+    strict: bool = False
+    client: ClientFactory | None = None
+    capabilities: Capability = Capability.READ_WRITE
+    maintenance: Maintenance = Maintenance.MAINTAINED
+    by_caller: bool = False
+    has_properties: bool = False
+    credential: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def warning(self) -> str | None:
+        """What whoever uses the kind should know."""
+        match self.maintenance:
+            case Maintenance.MAINTAINED:
+                return None
+            case Maintenance.NOT_MAINTAINED:
+                return f"nobody maintains providers of kind {self.name}: their faults stay"
+            case Maintenance.DEPRECATED:
+                return f"providers of kind {self.name} are deprecated and will go: move to another kind"
 
     def provider(self, namespace: str | None, name: str, spec: Mapping[str, Any]) -> AnyProvider:
         """Make a provider of this kind, the whole cluster's without a namespace.
@@ -57,9 +96,20 @@ class RefRegister:
         self._embedded: dict[str, Kind] = {}
 
     def register(
-        self, name: str, *, embedded: str, version: str = VERSION, strict: bool = False
+        self,
+        name: str,
+        *,
+        embedded: str,
+        version: str = VERSION,
+        strict: bool = False,
+        client: ClientFactory | None = None,
+        capabilities: Capability = Capability.READ_WRITE,
+        maintenance: Maintenance = Maintenance.MAINTAINED,
+        by_caller: bool = False,
+        has_properties: bool = False,
+        credential: Mapping[str, str] = _NOTHING,
     ) -> Callable[[type[Spec]], type[Spec]]:
-        """Make the decorator that registers a spec as a kind, in both groups.
+        """Make the decorator that registers a spec as a kind, in both groups; the arguments are Kind's.
 
         Raises CredfleetError `duplicate-kind` when the kind or its embedded key is taken.
         """
@@ -74,7 +124,19 @@ class RefRegister:
                     f"{', '.join(self.told())}",
                     mend="register it under another name, or leave one of the two out",
                 )
-            kind = Kind(name, version, embedded, spec, strict)
+            kind = Kind(
+                name=name,
+                version=version,
+                embedded=embedded,
+                spec=spec,
+                strict=strict,
+                client=client,
+                capabilities=capabilities,
+                maintenance=maintenance,
+                by_caller=by_caller,
+                has_properties=has_properties,
+                credential=credential,
+            )
             self._kinds[reference] = self._kinds[f"{CLUSTER_GROUP}/{version}", name] = kind
             self._embedded[embedded] = kind
             return spec

@@ -1,0 +1,161 @@
+"""What the direct back end needs of a place where secrets are kept, and what a client is made from.
+
+Values live in the process only: nothing here shows, logs or raises one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from components.secret_stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from components.connection import ClusterTarget
+    from components.secret_manager import SecretManagerTarget
+    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.model import SecretSelector, ServiceAccountSelector
+
+
+class Capability(StrEnum):
+    """What a kind of provider can do; ESO's words."""
+
+    READ_ONLY = "ReadOnly"
+    WRITE_ONLY = "WriteOnly"
+    READ_WRITE = "ReadWrite"
+
+
+class Validity(StrEnum):
+    """What a client says of itself once it is made; an unknown one is let through, as ESO does."""
+
+    READY = "Ready"
+    UNKNOWN = "Unknown"
+    ERROR = "Error"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value in a store. version: as the store counts it."""
+
+    content: bytes = field(repr=False)
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a push goes to: a key of the store, and one property of it."""
+
+    key: str
+    property_name: str | None = None
+
+    def __str__(self) -> str:
+        return self.key if self.property_name is None else f"{self.key}, property {self.property_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is at a place. owned: the push that asks wrote it; else it is somebody else's.
+
+    content: None when there is an object, and nothing under the property. edition: what a write over it goes
+    by, so that a change in between is not overwritten.
+    """
+
+    content: bytes | None = field(repr=False)
+    owned: bool
+    edition: Any = field(default=None, repr=False)
+
+
+class SecretsClient(Protocol):
+    """One place where secrets are kept, as one identity; safe for any number of threads.
+
+    All methods but `close` raise StoreError.
+    """
+
+    def validate(self) -> Validity:
+        """Tell whether the place can be used."""
+        ...
+
+    def read(self, ref: RemoteRef) -> Value | None:
+        """Read a value; None when there is none."""
+        ...
+
+    def look(self, place: Place, owner: str) -> Kept | None:
+        """Read what a push of this owner would write over; None when nothing is there."""
+        ...
+
+    def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
+        """Write over what was seen, marked as the owner's; False when it is another by now."""
+        ...
+
+    def remove(self, place: Place, seen: Kept) -> bool:
+        """Remove what was seen; False when it is another by now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections; called once."""
+        ...
+
+
+class Cluster(Protocol):
+    """What a client may ask of the stack's own cluster, to log in. All raise StoreError."""
+
+    @property
+    def target(self) -> ClusterTarget:
+        """Which cluster it is."""
+        ...
+
+    def secret(self, selector: SecretSelector) -> bytes:
+        """Read the key of a Secret that a selector names; its namespace is resolved."""
+        ...
+
+    def certificates(self, selector: Any) -> str:
+        """Read certificates in PEM from a Secret or ConfigMap; the selector's namespace is resolved."""
+        ...
+
+    def token(self, account: ServiceAccountSelector) -> str:
+        """Have a token made for a ServiceAccount, valid for ten minutes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """What a client is made from. spec: the kind's model, where every selector says its namespace.
+
+    title: the provider, for messages. caller: the consumer's namespace. google: where the stack's `gcp:` keys
+    lead. google_project: theirs.
+    """
+
+    title: str
+    spec: Any
+    caller: str
+    cluster: Cluster
+    google: SecretManagerTarget
+    google_project: str | None
+
+
+ClientFactory: TypeAlias = Callable[[ClientRequest], SecretsClient]
+
+
+def property_of(content: bytes, name: str | None, place: str) -> bytes:
+    """Take a property of a value that is a JSON object; without a name the value as it is.
+
+    Texts are taken as they are, anything else as JSON. Raises StoreError.
+    """
+    if name is None:
+        return content
+    try:
+        fields: Any = json.loads(content)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, Mapping) or name not in fields:
+        raise StoreError(
+            code="absent",
+            place=place,
+            cause=f"it is no JSON object with a field {name}",
+            mend="correct property, or leave it out for the whole value",
+        )
+    found = fields[name]
+    return found.encode() if isinstance(found, str) else json.dumps(found).encode()

@@ -1,0 +1,93 @@
+"""The client of kind Fake: secrets written in the provider's own spec, and what is pushed while it lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from components.secret_stores.clients.client import (
+    ClientRequest,
+    Kept,
+    Place,
+    SecretsClient,
+    Validity,
+    Value,
+    property_of,
+)
+
+if TYPE_CHECKING:
+    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.kinds import FakeSpec
+
+_VALIDITY: Final = (Validity.READY, Validity.UNKNOWN, Validity.ERROR)
+"""By ESO's numbers, which `validationResult` gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pushed:
+    content: bytes
+    owner: str
+    number: int
+
+
+class FakeClient:
+    """What the spec says, which no push overwrites; pushed values last as long as the client."""
+
+    def __init__(self, title: str, spec: FakeSpec) -> None:
+        self._title = title
+        self._spec = spec
+        self._pushed: dict[str, _Pushed] = {}
+        self._pushing = Lock()
+
+    def validate(self) -> Validity:
+        """Say what the spec wants said."""
+        return _VALIDITY[self._spec.validation_result or 0]
+
+    def read(self, ref: RemoteRef) -> Value | None:
+        """Read a value; of several with one key the last, as ESO does."""
+        place = f"{self._title}: {ref.key}"
+        for entry in reversed(self._spec.data):
+            if entry.key == ref.key and entry.version == ref.version:
+                content = property_of(entry.value.encode(), ref.property_name, place)
+                return Value(content, entry.version or "")
+        pushed = self._pushed.get(ref.key)
+        if pushed is None or ref.version is not None:
+            return None
+        return Value(property_of(pushed.content, ref.property_name, place), str(pushed.number))
+
+    def look(self, place: Place, owner: str) -> Kept | None:
+        """Read what is there; the spec's own entries are nobody's push."""
+        for entry in self._spec.data:
+            if entry.key == place.key:
+                return Kept(entry.value.encode(), owned=False)
+        pushed = self._pushed.get(place.key)
+        return pushed and Kept(pushed.content, owned=pushed.owner == owner, edition=pushed.number)
+
+    def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
+        """Keep a value in memory."""
+        with self._pushing:
+            there = self._pushed.get(place.key)
+            if (there and there.number) != (over and over.edition):
+                return False
+            self._pushed[place.key] = _Pushed(content, owner, 1 + (there.number if there else 0))
+            return True
+
+    def remove(self, place: Place, seen: Kept) -> bool:
+        """Forget a pushed value."""
+        with self._pushing:
+            there = self._pushed.get(place.key)
+            if there is None or there.number != seen.edition:
+                return False
+            del self._pushed[place.key]
+            return True
+
+    def close(self) -> None:
+        """Forget everything pushed."""
+        self._pushed.clear()
+
+
+def open_fake(request: ClientRequest) -> SecretsClient:
+    """Make the client."""
+    spec: FakeSpec = request.spec
+    return FakeClient(request.title, spec)

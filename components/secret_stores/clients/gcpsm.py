@@ -1,0 +1,189 @@
+"""The client of kind GCPSM: secrets of a project in Google's Secret Manager.
+
+A key is the id of a secret. A push makes a secret of its own, marked by a label, and adds versions to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from components.secret_manager import (
+    LATEST,
+    SecretManager,
+    SecretManagerError,
+    SecretManagerTarget,
+    Version,
+    VersionState,
+    open_secret_manager,
+    secret_name,
+    version_name,
+)
+from components.secret_stores.clients.client import (
+    ClientRequest,
+    Kept,
+    Place,
+    SecretsClient,
+    Validity,
+    Value,
+    property_of,
+)
+from components.secret_stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.kinds import GcpSecretManagerSpec
+
+PUSHED_BY: Final = "credfleet-pushed-by"
+"""Label of a secret that a push made: a digest of its owner, for Google's labels take no slashes."""
+
+_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+
+
+class GcpSecretManagerClient:
+    """Secrets of one project. fetch: whether an older version is read while the newest one is not enabled."""
+
+    def __init__(self, manager: SecretManager, project: str, *, fetch: bool) -> None:
+        self._manager = manager
+        self._project = project
+        self._fetch = fetch
+
+    def validate(self) -> Validity:
+        """Say nothing: whether a secret may be read depends on the secret."""
+        return Validity.UNKNOWN
+
+    def read(self, ref: RemoteRef) -> Value | None:
+        """Read a version, the newest one unless another is named."""
+        name = secret_name(self._project, ref.key)
+        version: int | str | None = ref.version or LATEST
+        if version == LATEST and self._fetch:
+            version = self._newest_enabled(name)
+        if version is None:
+            return None
+        try:
+            found = self._manager.access(version_name(name, version))
+        except SecretManagerError as error:
+            if error.code == "absent":
+                return None
+            raise _failed(error) from None
+        return Value(property_of(found.content, ref.property_name, name), str(found.version))
+
+    def look(self, place: Place, owner: str) -> Kept | None:
+        """Read what is there: the newest version, as far as it is enabled."""
+        name = secret_name(self._project, place.key)
+        try:
+            entry = self._manager.secret(name)
+            if entry is None:
+                return None
+            newest = self._newest(name)
+            enabled = newest is not None and newest.state is VersionState.ENABLED
+            content = self._manager.access(newest.name).content if newest and enabled else None
+        except SecretManagerError as error:
+            raise _failed(error) from None
+        owned = entry.labels.get(PUSHED_BY) == owner_label(owner)
+        return Kept(content, owned=owned, edition=newest and newest.number)
+
+    def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
+        """Add a version, to a secret of its own."""
+        name = secret_name(self._project, place.key)
+        try:
+            if over is None:
+                if not self._manager.create(name, {PUSHED_BY: owner_label(owner)}):
+                    return False
+            elif self._moved(name, over):
+                return False
+            self._manager.add(name, content)
+        except SecretManagerError as error:
+            raise _failed(error) from None
+        return True
+
+    def remove(self, place: Place, seen: Kept) -> bool:
+        """Delete the secret with all its versions."""
+        name = secret_name(self._project, place.key)
+        try:
+            if self._moved(name, seen):
+                return False
+            self._manager.delete(name)
+        except SecretManagerError as error:
+            raise _failed(error) from None
+        return True
+
+    def close(self) -> None:
+        """Do nothing: the connection is the process's, for every room."""
+
+    def _moved(self, name: str, seen: Kept) -> bool:
+        newest = self._newest(name)
+        return (newest and newest.number) != seen.edition
+
+    def _newest(self, name: str) -> Version | None:
+        return next(iter(self._manager.versions(name)), None)
+
+    def _newest_enabled(self, name: str) -> int | None:
+        try:
+            versions = self._manager.versions(name)
+        except SecretManagerError as error:
+            if error.code == "absent":
+                return None
+            raise _failed(error) from None
+        return next((each.number for each in versions if each.state is VersionState.ENABLED), None)
+
+
+def owner_label(owner: str) -> str:
+    """Write an owner as a label's value: 40 hexadecimal digits."""
+    return hashlib.sha256(owner.encode()).hexdigest()[:40]
+
+
+def open_gcpsm(request: ClientRequest) -> SecretsClient:
+    """Log in the way the provider says: by a key of a service account, or as whoever runs this."""
+    spec: GcpSecretManagerSpec = request.spec
+    project = spec.project_id or request.google_project
+    if not project:
+        raise StoreError(
+            code="misconfigured",
+            place=request.title,
+            cause="neither the provider nor gcp:project says which project's secrets are meant",
+            mend="add projectID",
+        )
+    target = request.google
+    if spec.auth is not None:
+        reference = spec.auth.secret_ref and spec.auth.secret_ref.secret_access_key_secret_ref
+        if reference is None:
+            raise StoreError(
+                code="no-client",
+                place=request.title,
+                cause="the direct back end knows no workload identity: it runs in no workload",
+                mend="give auth.secretRef, leave auth out to be whoever runs this, or use backend: eso",
+            )
+        token = _token(request.cluster.secret(reference), request.title)
+        target = SecretManagerTarget(request.google.endpoint, token)
+    try:
+        manager = open_secret_manager(target)
+    except SecretManagerError as error:
+        raise _failed(error) from None
+    strict = spec.secret_version_selection_policy == "LatestOrFail"  # noqa: S105 - a policy, no secret
+    return GcpSecretManagerClient(manager, project, fetch=not strict)
+
+
+def _token(key: bytes, title: str) -> str:
+    """Trade the key of a service account for a token, valid for an hour."""
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import Request
+    from google.oauth2.service_account import Credentials
+
+    make: Any = Credentials.from_service_account_info
+    try:
+        credentials = make(json.loads(key), scopes=[_SCOPE])
+        credentials.refresh(Request())
+    except (ValueError, GoogleAuthError):
+        raise StoreError(
+            code="misconfigured",
+            place=title,
+            cause="what auth.secretRef names is no key of a service account that Google takes",
+            mend="make a new key and put it there as it was downloaded",
+        ) from None
+    return str(credentials.token)
+
+
+def _failed(error: SecretManagerError) -> StoreError:
+    return StoreError(code=error.code, place=error.place, cause=error.cause, mend=error.mend)

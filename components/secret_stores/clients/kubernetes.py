@@ -1,0 +1,234 @@
+"""The client of kind Kubernetes: Secrets of one namespace, read and written as whoever the provider says.
+
+A key is the name of a Secret there, a property one of its keys. The stack's own cluster is meant unless the
+provider gives another server's address.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from components.connection import Connection, NoReply, Reply
+from components.labels import PREFIX
+from components.secret_stores.clients.client import (
+    ClientRequest,
+    Cluster,
+    Kept,
+    Place,
+    SecretsClient,
+    Validity,
+    Value,
+)
+from components.secret_stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.kinds import KubernetesServer, KubernetesSpec
+
+PUSHED_BY: Final = f"{PREFIX}pushed-by"
+"""Annotation of a Secret that a push wrote; without it a Secret is somebody else's and never touched."""
+
+OWN_SERVER: Final = "kubernetes.default"
+"""ESO's default address, which inside a cluster leads to its own API server."""
+
+_FIELD_MANAGER: Final = "?fieldManager=credfleet-stores"
+_ABSENT: Final = 404
+_CONFLICT: Final = 409
+_REFUSED: Final = (401, 403)
+
+
+class KubernetesClient:
+    """Secrets of one namespace behind a connection."""
+
+    def __init__(self, title: str, connection: Connection, namespace: str, close: Callable[[], None]) -> None:
+        self._title = title
+        self._connection = connection
+        self._namespace = namespace
+        self._close = close
+
+    def validate(self) -> Validity:
+        """Say nothing: whether a Secret may be read depends on the Secret."""
+        return Validity.UNKNOWN
+
+    def read(self, ref: RemoteRef) -> Value | None:
+        """Read a key of a Secret; without a property all of it, as a JSON object of texts."""
+        secret = self._secret(ref.key)
+        if secret is None:
+            return None
+        if ref.version is not None:
+            raise StoreError(
+                code="refused",
+                place=self._place(ref.key),
+                cause="a Secret of Kubernetes has no versions to choose from",
+                mend="leave version out",
+            )
+        data = {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
+        version = str(secret["metadata"]["resourceVersion"])
+        if ref.property_name is None:
+            texts = {key: value.decode(errors="replace") for key, value in data.items()}
+            return Value(json.dumps(texts, sort_keys=True).encode(), version)
+        content = data.get(ref.property_name)
+        return None if content is None else Value(content, version)
+
+    def look(self, place: Place, owner: str) -> Kept | None:
+        """Read what is there."""
+        secret = self._secret(place.key)
+        if secret is None:
+            return None
+        owned = (secret["metadata"].get("annotations") or {}).get(PUSHED_BY) == owner
+        found = (secret.get("data") or {}).get(place.property_name)
+        return Kept(None if found is None else base64.b64decode(found), owned=owned, edition=secret)
+
+    def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
+        """Write one key; the other keys of the Secret stay."""
+        if over is None:
+            metadata: dict[str, Any] = {"name": place.key, "namespace": self._namespace}
+            secret: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"}
+        else:
+            secret, metadata = over.edition, over.edition["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), PUSHED_BY: owner}
+        body = {
+            **secret,
+            "metadata": {**metadata, "annotations": annotations},
+            "data": {
+                **(secret.get("data") or {}),
+                str(place.property_name): base64.b64encode(content).decode(),
+            },
+        }
+        method, path = ("POST", self._path()) if over is None else ("PUT", self._path(place.key))
+        return self._done(self._call(method, path + _FIELD_MANAGER, place.key, body))
+
+    def remove(self, place: Place, seen: Kept) -> bool:
+        """Remove one key, and the Secret with its last one."""
+        secret, metadata = seen.edition, seen.edition["metadata"]
+        rest = {key: value for key, value in (secret.get("data") or {}).items() if key != place.property_name}
+        if rest:
+            body = {**secret, "data": rest}
+            return self._done(self._call("PUT", self._path(place.key) + _FIELD_MANAGER, place.key, body))
+        preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+        reply = self._call("DELETE", self._path(place.key), place.key, {"preconditions": preconditions})
+        return reply.status == _ABSENT or self._done(reply)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._close()
+
+    def _secret(self, name: str) -> dict[str, Any] | None:
+        reply = self._call("GET", self._path(name), name)
+        return None if reply.status == _ABSENT else reply.body
+
+    def _call(self, method: str, path: str, name: str, body: dict[str, Any] | None = None) -> Reply:
+        try:
+            reply = self._connection.call(method, path, body=body)
+        except NoReply as silence:
+            raise StoreError(
+                code="unreachable",
+                place=self._place(name),
+                cause=f"the API server does not answer ({silence})",
+                mend="run again once it does",
+            ) from None
+        if reply.status in _REFUSED:
+            raise StoreError(
+                code="not-allowed",
+                place=self._place(name),
+                cause=f"the API server does not let the provider's identity {method} it: {reply.text}",
+                mend="grant it by a Role there, or read what it may",
+            )
+        if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
+            return reply
+        raise StoreError(
+            code="unreachable",
+            place=self._place(name),
+            cause=f"the API server refused to {method} it: {reply.body.get('reason') or reply.status}",
+            mend="run again",
+        )
+
+    def _path(self, name: str | None = None) -> str:
+        path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/secrets"
+        return path if name is None else f"{path}/{quote(name, safe='')}"
+
+    def _place(self, name: str) -> str:
+        return f"{self._title}: Secret {self._namespace}/{name}"
+
+    @staticmethod
+    def _done(reply: Reply) -> bool:
+        return reply.status < 300
+
+
+def open_kubernetes(request: ClientRequest) -> SecretsClient:
+    """Log in the way the provider says, and only so."""
+    from kubernetes.client import ApiClient
+
+    spec: KubernetesSpec = request.spec
+    auth, cluster = spec.auth, request.cluster
+    configuration = _address(spec.server, cluster)
+    pair = None
+    if auth is None:
+        raise StoreError(
+            code="no-client",
+            place=request.title,
+            cause="the direct back end logs in by auth; a kubeconfig in a Secret could make it run programs",
+            mend="give auth.serviceAccount, auth.token or auth.cert, or choose backend: eso",
+        )
+    if auth.service_account is not None:
+        _bear(configuration, cluster.token(auth.service_account))
+    elif auth.token is not None:
+        _bear(configuration, cluster.secret(auth.token.bearer_token).decode().strip())
+    elif auth.cert is not None:
+        pair = cluster.secret(auth.cert.client_cert), cluster.secret(auth.cert.client_key)
+    client = ApiClient(configuration)
+    if pair is not None:
+        client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = _context(*pair, request.title)
+    return KubernetesClient(request.title, Connection(client), spec.remote_namespace, client.close)
+
+
+def _address(server: KubernetesServer | None, cluster: Cluster) -> Configuration:
+    """Say where the API server is and what it is known by, and nothing of who asks."""
+    from kubernetes.client import Configuration
+    from kubernetes.config import load_kube_config
+
+    configuration = Configuration()
+    if server is None or server.url == OWN_SERVER:
+        own, target = Configuration(), cluster.target
+        load_kube_config(config_file=target.kubeconfig, context=target.context, client_configuration=own)
+        for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
+            setattr(configuration, name, getattr(own, name))
+        return configuration
+    configuration.host = server.url
+    if server.ca_bundle is not None:
+        configuration.ca_cert_data = base64.b64decode(server.ca_bundle).decode()
+    elif server.ca_provider is not None:
+        configuration.ca_cert_data = cluster.certificates(server.ca_provider)
+    return configuration
+
+
+def _bear(configuration: Configuration, token: str) -> None:
+    configuration.api_key, configuration.api_key_prefix = {"BearerToken": token}, {"BearerToken": "Bearer"}
+
+
+def _context(certificate: bytes, key: bytes, title: str) -> ssl.SSLContext:
+    """Take a certificate and its key into memory; the library wants them in a file, which is gone at once."""
+    context = ssl.create_default_context()
+    with TemporaryDirectory() as folder:
+        pair = Path(folder, "pair.pem")
+        pair.touch(mode=0o600)
+        pair.write_bytes(certificate + b"\n" + key)
+        try:
+            context.load_cert_chain(pair)
+        except ssl.SSLError:
+            raise StoreError(
+                code="misconfigured",
+                place=title,
+                cause="what auth.cert names is no certificate in PEM with its key",
+                mend="correct the Secrets it names",
+            ) from None
+    return context
