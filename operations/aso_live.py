@@ -7,10 +7,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from components.aso_credentials import keys
+from components.aso_credentials.manifests import secret_data
 from components.aso_credentials.nouns import Resource, SecretName, Secrets
 from components.connection import Connection, NoReply
 from components.errors import CredfleetError
-from operations.aso_manifests import secret_data
 
 _ABSENT: Final = 404
 

@@ -8,6 +8,9 @@ from components.labels import ASO_CREDENTIAL
 
 GLOBAL_SETTINGS: Final = "aso-controller-settings"
 NAMESPACE_SECRET: Final = ASO_CREDENTIAL
+RESERVED: Final = (GLOBAL_SETTINGS, NAMESPACE_SECRET)
+"""Names of Secrets that ASO reads by itself."""
+
 OPERATOR_NAMESPACE: Final = "azureserviceoperator-system"
 OPERATOR_ACCOUNT: Final = "azureserviceoperator-default"
 STRICT_ACCOUNT: Final = "aso-workload"

@@ -14,6 +14,9 @@ from components.projection.keys import AsoMethod
 TRUE: Final = frozenset({b"1", b"t", b"T", b"true", b"TRUE", b"True"})
 """What Go reads as true."""
 
+WITHHELD: Final = b"\0withheld"
+"""Stands for a value of a Secret that is known only to be there: before an update, keys are all there is."""
+
 
 class SecretName(NamedTuple):
     """A Secret by its namespace and name."""

@@ -15,6 +15,7 @@ from components.aso_credentials.arm_id import subscription_of
 from components.aso_credentials.model import WorkloadIdentity, method_of
 from components.aso_credentials.nouns import (
     TRUE,
+    WITHHELD,
     Fault,
     Operator,
     Reason,
@@ -98,9 +99,9 @@ class _House:
         if bad := incomplete(data):
             message = f"credential Secret {secret} {bad}, and ASO falls back to no other: complete it"
             return replace(chosen, fault=_failed(message))
-        chosen = replace(
-            chosen, method=method_of(data), subscription=data[keys.SUBSCRIPTION].decode(errors="replace")
-        )
+        subscription = data[keys.SUBSCRIPTION]
+        known = None if subscription == WITHHELD else subscription.decode(errors="replace")
+        chosen = replace(chosen, method=method_of(data), subscription=known)
         if bad := invalid(data, self.operator):
             return replace(chosen, fault=_failed(f"invalid credential for {secret}: {bad}"))
         return replace(chosen, subject=subject_of(data, secret, self.operator))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import certificate_fault
 from components.aso_credentials.model import Unfit, WorkloadIdentity, method_of, read
-from components.aso_credentials.nouns import Operator, SecretName
+from components.aso_credentials.nouns import WITHHELD, Operator, SecretName
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
@@ -30,7 +30,8 @@ def invalid(data: Data, operator: Operator) -> str | None:
         case AsoMethod.SERVICE_PRINCIPAL_SECRET:
             return None if data[keys.CLIENT_SECRET] else f"{keys.CLIENT_SECRET} is empty: remove the key"
         case AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE:
-            fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
+            certificate, password = data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD)
+            fault = None if certificate == WITHHELD else certificate_fault(certificate, password)
             return f"cannot parse {keys.CERTIFICATE}: {fault}" if fault else None
         case AsoMethod.WORKLOAD_IDENTITY:
             account = data.get(keys.SERVICE_ACCOUNT) if operator.strict else None
@@ -58,7 +59,12 @@ def with_blanks(data: Data) -> str | None:
 
 
 def oddities(data: Data, operator: Operator) -> tuple[str, ...]:
-    """Tell what keeps a Secret that ASO takes from being one that credfleet would declare."""
+    """Tell what keeps a Secret that ASO takes from being one that credfleet would declare.
+
+    Values that are withheld are left to whoever writes them.
+    """
+    if WITHHELD in data.values():
+        return ()
     try:
         read(data, strict=operator.strict)
     except Unfit as unfit:

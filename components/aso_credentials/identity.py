@@ -1,0 +1,191 @@
+"""The Azure side of workload identity, and the ServiceAccounts of strict mode.
+
+Owns the managed identity, whom it trusts and what it may do. The Secrets that carry its *client* id are those
+of component.py, because one identity serves several of them and a Secret outlives its method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import pulumi
+from pulumi_azure_native.authorization import PrincipalType, RoleAssignment
+from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
+from pulumi_kubernetes.core.v1 import ServiceAccount
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
+
+from components.aso_credentials import keys
+from components.aso_credentials.federation import AUDIENCE, Federation, federation_faults
+from components.aso_credentials.roles import assignment_name, role_definition_id
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedRole:
+    """A role of Azure, by name or GUID, within a scope: the ARM id of a subscription or of what is in it."""
+
+    role: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsoWorkloadIdentityArgs:
+    """A managed identity.
+
+    group_name, identity: the names that stay; resource_group: the same group as a resource's output says it.
+    federations: name → whom it trusts. roles: key of the configuration → role.
+    """
+
+    identity: str
+    group_name: str
+    resource_group: pulumi.Input[str]
+    location: str
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    federations: Mapping[str, Federation] = field(default_factory=dict[str, Federation])
+    roles: Mapping[str, AssignedRole] = field(default_factory=dict[str, AssignedRole])
+
+
+class AsoWorkloadIdentity(pulumi.ComponentResource):
+    """A managed identity that ServiceAccounts of a cluster may use.
+
+    Outputs: clientId, which credentials carry; principalId, which roles are given to; tenantId.
+    trusted: what Azure has to know before a token can be had. Raises ValueError for more federated
+    credentials than Azure takes.
+    """
+
+    TYPE: ClassVar = "credfleet:index:AsoWorkloadIdentity"
+    client_id: pulumi.Output[str]
+    principal_id: pulumi.Output[str]
+    tenant_id: pulumi.Output[str]
+    trusted: Sequence[pulumi.Resource]
+
+    def __init__(
+        self, name: str, args: AsoWorkloadIdentityArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        if faults := [*federation_faults(args.federations)]:
+            raise ValueError(f"identity {args.identity}: {'; '.join(faults)}")
+        props = {"resourceGroup": args.group_name, "identity": args.identity}
+        super().__init__(self.TYPE, name, props, opts)
+        self._name = name
+        identity = UserAssignedIdentity(
+            f"{name}-identity",
+            resource_group_name=args.resource_group,
+            resource_name_=args.identity,
+            location=args.location,
+            tags=args.tags or None,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.client_id = identity.client_id
+        self.principal_id = identity.principal_id
+        self.tenant_id = identity.tenant_id
+        self.trusted = [*self._federate(identity, args), *self._assign(identity, args)]
+        self.register_outputs(
+            {"clientId": self.client_id, "principalId": self.principal_id, "tenantId": self.tenant_id}
+        )
+
+    def _federate(
+        self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
+    ) -> Sequence[pulumi.Resource]:
+        """Chain the federated credentials: Azure refuses two writes at once under one identity."""
+        made: list[pulumi.Resource] = []
+        for federation in sorted(args.federations):
+            trusted = args.federations[federation]
+            made.append(
+                FederatedIdentityCredential(
+                    f"{self._name}-{federation}-federation",
+                    resource_group_name=args.resource_group,
+                    resource_name_=identity.name,
+                    federated_identity_credential_resource_name=federation,
+                    issuer=trusted.issuer,
+                    subject=trusted.subject,
+                    audiences=[AUDIENCE],
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=made[-1:]),
+                )
+            )
+        return made
+
+    def _assign(
+        self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
+    ) -> Sequence[pulumi.Resource]:
+        """Give the roles; without the principal's type a new identity would not be found (ASO facts 1.5)."""
+        return [
+            RoleAssignment(
+                f"{self._name}-{key}-role",
+                scope=assigned.scope,
+                role_definition_id=role_definition_id(assigned.role, assigned.scope),
+                role_assignment_name=assignment_name(
+                    assigned.scope, assigned.role, f"{args.group_name}/{args.identity}"
+                ),
+                principal_id=identity.principal_id,
+                principal_type=PrincipalType.SERVICE_PRINCIPAL,
+                # the name stays when the principal is a new one
+                opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+            )
+            for key, assigned in args.roles.items()
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsoServiceAccountArgs:
+    """A ServiceAccount that credentials of its namespace are used under, and where the operator is."""
+
+    namespace: pulumi.Input[str]
+    account: str
+    operator_namespace: str
+
+
+class AsoServiceAccount(pulumi.ComponentResource):
+    """A ServiceAccount of strict mode, and for another than ASO's own the operator's right on its tokens.
+
+    The operator's chart lets it ask for tokens of `aso-workload` only. trusted: all of it.
+    """
+
+    TYPE: ClassVar = "credfleet:index:AsoServiceAccount"
+    trusted: Sequence[pulumi.Resource]
+
+    def __init__(
+        self, name: str, args: AsoServiceAccountArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, {"namespace": args.namespace, "account": args.account}, opts)
+        account = ServiceAccount(
+            f"{name}-account",
+            metadata=ObjectMetaArgs(name=args.account, namespace=args.namespace),
+            automount_service_account_token=False,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        own = args.account == keys.STRICT_ACCOUNT
+        self.trusted = [account, *([] if own else self._let_the_operator_ask(name, args))]
+        self.register_outputs({"account": account.metadata.name})
+
+    def _let_the_operator_ask(self, name: str, args: AsoServiceAccountArgs) -> Sequence[pulumi.Resource]:
+        child = pulumi.ResourceOptions(parent=self)
+        metadata = ObjectMetaArgs(name=f"{args.account}-tokens", namespace=args.namespace)
+        role = Role(
+            f"{name}-tokens-role",
+            metadata=metadata,
+            rules=[
+                PolicyRuleArgs(
+                    api_groups=[""],
+                    resources=["serviceaccounts/token"],
+                    verbs=["create"],
+                    resource_names=[args.account],
+                )
+            ],
+            opts=child,
+        )
+        binding = RoleBinding(
+            f"{name}-tokens-binding",
+            metadata=metadata,
+            role_ref=RoleRefArgs(api_group=_RBAC, kind="Role", name=role.metadata.name),
+            subjects=[
+                SubjectArgs(
+                    kind="ServiceAccount", name=keys.OPERATOR_ACCOUNT, namespace=args.operator_namespace
+                )
+            ],
+            opts=child,
+        )
+        return [role, binding]

@@ -1,0 +1,50 @@
+"""What a managed identity may do: roles of Azure, and stable names for their assignments (decision 25)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Final
+
+from components.aso_credentials.arm_id import subscription_of
+from components.aso_credentials.model import is_guid
+
+BUILT_IN: Final[Mapping[str, str]] = {
+    "Contributor": "b24988ac-6180-42a0-ab88-20f7382dd24c",
+    "DNS Zone Contributor": "befefa01-2a29-4197-83a8-272ff33ce314",
+    "Key Vault Contributor": "f25e0fa2-a7c8-4377-a976-54943a77a395",
+    "Managed Identity Contributor": "e40ec5ca-96e0-45a2-b4ff-59039f2c2b59",
+    "Network Contributor": "4d97b98b-1d4f-4787-a291-c67834d212e7",
+    "Reader": "acdd72a7-3385-48ef-bd42-f606fba81ae7",
+    "SQL DB Contributor": "9b7fa17d-e63e-47b0-bb0a-15c516ac86ec",
+    "Storage Account Contributor": "17d1049b-9a84-46fb-8f53-869881c3d3ab",
+    "Storage Blob Data Contributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+}
+"""Azure's own roles that ASO is given, the same in every tenant; any other goes by its GUID."""
+
+_NAMES: Final = uuid.UUID("5f4a2c1e-6d6b-5b0e-9a54-0f3c6a1d7e42")
+
+
+def role_guid(role: str) -> str | None:
+    """Give the GUID of a role by its name or GUID; None for a name that is not known here."""
+    return role.lower() if is_guid(role) else BUILT_IN.get(role)
+
+
+def role_definition_id(role: str, scope: str) -> str:
+    """Give the ARM id of a role as Azure writes it for a scope.
+
+    Raises ValueError for a role that is not known, or a scope outside of a subscription.
+    """
+    guid, subscription = role_guid(role), subscription_of(scope)
+    if guid is None or subscription is None:
+        raise ValueError("the role is not known, or its scope is in no subscription")
+    return f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+
+
+def assignment_name(scope: str, role: str, identity: str) -> str:
+    """Name an assignment: a GUID that is the same for the same scope, role and identity.
+
+    identity: its resource group and name. By name and not by principal id, which no preview knows; so an
+    identity that is made anew takes its assignments over.
+    """
+    return str(uuid.uuid5(_NAMES, "\n".join((scope.rstrip("/"), role_guid(role) or role, identity)).lower()))
