@@ -15,7 +15,8 @@ from sandbox.engine.protocol import provider_pb2
 from sandbox.engine.values import UNKNOWN, Properties, Secret, Value, reveal
 from sandbox.providers.kubernetes import naming
 from sandbox.services.control_plane import ControlPlane
-from tests.support.kubernetes_provider import Engine, Recorded, provider_at, urn
+from tests.support.kubernetes_provider import provider_at
+from tests.support.provider_engine import Engine, Recorded, urn
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

@@ -18,8 +18,10 @@ from google.protobuf import empty_pb2
 from sandbox.engine import wire
 from sandbox.engine.protocol import provider_pb2, provider_pb2_grpc, status_pb2
 from sandbox.engine.values import Properties, Value, reveal
+from sandbox.providers.kubernetes.package import KUBERNETES
 from sandbox.services.control_plane import ControlPlane
-from tests.support.kubernetes_provider import Engine, provider_at, served, urn
+from tests.support.kubernetes_provider import provider_at
+from tests.support.provider_engine import Engine, served, urn
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -278,7 +280,7 @@ def test_a_context_that_is_not_there_is_told_with_the_kubeconfig(control_plane: 
 
 
 def test_a_resource_before_the_configuration_is_an_error_not_a_crash() -> None:
-    with served() as engine:
+    with served(KUBERNETES) as engine:
         assert "before it was configured" in failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
 
 

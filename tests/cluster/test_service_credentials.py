@@ -20,7 +20,8 @@ from components.service_credentials.binding import binding_data, binding_type, r
 from components.service_credentials.migration import Migration, encoded
 from tests.support.claim_process import Mortal, processes
 from tests.support.fault_proxy import Fault, Once, running
-from tests.support.kubernetes_provider import provider_at, urn
+from tests.support.kubernetes_provider import provider_at
+from tests.support.provider_engine import urn
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

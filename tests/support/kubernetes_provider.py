@@ -1,156 +1,18 @@
-"""The sandbox's Kubernetes provider behind genuine gRPC, driven the way an engine drives it."""
+"""The sandbox's Kubernetes provider, configured for a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import grpc
-
-from sandbox.engine import wire
-from sandbox.engine.protocol import provider_pb2, provider_pb2_grpc
-from sandbox.engine.values import Properties
-from sandbox.providers.kubernetes.connection import Connection
-from sandbox.providers.kubernetes.server import handler
-from sandbox.providers.kubernetes.service import KubernetesService
-
-
-def urn(type_token: str, name: str) -> str:
-    return f"urn:pulumi:dev::fleet::{type_token}::{name}"
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A resource as an engine would have it in its state."""
-
-    urn: str
-    id: str
-    inputs: Properties
-    outputs: Properties
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Just enough of an engine to take resources through their lives."""
-
-    stub: provider_pb2_grpc.ResourceProviderStub
-
-    def check_config(self, config: Properties) -> dict[str, str]:
-        answer = self.stub.CheckConfig(provider_pb2.CheckRequest(news=_struct(config)))
-        return {failure.property: failure.reason for failure in answer.failures}
-
-    def configure(self, **options: str) -> provider_pb2.ConfigureResponse:
-        variables = {f"kubernetes:config:{key}": value for key, value in options.items()}
-        return self.stub.Configure(provider_pb2.ConfigureRequest(variables=variables, acceptSecrets=True))
-
-    def check(self, urn: str, inputs: Properties, old: Properties | None = None) -> Properties:
-        answer = self.checked(urn, inputs, old)
-        assert not answer.failures, answer.failures
-        return wire.decode(answer.inputs)
-
-    def checked(
-        self, urn: str, inputs: Properties, old: Properties | None = None
-    ) -> provider_pb2.CheckResponse:
-        return self.stub.Check(
-            provider_pb2.CheckRequest(urn=urn, news=_struct(inputs), olds=_struct(old or {}))
-        )
-
-    def create(self, urn: str, inputs: Properties, *, timeout: float = 0) -> Recorded:
-        checked = self.check(urn, inputs)
-        answer = self.stub.Create(
-            provider_pb2.CreateRequest(urn=urn, properties=_struct(checked), timeout=timeout)
-        )
-        return Recorded(urn, answer.id, checked, wire.decode(answer.properties))
-
-    def preview_create(self, urn: str, inputs: Properties) -> Properties:
-        checked = self.check(urn, inputs)
-        answer = self.stub.Create(
-            provider_pb2.CreateRequest(urn=urn, properties=_struct(checked), preview=True)
-        )
-        assert not answer.id
-        return wire.decode(answer.properties)
-
-    def diff(
-        self, old: Recorded, inputs: Properties, ignore: tuple[str, ...] = ()
-    ) -> provider_pb2.DiffResponse:
-        checked = self.check(old.urn, inputs, old.inputs)
-        return self.stub.Diff(
-            provider_pb2.DiffRequest(
-                urn=old.urn,
-                id=old.id,
-                olds=_struct(old.outputs),
-                old_inputs=_struct(old.inputs),
-                news=_struct(checked),
-                ignoreChanges=ignore,
-            )
-        )
-
-    def update(
-        self, old: Recorded, inputs: Properties, ignore: tuple[str, ...] = (), *, preview: bool = False
-    ) -> Recorded:
-        checked = self.check(old.urn, inputs, old.inputs)
-        answer = self.stub.Update(
-            provider_pb2.UpdateRequest(
-                urn=old.urn,
-                id=old.id,
-                olds=_struct(old.outputs),
-                old_inputs=_struct(old.inputs),
-                news=_struct(checked),
-                ignoreChanges=ignore,
-                preview=preview,
-            )
-        )
-        return Recorded(old.urn, old.id, checked, wire.decode(answer.properties))
-
-    def refresh(self, old: Recorded) -> Recorded:
-        answer = self.stub.Read(
-            provider_pb2.ReadRequest(
-                urn=old.urn, id=old.id, properties=_struct(old.outputs), inputs=_struct(old.inputs)
-            )
-        )
-        return Recorded(old.urn, answer.id, wire.decode(answer.inputs), wire.decode(answer.properties))
-
-    def get(self, urn: str, id_: str) -> Recorded:
-        return self.refresh(Recorded(urn, id_, {}, {}))
-
-    def invoke(self, token: str) -> provider_pb2.InvokeResponse:
-        return self.stub.Invoke(provider_pb2.InvokeRequest(tok=token))
-
-    def delete(self, old: Recorded, *, timeout: float = 0) -> None:
-        self.stub.Delete(
-            provider_pb2.DeleteRequest(
-                urn=old.urn,
-                id=old.id,
-                properties=_struct(old.outputs),
-                old_inputs=_struct(old.inputs),
-                timeout=timeout,
-            )
-        )
+from sandbox.providers.kubernetes.package import KUBERNETES
+from tests.support.provider_engine import Engine, served
 
 
 @contextmanager
 def provider_at(kubeconfig: Path, **options: str) -> Generator[Engine]:
     """Serve a provider of this cluster, configured with the options."""
-    with served() as engine:
+    with served(KUBERNETES) as engine:
         engine.configure(kubeconfig=str(kubeconfig), **options)
         yield engine
-
-
-@contextmanager
-def served() -> Generator[Engine]:
-    """Serve a provider that is not configured yet."""
-    with ThreadPoolExecutor(16) as threads:
-        server = grpc.server(threads)
-        server.add_generic_rpc_handlers((handler(KubernetesService(Connection)),))
-        port = server.add_insecure_port("127.0.0.1:0")
-        server.start()
-        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield Engine(provider_pb2_grpc.ResourceProviderStub(channel))
-        server.stop(grace=None).wait()
-
-
-def _struct(properties: Properties) -> wire.struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=True, unknowns=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, Protocol, TypeAlias
 
 from sandbox.engine.values import Properties, Value
+from sandbox.providers import contract
 from sandbox.providers.kubernetes.kinds import Kind
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -52,14 +53,13 @@ class Api(Protocol):
         ...
 
 
-class RefusedError(Exception):
+class RefusedError(contract.RefusedError):
     """The API server's own answer to a request it did not fulfil."""
 
     def __init__(self, status: int, answer: Properties) -> None:
         """Keep the HTTP status and the Status object of the answer."""
         message = answer.get("message")
-        super().__init__(message if isinstance(message, str) and message else f"HTTP status {status}")
-        self.status = status
+        super().__init__(status, message if isinstance(message, str) else "")
         self.reason = str(answer.get("reason", ""))
         details = answer.get("details")
         causes = details.get("causes") if isinstance(details, dict) else None

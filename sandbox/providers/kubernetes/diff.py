@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sandbox.engine import paths
 from sandbox.engine.differences import Kind, differences
 from sandbox.engine.paths import Path
 from sandbox.engine.values import Properties
+from sandbox.providers.contract import Change, Verdict
 from sandbox.providers.kubernetes import immutable, naming, objects
 from sandbox.providers.kubernetes.drift import declared_part, in_live_form
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One place where the new inputs differ from what is live."""
-
-    path: Path
-    kind: Kind
-    replaces: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """All changes, in the order of their paths; `delete_first` matters only if one of them replaces."""
-
-    changes: tuple[Change, ...]
-    delete_first: bool
-
-    @property
-    def replacing(self) -> tuple[Change, ...]:
-        """The changes that no update can make."""
-        return tuple(change for change in self.changes if change.replaces)
 
 
 def judge(

@@ -6,7 +6,6 @@ import shlex
 from typing import Final
 
 from sandbox.engine import urns
-from sandbox.engine.redaction import Redactor, secret_texts
 from sandbox.engine.values import Properties
 from sandbox.errors import SandboxError
 from sandbox.providers.kubernetes import objects
@@ -68,11 +67,6 @@ def already_exists(inputs: Properties, urn: str) -> SandboxError:
 def described(obj: Properties) -> str:
     """Name an object for people: its kind and id."""
     return f"{obj.get('kind')} {objects.object_id(obj)}"
-
-
-def without_secrets(text: str, properties: Properties) -> str:
-    """Take every secret of the properties out of a text, encoded ones too."""
-    return Redactor(secret_texts(properties))(text)
 
 
 def _advice(refused: RefusedError, manager: str) -> tuple[str, str]:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
 from typing import Final
 
 from sandbox.engine.values import Properties, Unknown
+from sandbox.providers.contract import Autonaming
 from sandbox.providers.kubernetes import objects
 
 CREATOR: Final = "pulumi-kubernetes"
 """The manager that creates objects (operation Update), here and in the genuine provider (decision 8)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Autonaming:
-    """What the stack's configuration says about names that are not given; `proposed` may be empty."""
-
-    disabled: bool
-    proposed: str
 
 
 def is_named(inputs: Properties) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sandbox.engine.values import Properties, Unknown, Value, equal
+from sandbox.providers.contract import Problem
 from sandbox.providers.kubernetes.kubeconfig import Kubeconfig
 
 _TEXTS: Final = frozenset({"cluster", "clusterIdentifier", "context", "kubeconfig", "namespace"})
@@ -49,14 +50,6 @@ class Options:
     config_maps_mutable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with one option."""
-
-    option: str
-    reason: str
-
-
 def problems(config: Properties) -> list[Problem]:
     """List what is wrong with the options, unknown ones passed over.
 
@@ -70,9 +63,8 @@ def problems(config: Properties) -> list[Problem]:
     ]
 
 
-def read(variables: Mapping[str, str]) -> Options:
-    """Read the options from what Configure is given: texts under `kubernetes:config:<option>`."""
-    given = {key.removeprefix("kubernetes:config:"): value for key, value in variables.items()}
+def read(given: Mapping[str, str]) -> Options:
+    """Read the options from what Configure is given: texts by the options' names."""
     return Options(
         kubeconfig=given.get("kubeconfig", ""),
         context=given.get("context", ""),
@@ -81,11 +73,6 @@ def read(variables: Mapping[str, str]) -> Options:
         secrets_mutable=given.get("enableSecretMutable") == "true",
         config_maps_mutable=given.get("enableConfigMapMutable") == "true",
     )
-
-
-def changed_keys(old: Properties, new: Properties) -> list[str]:
-    """List the options that differ."""
-    return sorted(key for key in old.keys() | new.keys() if not equal(old.get(key), new.get(key)))
 
 
 def replacing_keys(

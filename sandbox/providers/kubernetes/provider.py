@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from sandbox.engine import urns
 from sandbox.engine.paths import Path
 from sandbox.engine.values import Properties, contains_unknown
 from sandbox.errors import SandboxError
+from sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
 from sandbox.providers.kubernetes import (
     apply,
     await_,
@@ -26,27 +26,7 @@ from sandbox.providers.kubernetes import (
 )
 from sandbox.providers.kubernetes.api import Api
 from sandbox.providers.kubernetes.errors import NotReadyError
-from sandbox.providers.kubernetes.naming import Autonaming
-from sandbox.providers.kubernetes.options import Options, Problem
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A resource as it is recorded; `id` is empty in previews and for a resource that is gone."""
-
-    id: str
-    outputs: Properties
-    inputs: Properties
-
-
-class InitFailedError(Exception):
-    """The object was written and has to be recorded, but did not become what was waited for."""
-
-    def __init__(self, state: State, reason: str) -> None:
-        """Keep what to record, and why it is not fine."""
-        super().__init__(reason)
-        self.state = state
-        self.reason = reason
+from sandbox.providers.kubernetes.options import Options
 
 
 class Provider:
@@ -88,7 +68,7 @@ class Provider:
         self._remember_scope(inputs)
         return checkpoint.concealed(self._placed(inputs), new), problems
 
-    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> diff.Verdict:
+    def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
         """Compare the new inputs with the recorded live object; asks no server."""
         inputs = checkpoint.plain(new)
         return diff.judge(
@@ -195,7 +175,7 @@ class Provider:
         )
         return State(old.id, outputs, checkpoint.concealed(inputs, old.inputs))
 
-    def delete(self, old: State, seconds: float) -> None:
+    def delete(self, _urn: str, old: State, seconds: float) -> None:
         """Delete the object and wait until it is gone.
 
         Raises:
@@ -208,6 +188,15 @@ class Provider:
             inputs,
             seconds=await_.timeout(inputs, seconds),
             pause=self._pause,
+        )
+
+    def invoke(self, token: str, _args: Properties) -> Properties:
+        """Refuse: the functions of this package turn charts and manifests into objects."""
+        raise SandboxError(
+            code="not-served",
+            place=token,
+            cause="the sandbox's Kubernetes provider has no functions",
+            mend="declare the objects themselves",
         )
 
     def _previewed(self, live: Properties | None, inputs: Properties, new: Properties, manager: str) -> State:

@@ -5,8 +5,9 @@ import pytest
 from sandbox.engine import paths
 from sandbox.engine.paths import Path
 from sandbox.engine.values import UNKNOWN, Properties, Value
+from sandbox.providers.contract import Verdict
 from sandbox.providers.kubernetes import immutable, objects
-from sandbox.providers.kubernetes.diff import Verdict, judge
+from sandbox.providers.kubernetes.diff import judge
 
 
 def judged(

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from sandbox.engine.values import UNKNOWN, Properties
+from sandbox.providers.contract import Autonaming
 from sandbox.providers.kubernetes import naming, objects
-from sandbox.providers.kubernetes.naming import Autonaming
 
 URN = "urn:pulumi:dev::fleet::kubernetes:core/v1:Secret::pool"
 

@@ -61,13 +61,11 @@ def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Proper
     ],
 )
 def test_options_that_are_not_served_are_refused_by_name(option: str, value: Value) -> None:
-    assert [problem.option for problem in options.problems({option: value, "context": "dev"})] == [option]
+    assert [problem.place for problem in options.problems({option: value, "context": "dev"})] == [option]
 
 
 def test_options_are_read_from_the_texts_the_engine_gives() -> None:
-    read = options.read(
-        {"kubernetes:config:namespace": "ns", "kubernetes:config:enableSecretMutable": "true"}
-    )
+    read = options.read({"namespace": "ns", "enableSecretMutable": "true"})
     assert read == options.Options(namespace="ns", secrets_mutable=True)
 
 

@@ -1,25 +1,17 @@
-"""Each call of Pulumi's provider protocol in the provider's own words, and back (engine facts 2.5)."""
+"""Each call of Pulumi's provider protocol in a provider's own words, and back (engine facts 2.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from google.protobuf import empty_pb2, struct_pb2
 
 from sandbox.engine import paths, wire
 from sandbox.engine.protocol import plugin_pb2, provider_pb2
-from sandbox.engine.values import Properties
+from sandbox.engine.values import Properties, equal
 from sandbox.errors import SandboxError
-from sandbox.providers.kubernetes import kubeconfig, options
-from sandbox.providers.kubernetes.api import Api
-from sandbox.providers.kubernetes.diff import Change
-from sandbox.providers.kubernetes.naming import Autonaming
-from sandbox.providers.kubernetes.options import Options, Problem
-from sandbox.providers.kubernetes.provider import Provider, State
-
-VERSION: Final = "4.34.2"
-"""The version of pulumi-kubernetes whose ways these are."""
+from sandbox.providers.contract import Autonaming, Change, Package, Problem, Provider, State
 
 _KINDS: Final = {
     ("add", False): provider_pb2.PropertyDiff.ADD,
@@ -31,35 +23,35 @@ _KINDS: Final = {
 }
 
 
-class KubernetesService:
+class ProviderService:
     """Hands each call to the provider that the latest Configure made."""
 
-    def __init__(self, connect: Callable[[Options], Api]) -> None:
-        """Take the way to a cluster."""
-        self._connect = connect
+    def __init__(self, package: Package) -> None:
+        """Take the package to serve."""
+        self._package = package
         self._provider: Provider | None = None
 
     def check_config(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Refuse options that are not served."""
-        found = options.problems(wire.decode(request.news))
+        found = self._package.problems(wire.decode(request.news))
         return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(found))
 
     def diff_config(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
-        """Tell whether changed options mean another cluster."""
+        """Tell whether changed options mean another place."""
         old, new = wire.decode(request.olds), wire.decode(request.news)
-        changed = options.changed_keys(old, new)
+        changed = sorted(key for key in old.keys() | new.keys() if not equal(old.get(key), new.get(key)))
         if not changed:
             return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME,
             diffs=changed,
-            replaces=options.replacing_keys(old, new, kubeconfig.load_if_readable),
+            replaces=self._package.replacing_options(old, new),
         )
 
     def configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
-        """Take the options; the cluster is not asked for anything yet."""
-        given = options.read(request.variables)
-        self._provider = Provider(given, self._connect(given))
+        """Take the options, which come as `PACKAGE:config:OPTION`; nothing is asked for anything yet."""
+        options = {key.rpartition(":config:")[2]: value for key, value in request.variables.items()}
+        self._provider = self._package.configure(options)
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
         )
@@ -76,9 +68,9 @@ class KubernetesService:
         return provider_pb2.CheckResponse(inputs=_encode(inputs), failures=_failures(found))
 
     def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
-        """Compare the new inputs with the recorded object."""
+        """Compare the new inputs with the recorded resource."""
         new, ignored = wire.decode(request.news), _ignored(request.ignoreChanges)
-        verdict = self._configured().diff(_old(request), new, ignored)
+        verdict = self._configured().diff(request.urn, _old(request), new, ignored)
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(
             changes=some if verdict.changes else none,
@@ -89,7 +81,7 @@ class KubernetesService:
         )
 
     def create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
-        """Create an object, or tell what it would be."""
+        """Create a resource, or tell what it would be."""
         provider, new = self._configured(), wire.decode(request.properties)
         if request.preview:
             state = provider.preview_create(request.urn, new)
@@ -98,7 +90,7 @@ class KubernetesService:
         return provider_pb2.CreateResponse(id=state.id, properties=_encode(state.outputs))
 
     def update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
-        """Change an object, or tell what it would become."""
+        """Change a resource, or tell what it would become."""
         provider, old = self._configured(), _old(request)
         new, ignored = wire.decode(request.news), _ignored(request.ignoreChanges)
         if request.preview:
@@ -108,7 +100,7 @@ class KubernetesService:
         return provider_pb2.UpdateResponse(properties=_encode(state.outputs))
 
     def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
-        """Read the live object; an empty id tells that it is gone."""
+        """Read the live resource; an empty id tells that it is gone."""
         old = State(request.id, wire.decode(request.properties), wire.decode(request.inputs))
         state = self._configured().read(request.urn, old)
         return provider_pb2.ReadResponse(
@@ -116,23 +108,21 @@ class KubernetesService:
         )
 
     def delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
-        """Delete an object and wait until it is gone."""
+        """Delete a resource."""
         old = State(request.id, wire.decode(request.properties), wire.decode(request.old_inputs))
-        self._configured().delete(old, request.timeout)
+        self._configured().delete(request.urn, old, request.timeout)
         return empty_pb2.Empty()
 
     def invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
-        """Refuse: the functions of this package turn charts and manifests into objects."""
-        raise SandboxError(
-            code="not-served",
-            place=request.tok,
-            cause="the sandbox's Kubernetes provider has no functions",
-            mend="declare the objects themselves",
-        )
+        """Call a function."""
+        results = self._configured().invoke(request.tok, wire.decode(request.args))
+        answer = provider_pb2.InvokeResponse()
+        getattr(answer, "return").CopyFrom(_encode(results))
+        return answer
 
     def get_plugin_info(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
         """Name the version whose ways these are."""
-        return plugin_pb2.PluginInfo(version=VERSION)
+        return plugin_pb2.PluginInfo(version=self._package.version)
 
     def attach(self, _request: plugin_pb2.PluginAttach) -> empty_pb2.Empty:
         """Accept an engine that did not start this process; the provider never calls it."""
@@ -148,7 +138,7 @@ class KubernetesService:
         if self._provider is None:
             raise SandboxError(
                 code="not-configured",
-                place="Kubernetes provider",
+                place=f"{self._package.title} provider",
                 cause="it was asked for a resource before it was configured",
                 mend="run again; if it stays, report it with the engine's log",
             )
@@ -160,7 +150,7 @@ def _encode(properties: Properties) -> struct_pb2.Struct:
 
 
 def _failures(problems: Iterable[Problem]) -> list[provider_pb2.CheckFailure]:
-    return [provider_pb2.CheckFailure(property=problem.option, reason=problem.reason) for problem in problems]
+    return [provider_pb2.CheckFailure(property=problem.place, reason=problem.reason) for problem in problems]
 
 
 def _old(request: provider_pb2.DiffRequest | provider_pb2.UpdateRequest) -> State:
@@ -181,5 +171,8 @@ def _autonaming(request: provider_pb2.CheckRequest) -> Autonaming | None:
     if not request.HasField("autonaming"):
         return None
     modes = provider_pb2.CheckRequest.AutonamingOptions
-    disabled = request.autonaming.mode == modes.DISABLE
-    return Autonaming(disabled=disabled, proposed=request.autonaming.proposed_name)
+    return Autonaming(
+        disabled=request.autonaming.mode == modes.DISABLE,
+        proposed=request.autonaming.proposed_name,
+        enforced=request.autonaming.mode == modes.ENFORCE,
+    )

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeAlias
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 from google.protobuf.message import Message
 
 from sandbox.engine import wire
-from sandbox.engine.protocol import plugin_pb2, provider_pb2, status_pb2
+from sandbox.engine.protocol import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
+from sandbox.engine.redaction import Redactor, secret_texts
 from sandbox.engine.values import Properties
 from sandbox.errors import SandboxError
-from sandbox.providers.kubernetes import errors
-from sandbox.providers.kubernetes.api import RefusedError
-from sandbox.providers.kubernetes.provider import InitFailedError
-from sandbox.providers.kubernetes.service import KubernetesService
+from sandbox.providers.contract import InitFailedError, Package, RefusedError
+from sandbox.providers.service import ProviderService
 
 _Method: TypeAlias = Callable[[Any], Message]
 
+_THREADS: Final = 64
+"""Calls served at once: each holds a thread for its whole request or wait."""
 
-def handler(service: KubernetesService) -> grpc.GenericRpcHandler:
-    """Return the routes of a service; calls without one are answered with UNIMPLEMENTED."""
+
+def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None:
+    """Serve a package on a free loopback port until SIGTERM or SIGINT; the first line printed is the port.
+
+    `meanwhile` runs as soon as the port is told: imports that the first call would wait for.
+    """
+    endings = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, endings)
+    server = grpc.server(ThreadPoolExecutor(_THREADS), options=CHANNEL_OPTIONS)
+    server.add_generic_rpc_handlers((handler(package),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    if meanwhile is not None:
+        meanwhile()
+    signal.sigwait(endings)
+    server.stop(grace=None)
+
+
+def handler(package: Package) -> grpc.GenericRpcHandler:
+    """Return the routes of a package; calls without one are answered with UNIMPLEMENTED."""
+    service = ProviderService(package)
     routes: dict[str, tuple[_Method, type[Message]]] = {
         "CheckConfig": (service.check_config, provider_pb2.CheckRequest),
         "DiffConfig": (service.diff_config, provider_pb2.DiffRequest),
@@ -51,6 +76,11 @@ def handler(service: KubernetesService) -> grpc.GenericRpcHandler:
     )
 
 
+def without_secrets(text: str, properties: Properties) -> str:
+    """Take every secret of the properties out of a text, encoded ones too."""
+    return Redactor(secret_texts(properties))(text)
+
+
 def _reporting(method: _Method) -> Callable[[Message, grpc.ServicerContext], Message]:
     """Turn foreseeable failures into gRPC errors without secrets; what was written goes along."""
 
@@ -58,9 +88,9 @@ def _reporting(method: _Method) -> Callable[[Message, grpc.ServicerContext], Mes
         try:
             return method(request)
         except InitFailedError as failed:
-            _abort_with_state(context, failed, errors.without_secrets(failed.reason, _properties(request)))
+            _abort_with_state(context, failed, without_secrets(failed.reason, _properties(request)))
         except (SandboxError, RefusedError) as error:
-            text = errors.without_secrets(str(error), _properties(request))
+            text = without_secrets(str(error), _properties(request))
             context.abort(grpc.StatusCode.UNKNOWN, text)
         raise AssertionError("abort raises")
 
