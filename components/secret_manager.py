@@ -41,8 +41,8 @@ _PASSING_CODES: Final = {
 class SecretManagerError(CredfleetError):
     """What keeps Secret Manager from being read or written.
 
-    Codes: absent; exists; not-allowed; no-identity; unreachable (the codes that pass did not, within the time given);
-    refused.
+    Codes: absent; exists; not-allowed; no-identity; unreachable (the codes that pass did not, within the time
+    given); refused.
     """
 
 
