@@ -1,0 +1,163 @@
+"""The same stores, reads and pushes as objects of External Secrets Operator (ESO).
+
+ESO knows neither providers nor references to them, so the provider of a store is written into it, its
+selectors pinned to the namespaces that the rule of references gives them; one that means the caller's stays
+open, which is how ESO is told so. What ESO cannot express is refused (`eso_limits`). A manifest refers to
+credentials and holds none; what a Fake keeps in its own spec stands there as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, cast
+
+from components.errors import CredfleetError
+from components.labels import PREFIX
+from components.secret_stores.consumers import ExternalSecret, PushSecret
+from components.secret_stores.convert import embed
+from components.secret_stores.eso_kinds import HABITS, UNKNOWN, Habits
+from components.secret_stores.eso_limits import push_limits, read_limits, store_limits
+from components.secret_stores.model import (
+    AnyProvider,
+    AnyStore,
+    CaSelector,
+    Refusal,
+    SecretStore,
+)
+from components.secret_stores.referent import (
+    Resolution,
+    resolve,
+    selector_objections,
+    selectors,
+    store_objections,
+)
+from components.secret_stores.registry import RefRegister
+
+Manifest: TypeAlias = dict[str, Any]
+
+V1: Final = "external-secrets.io/v1"
+V1ALPHA1: Final = "external-secrets.io/v1alpha1"
+
+PROVIDER: Final = f"{PREFIX}provider"
+"""Annotation of a store: the provider object that is written into it, as `Kind/namespace/name`."""
+
+
+class EsoError(CredfleetError):
+    """What the rule of references refuses, or ESO cannot express; nothing was compiled."""
+
+    def __init__(self, place: str, refusals: list[Refusal]) -> None:
+        super().__init__(
+            code="not-for-eso",
+            place=place,
+            cause="; ".join(dict.fromkeys(refusal.cause for refusal in refusals)),
+            mend="; ".join(dict.fromkeys(refusal.mend for refusal in refusals)),
+        )
+
+
+def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Manifest:
+    """Write a store with its provider: the one it refers to, or the one its embedded block stands for.
+
+    Raises EsoError with all that stands in the way.
+    """
+    refusals = [*store_objections(store, kinds), *selector_objections(store, provider, kinds)]
+    refusals.extend(store_limits(store, provider, _habits(provider, kinds)))
+    resolution = resolve(store, provider, "", kinds)
+    if isinstance(resolution, Refusal):
+        refusals.append(resolution)
+    if refusals or isinstance(resolution, Refusal):
+        raise EsoError(store.title, refusals)
+    own = isinstance(store, SecretStore)
+    metadata: Manifest = {"name": store.name, **({"namespace": store.namespace} if own else {})}
+    if store.spec.provider_ref is not None:
+        metadata["annotations"] = {PROVIDER: provider.key.title}
+    said = store.spec.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude={"provider", "provider_ref"}
+    )
+    [(key, spec)] = embed(provider, kinds).items()
+    return {
+        "apiVersion": V1,
+        "kind": "SecretStore" if own else "ClusterSecretStore",
+        "metadata": metadata,
+        "spec": {**said, "provider": {key: _pinned(spec, _namespaces(store, provider, resolution))}},
+    }
+
+
+def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister) -> Manifest:
+    """Write a read; `provider` is its store's. The target becomes ESO's own and ends with the read.
+
+    Raises EsoError with all that stands in the way.
+    """
+    refusals = [*read_limits(read, _habits(provider, kinds))]
+    if refusals:
+        raise EsoError(read.title, refusals)
+    data = [
+        {"secretKey": key, "remoteRef": remote.model_dump(mode="json", by_alias=True, exclude_none=True)}
+        for key, remote in read.data.items()
+    ]
+    return {
+        "apiVersion": V1,
+        "kind": "ExternalSecret",
+        "metadata": {"name": read.name, "namespace": read.namespace},
+        "spec": {
+            "refreshInterval": read.refresh_interval,
+            "secretStoreRef": read.store.model_dump(mode="json", by_alias=True),
+            "target": {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"},
+            "data": data,
+        },
+    }
+
+
+def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) -> Manifest:
+    """Write a push; `provider` is its store's.
+
+    Raises EsoError with all that stands in the way.
+    """
+    kind = kinds.kind_of(provider)
+    refusals = [*push_limits(push, kind, HABITS.get(kind.embedded, UNKNOWN))]
+    if refusals:
+        raise EsoError(push.title, refusals)
+    data: list[Manifest] = []
+    for each in push.data:
+        remote = {"remoteKey": each.remote_key}
+        if each.property_name is not None:
+            remote["property"] = each.property_name
+        data.append({"conversionStrategy": "None", "match": {"secretKey": each.key, "remoteRef": remote}})
+    return {
+        "apiVersion": V1ALPHA1,
+        "kind": "PushSecret",
+        "metadata": {"name": push.name, "namespace": push.namespace},
+        "spec": {
+            "refreshInterval": push.refresh_interval,
+            "secretStoreRefs": [push.store.model_dump(mode="json", by_alias=True)],
+            "selector": {"secret": {"name": push.data[0].secret}},
+            "updatePolicy": push.update_policy.value,
+            "deletionPolicy": push.deletion_policy.value,
+            "data": data,
+        },
+    }
+
+
+def _habits(provider: AnyProvider, kinds: RefRegister) -> Habits:
+    return HABITS.get(kinds.kind_of(provider).embedded, UNKNOWN)
+
+
+def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:
+    """Tell which namespace each selector names; None where ESO takes none: certificates of a SecretStore."""
+    if not isinstance(store, SecretStore):
+        return {**resolution.namespaces}
+    certificates = (path for path, each in selectors(provider.spec) if isinstance(each, CaSelector))
+    return {**resolution.namespaces, **dict.fromkeys(certificates)}
+
+
+def _pinned(part: Any, namespaces: Mapping[str, str | None], path: str = "") -> Any:
+    """Write into each selector of a spec's document what it names; paths are those `selectors` tells."""
+    if isinstance(part, list):
+        items = cast("list[Any]", part)
+        return [_pinned(item, namespaces, f"{path}[{index}]") for index, item in enumerate(items)]
+    if not isinstance(part, dict):
+        return part
+    fields = cast("dict[str, Any]", part).items()
+    pinned = {key: _pinned(value, namespaces, f"{path}.{key}" if path else key) for key, value in fields}
+    if path in namespaces:
+        pinned["namespace"] = namespaces[path]
+    return {key: value for key, value in pinned.items() if value is not None}

@@ -1,0 +1,110 @@
+"""What External Secrets Operator (ESO) cannot express: it would read elsewhere, lose or ignore something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from components.secret_stores.clients.client import Capability
+from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
+from components.secret_stores.eso_kinds import Habits, Properties
+from components.secret_stores.model import (
+    AnyProvider,
+    AnyStore,
+    CaSelector,
+    ClusterProvider,
+    ClusterSecretStore,
+    Refusal,
+    SecretSelector,
+)
+from components.secret_stores.referent import selectors
+from components.secret_stores.registry import Kind
+
+
+def store_limits(store: AnyStore, provider: AnyProvider, habits: Habits) -> Iterator[Refusal]:
+    """Find what of an admissible store and its provider has no equal in ESO."""
+    if isinstance(store, ClusterSecretStore):
+        yield from _cluster_store_limits(store, provider, habits)
+    for path, selector in selectors(provider.spec):
+        if not isinstance(selector, SecretSelector | CaSelector):
+            continue
+        if path in habits.whole and selector.key is not None:
+            yield Refusal(
+                f"{provider.key.title}: {path} names a key, and ESO reads several, by names of its own",
+                "leave the key out",
+            )
+        elif path not in habits.whole and selector.key is None:
+            yield Refusal(f"{provider.key.title}: {path} names no key, and ESO reads one", "add the key")
+
+
+def _cluster_store_limits(
+    store: ClusterSecretStore, provider: AnyProvider, habits: Habits
+) -> Iterator[Refusal]:
+    ref = store.spec.provider_ref
+    if not isinstance(provider, ClusterProvider):
+        if ref is not None and ref.namespace is None:
+            yield Refusal(
+                "spec.providerRef means another provider for each caller, and a store of ESO holds one",
+                "add the namespace of the provider, or refer to one of the whole cluster",
+            )
+        return
+    absent = [path for path, selector in selectors(provider.spec) if selector.namespace is None]
+    followed = habits.followed & {*absent}
+    for path in absent:
+        if path in habits.pinned:
+            cause = f"ESO takes a {provider.kind} of a ClusterSecretStore with one only"
+        elif not followed:
+            cause = "ESO looks for it before anybody calls, so the store never gets ready"
+        else:
+            continue
+        yield Refusal(
+            f"{provider.key.title}: {path} has no namespace, and {cause}",
+            "add the namespace it is in, or give every caller a SecretStore",
+        )
+
+
+def read_limits(read: ExternalSecret, habits: Habits) -> Iterator[Refusal]:
+    """Find what of a read ESO would ignore."""
+    if habits.versions:
+        return
+    for key, remote in read.data.items():
+        if remote.version is not None:
+            yield Refusal(
+                f"data.{key} asks for a version, and of this kind of provider ESO gives the latest",
+                "leave the version out",
+            )
+
+
+def push_limits(push: PushSecret, kind: Kind, habits: Habits) -> Iterator[Refusal]:
+    """Find what of a push ESO would ignore or fail at."""
+    if kind.capabilities is Capability.READ_ONLY:
+        yield Refusal(f"providers of kind {kind.name} are only read", "push to a store of another kind")
+    secrets = dict.fromkeys(each.secret for each in push.data)
+    if len(secrets) > 1:
+        yield Refusal(
+            f"data is of several Secrets, {', '.join(secrets)}, and a PushSecret of ESO is of one",
+            "make it one push for each Secret",
+        )
+    for index, each in enumerate(push.data):
+        refusal = _property_limit(push, each.property_name is not None, habits.properties)
+        if refusal is not None:
+            yield Refusal(f"data[{index}] {refusal.cause}", refusal.mend)
+
+
+def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Refusal | None:
+    match properties:
+        case Properties.REQUIRED if not given:
+            return Refusal("has no property, and ESO pushes a key of a Secret to one only", "add property")
+        case Properties.IGNORED if given:
+            return Refusal("has a property, and ESO would write the whole secret", "leave property out")
+        case Properties.UNSEEN if given and push.update_policy is UpdatePolicy.IF_NOT_EXISTS:
+            return Refusal(
+                "has a property, and ESO would write none of a secret that exists",
+                "leave property out, or set updatePolicy: Replace",
+            )
+        case Properties.UNSEEN if given and push.deletion_policy is DeletionPolicy.DELETE:
+            return Refusal(
+                "has a property, and ESO would delete the whole secret",
+                "leave property out, or set deletionPolicy: None",
+            )
+        case _:
+            return None
