@@ -6,5 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-STAND_INS: Final[Mapping[str, str]] = MappingProxyType({"kubernetes": "sandbox.providers.kubernetes"})
+STAND_INS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "gcp": "sandbox.providers.gcp",
+        "kubernetes": "sandbox.providers.kubernetes",
+    }
+)
 """The module that serves a package, started with `python -m`."""

@@ -1,0 +1,192 @@
+"""Requests to a cloud's REST API: JSON in and out, asked again as the genuine provider would ask again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import RemoteDisconnected
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+
+from sandbox.engine.values import Properties
+from sandbox.errors import SandboxError
+from sandbox.providers import contract
+
+if TYPE_CHECKING:
+    from requests import RequestException, Response
+
+Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Query: TypeAlias = Mapping[str, str]
+
+Loss: TypeAlias = Literal["unreachable", "reset", "closed", "timeout"]
+"""How a request found no answer; only after `unreachable` it is certain that the service never saw it."""
+
+NO_QUERY: Final[Query] = {}
+_CONNECTIONS: Final = 64
+_TIMEOUT_SECONDS: Final = (5.0, 60.0)
+
+
+class RefusedError(contract.RefusedError):
+    """The service's own answer to a request it did not fulfil.
+
+    `code` is its name of the error; `retry_after` the seconds after which it wants to be asked again.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_after: float | None = None) -> None:
+        """Keep all of it."""
+        super().__init__(status, message)
+        self.code = code
+        self.retry_after = retry_after
+
+
+class Api(Protocol):
+    """One service, as one user sees it."""
+
+    def send(
+        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    ) -> Properties:
+        """Make one request and return the answer's JSON object, empty when it has none.
+
+        Raises:
+            RefusedError: The service answered with an error.
+            SandboxError: `service-unreachable`, when it did not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """When a request is made again.
+
+    `delays` are the seconds before each further attempt; `refusals` and `losses` tell which failures deserve
+    one. A `Retry-After` of the answer replaces the delay where `heeds_retry_after`.
+    """
+
+    delays: tuple[float, ...]
+    refusals: Callable[[RefusedError], bool]
+    losses: Callable[[Method, Loss], bool]
+    heeds_retry_after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service is and how it is spoken to; `authority` is the file of the CA it is trusted by."""
+
+    title: str
+    url: str
+    headers: Mapping[str, str]
+    authority: str = ""
+
+
+class Rest:
+    """A service over HTTP, on kept-alive connections. Safe for concurrent calls."""
+
+    def __init__(self, service: Service, retries: Retries, pause: Callable[[float], None]) -> None:
+        """Connect nowhere yet; `pause` waits so many seconds."""
+        import requests
+        from requests.adapters import HTTPAdapter
+
+        self._service = service
+        self._retries = retries
+        self._pause = pause
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.headers.update(service.headers)
+        self._session.verify = service.authority or True
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS))
+
+    def send(
+        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    ) -> Properties:
+        """See `Api`."""
+        for delay in self._retries.delays:
+            try:
+                return self._send_once(method, path, query, body)
+            except RefusedError as refusal:
+                if not self._retries.refusals(refusal):
+                    raise
+                asked = refusal.retry_after if self._retries.heeds_retry_after else None
+                self._pause(delay if asked is None else asked)
+            except _LostError as lost:
+                if not self._retries.losses(method, lost.loss):
+                    raise self._unreachable(lost) from lost
+                self._pause(delay)
+        try:
+            return self._send_once(method, path, query, body)
+        except _LostError as lost:
+            raise self._unreachable(lost) from lost
+
+    def _send_once(self, method: Method, path: str, query: Query, body: Properties | None) -> Properties:
+        from requests import RequestException
+
+        try:
+            answer = self._session.request(
+                method, self._service.url + path, params=query, json=body, timeout=_TIMEOUT_SECONDS
+            )
+        except RequestException as error:
+            raise _LostError(_loss(error), error) from error
+        return _read(answer)
+
+    def _unreachable(self, lost: _LostError) -> SandboxError:
+        answered = "it cannot be reached" if lost.loss == "unreachable" else "its answer was lost"
+        return SandboxError(
+            code="service-unreachable",
+            place=f"{self._service.title} at {self._service.url}",
+            cause=f"{answered} ({lost.reason})",
+            mend="start it (`credfleet sandbox status` tells what runs), or correct its address in the "
+            "stack's configuration; then run again",
+        )
+
+
+class _LostError(Exception):
+    """A request without an answer."""
+
+    def __init__(self, loss: Loss, error: RequestException) -> None:
+        super().__init__(loss)
+        self.loss: Loss = loss
+        self.reason = type(_root(error)).__name__
+
+
+def _read(answer: Response) -> Properties:
+    content: Properties = {}
+    with suppress(ValueError):
+        loaded = json.loads(answer.content or b"{}")
+        content = cast("Properties", loaded) if isinstance(loaded, dict) else {}
+    if answer.ok:
+        return content
+    told = content.get("error")
+    told = told if isinstance(told, dict) else {}
+    code = told.get("status") or told.get("code") or ""
+    message = told.get("message")
+    later = answer.headers.get("Retry-After", "")
+    raise RefusedError(
+        answer.status_code,
+        str(code),
+        message if isinstance(message, str) else "",
+        float(later) if later.isdigit() else None,
+    )
+
+
+def _loss(error: RequestException) -> Loss:
+    from requests import ConnectTimeout, Timeout
+    from urllib3.exceptions import ProtocolError
+
+    if isinstance(error, ConnectTimeout):
+        return "unreachable"
+    if isinstance(error, Timeout):
+        return "timeout"
+    root = _root(error)
+    if isinstance(root, ConnectionResetError) and not isinstance(root, RemoteDisconnected):
+        return "reset"
+    broken = isinstance(root, RemoteDisconnected | ProtocolError)
+    return "closed" if broken else "unreachable"
+
+
+def _root(error: BaseException) -> BaseException:
+    """Return the innermost cause: requests and urllib3 wrap what the socket said several times."""
+    inner = getattr(error, "reason", None) or next(
+        (part for part in reversed(error.args) if isinstance(part, BaseException)), None
+    )
+    return _root(inner) if isinstance(inner, BaseException) and inner is not error else error
