@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from threading import Thread
 
+from sandbox.services.cloud.certificates import Certificate
 from sandbox.services.cloud.front import Service
+from sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
+from sandbox.services.cloud.resource_manager.resources import Pace
 from sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
 from sandbox.services.cloud.serving import listen, server_for
 from sandbox.services.ports import LOOPBACK
@@ -53,3 +58,26 @@ def secret_manager(folder: Path) -> Generator[Served]:
     """Serve Secret Manager over a folder; `gcp:secretManagerCustomEndpoint` is `url + "/v1/"`."""
     with served(make_secret_manager(folder)) as running:
         yield running
+
+
+@contextmanager
+def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served]:
+    """Serve Resource Manager over a folder; `azure-native:metadataHost` is `authority`.
+
+    Clients trust it by the file that `trusted()` names. Without a pace it takes its time: a write of a
+    federated credential 0.1 s, a new principal one refused role assignment.
+    """
+    with served(make_resource_manager(folder, pace), _certificate().serving) as running:
+        yield running
+
+
+def trusted() -> Path:
+    """Give the file for SSL_CERT_FILE, REQUESTS_CA_BUNDLE or `verify=`."""
+    return _certificate().authority
+
+
+@cache
+def _certificate() -> Certificate:
+    certificate = Certificate(Path(mkdtemp(prefix="credfleet-certificate-")))
+    certificate.renew()
+    return certificate

@@ -20,6 +20,13 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self.app_state = {**self.app_state, "hang_up": transport.abort}
 
+    def shutdown(self) -> None:
+        """Drop an idle connection at once: closing it in TLS' way waits for a client that may be gone."""
+        is_busy = self.cycle and not self.cycle.response_complete
+        super().shutdown()
+        if not is_busy:
+            self.transport.abort()
+
 
 def server_for(service: Service, certificate: Path | None = None) -> uvicorn.Server:
     """Make the server of a service; `certificate` is a PEM file of certificate and key, for HTTPS."""

@@ -1,0 +1,1 @@
+"""Azure Resource Manager for resource groups, managed identities, their federation, and role assignments."""
