@@ -2,12 +2,15 @@
 
 `import pulumi` costs the engine 0.4 s of CPU that nothing here needs. The stubs import each other
 relatively, so they load just as well from a package of another name. They share one descriptor pool with
-the SDK's own copies, hence one set of message classes: a process may use both.
+the SDK's own copies, hence one set of message classes: a process may use both. `google.rpc.Status` is taken
+from Google's package: the SDK's copy would keep Google's clients from being imported in this process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from google.rpc import status_pb2
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import (
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
         provider_pb2_grpc,
         resource_pb2,
         resource_pb2_grpc,
-        status_pb2,
     )
 else:
     import importlib
@@ -53,7 +55,6 @@ else:
     provider_pb2_grpc = importlib.import_module(f"{_NAME}.provider_pb2_grpc")
     resource_pb2 = importlib.import_module(f"{_NAME}.resource_pb2")
     resource_pb2_grpc = importlib.import_module(f"{_NAME}.resource_pb2_grpc")
-    status_pb2 = importlib.import_module(f"{_NAME}.status_pb2")
 
 MAX_MESSAGE_BYTES: Final = 400 * 1024 * 1024
 """The limit of the SDK and of the CLI (engine facts 2.3); gRPC's own default is 4 MiB."""
