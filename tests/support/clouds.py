@@ -11,8 +11,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
 
+import requests
+
 from sandbox.services.cloud.certificates import Certificate
 from sandbox.services.cloud.front import Service
+from sandbox.services.cloud.hyperfleet.app import make_app as make_hyperfleet
 from sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
 from sandbox.services.cloud.resource_manager.resources import Pace
 from sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
@@ -69,6 +72,23 @@ def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served
     """
     with served(make_resource_manager(folder, pace), _certificate().serving) as running:
         yield running
+
+
+@contextmanager
+def hyperfleet(folder: Path) -> Generator[Served]:
+    """Serve HyperFleet over a folder; `pullSecrets.hyperfleet.apiUrl` is `url`.
+
+    It knows no cluster until `bring` has brought one.
+    """
+    with served(make_hyperfleet(folder)) as running:
+        yield running
+
+
+def bring(running: Served, id_: str, *, generation: int = 1, phase: str = "NotReady") -> None:
+    """Let HyperFleet know a cluster; what is known of it already is replaced, but for its reports."""
+    cluster = {"name": id_, "generation": generation, "status": {"phase": phase}}
+    answer = requests.put(f"{running.url}/sandbox/clusters/{id_}", json=cluster, timeout=10)
+    answer.raise_for_status()
 
 
 def trusted() -> Path:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from starlette.applications import Starlette
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sandbox.services.cloud.faults import Fault, Faults
 from sandbox.services.cloud.journal import Journal, Request
+from sandbox.services.cloud.kinds import Cloud
 
 OWN_PATHS = "/sandbox/"
 
@@ -25,20 +26,23 @@ OWN_PATHS = "/sandbox/"
 class Service:
     """A stand-in service as an ASGI app, with handles for a test in the same process."""
 
-    def __init__(self, name: str, app: ASGIApp, refusal: Callable[[int], Response]) -> None:
+    def __init__(
+        self, name: Cloud, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()
+    ) -> None:
         """Stand before an app.
 
         Args:
             name: What `GET /sandbox/service` answers.
             app: The service itself.
             refusal: Gives the service's own way to refuse with an HTTP status.
+            own: Further paths below `/sandbox/`.
         """
         self.name = name
         self.faults = Faults()
         self.journal = Journal()
         self._app = app
         self._refusal = refusal
-        self._own = _own_paths(self)
+        self._own = Starlette(routes=[*_own_paths(self), *own])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, as its fault says if it meets one."""
@@ -77,7 +81,7 @@ async def _hang_up(scope: Scope) -> None:
     await asyncio.sleep(0)
 
 
-def _own_paths(service: Service) -> Starlette:
+def _own_paths(service: Service) -> list[Route]:
     async def name(_: HttpRequest) -> Response:
         return JSONResponse({"service": service.name})
 
@@ -102,13 +106,11 @@ def _own_paths(service: Service) -> Starlette:
         service.faults.clear()
         return Response(status_code=204)
 
-    return Starlette(
-        routes=[
-            Route("/sandbox/service", name),
-            Route("/sandbox/requests", requests),
-            Route("/sandbox/requests", forget_requests, methods=["DELETE"]),
-            Route("/sandbox/faults", faults),
-            Route("/sandbox/faults", add_fault, methods=["POST"]),
-            Route("/sandbox/faults", forget_faults, methods=["DELETE"]),
-        ]
-    )
+    return [
+        Route("/sandbox/service", name),
+        Route("/sandbox/requests", requests),
+        Route("/sandbox/requests", forget_requests, methods=["DELETE"]),
+        Route("/sandbox/faults", faults),
+        Route("/sandbox/faults", add_fault, methods=["POST"]),
+        Route("/sandbox/faults", forget_faults, methods=["DELETE"]),
+    ]

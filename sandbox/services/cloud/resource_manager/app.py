@@ -14,13 +14,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sandbox.services.cloud.front import Service
+from sandbox.services.cloud.kinds import Cloud
 from sandbox.services.cloud.resource_manager.identities import TENANT
 from sandbox.services.cloud.resource_manager.ids import ResourceId
 from sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request, on_demand
 from sandbox.services.cloud.resource_manager.resources import Pace, Resources
 from sandbox.services.cloud.resource_manager.store import Store
-
-NAME = "resource-manager"
 
 _VERSION: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-preview)?")
 
@@ -55,7 +54,7 @@ def make_app(folder: Path, pace: Pace | None = None) -> Service:
         ],
         exception_handlers={Refusal: _refused, HTTPException: _not_served},
     )
-    return Service(NAME, app, on_demand)
+    return Service(Cloud.RESOURCE_MANAGER, app, on_demand)
 
 
 async def _metadata(request: Request) -> Response:

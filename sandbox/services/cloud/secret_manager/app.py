@@ -25,12 +25,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sandbox.services.cloud.front import Service
+from sandbox.services.cloud.kinds import Cloud
 from sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, on_demand
 from sandbox.services.cloud.secret_manager.secrets import Asked, Secrets, State
 from sandbox.services.cloud.secret_manager.store import Store
 from sandbox.services.cloud.secret_manager.wire import read, shown
-
-NAME = "secret-manager"
 
 _SECRETS = "/v1/projects/{project}/secrets"
 _SECRET = f"{_SECRETS}/{{secret}}"
@@ -67,7 +66,7 @@ def make_app(folder: Path) -> Service:
         ],
         exception_handlers={Refusal: _refused, HTTPException: _not_served},
     )
-    return Service(NAME, app, on_demand)
+    return Service(Cloud.SECRET_MANAGER, app, on_demand)
 
 
 class _Paths:
