@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -20,6 +19,7 @@ from components.naming import is_namespace, is_object_name
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.convert import convert
 from components.secret_stores.explain import Surroundings
+from components.secret_stores.faults import faults
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
@@ -219,55 +219,8 @@ def _reader(api_version: str, kind: str) -> _Reader | Refusal:
 def _problems(
     error: ValidationError, place: str, prefix: tuple[str, ...], root: type[BaseModel] | None
 ) -> Iterator[ConfigurationProblem]:
-    for fault in error.errors(include_url=False, include_input=False):
-        path = _path((*prefix, *fault["loc"]))
-        yield ConfigurationProblem(f"{place}: {path}", *_told(fault, root))
-
-
-def _told(fault: ErrorDetails, root: type[BaseModel] | None) -> tuple[str, str]:
-    """Tell the cause and the mend of a fault; neither holds a value."""
-    match fault["type"]:
-        case "extra_forbidden":
-            known = sorted(_fields(root, fault["loc"][:-1]))
-            key = str(fault["loc"][-1])
-            near = difflib.get_close_matches(key, known, n=1)
-            return (
-                f"{key} is not a known field, so it would be ignored without a word",
-                f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}",
-            )
-        case "missing":
-            return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
-        case "literal_error":
-            return "it is none of the words known here", f"use {fault.get('ctx', {})['expected']}"
-        case "string_type":
-            return "it is no text: YAML takes digits, true and false for something else", "write it in quotes"
-        case "unfit":
-            context = fault.get("ctx", {})
-            return context["cause"], context["mend"]
-        case _:
-            return fault["msg"], "write it the way External Secrets Operator does"
-
-
-def _fields(root: type[BaseModel] | None, path: Iterable[int | str]) -> Iterator[str]:
-    """List the fields known at a path below a model."""
-    model = root
-    for step in path:
-        if isinstance(step, str) and model is not None:
-            fields = model.model_fields.items()
-            annotation = next((f.annotation for name, f in fields if step in (f.alias, name)), None)
-            model = _model_in(annotation)
-    if model is not None:
-        yield from (each.alias or name for name, each in model.model_fields.items())
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_model_in, get_args(annotation))), None)
-
-
-def _path(steps: Iterable[int | str]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
+    for path, cause, mend in faults(error, root):
+        yield ConfigurationProblem(f"{place}: {'.'.join(filter(None, (*prefix, path)))}", cause, mend)
 
 
 def _map(value: object) -> Mapping[str, Any]:

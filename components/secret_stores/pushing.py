@@ -1,0 +1,208 @@
+"""A push: keys of Secrets of the cluster are written to a store, and nobody else's value is.
+
+Every decision is made on what is there at that moment, and every write names what it replaces; so a run that
+was killed, or whose answer was lost, is finished by the next.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from components.projection.model import JsonObject, SecretRef, data_of
+from components.secret_stores.clients.client import Kept, Place, SecretsClient
+from components.secret_stores.consumers import DeletionPolicy, Pushed, PushSecret, UpdatePolicy
+from components.secret_stores.errors import StoreError
+from components.secret_stores.model import Refusal
+from components.secret_stores.registry import Kind
+
+_ATTEMPTS: Final = 5
+
+
+class Move(StrEnum):
+    """What a push does at one place."""
+
+    WRITE = "write"
+    KEEP = "keep"
+    REFUSE = "refuse"
+
+
+def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
+    """Tell what a push does about what is at a place.
+
+    A value it did not write is kept under IfNotExists, which asks for just that, and refused under Replace.
+    """
+    if there is None:
+        return Move.WRITE
+    if policy is UpdatePolicy.IF_NOT_EXISTS and there.content is not None:
+        return Move.KEEP
+    if not there.owned:
+        return Move.REFUSE
+    return Move.KEEP if there.content == content else Move.WRITE
+
+
+def push_objections(push: PushSecret, kind: Kind) -> Iterator[Refusal]:
+    """Find entries that go to no place as providers of a kind have them."""
+    for each in push.data:
+        if kind.has_properties and each.property_name is None:
+            yield Refusal(
+                f"{each.remote_key} of a provider of kind {kind.name} has keys, and none is named to push to",
+                "add property",
+            )
+        elif not kind.has_properties and each.property_name is not None:
+            yield Refusal(
+                f"{each.remote_key} of a provider of kind {kind.name} is one value, so the direct back end"
+                f" pushes to no property {each.property_name} of it",
+                "leave property out",
+            )
+
+
+class Secrets(Protocol):
+    """Secrets of the cluster the push is from."""
+
+    def get(self, ref: SecretRef) -> JsonObject | None:
+        """Read one; None when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A push that stands: the digest of what it is made of, and the versions of the Secrets it is from."""
+
+    digest: str
+    source_version: str
+
+
+class Pusher:
+    """Carries out one push between Secrets of a cluster and a store. Its methods raise CredfleetError."""
+
+    def __init__(self, push: PushSecret, owner: str, secrets: Secrets, client: SecretsClient) -> None:
+        self._push = push
+        self._owner = owner
+        self._secrets = secrets
+        self._client = client
+
+    def write(self, former: Iterable[Place] = ()) -> Done:
+        """Write what differs, and remove what the push had elsewhere.
+
+        former: the places of the push as it was before.
+        """
+        sources = self._sources()
+        contents = {place(each): self._content(each, sources) for each in self._push.data}
+        for where, content in contents.items():
+            self._settle(where, content)
+        self.remove(where for where in former if where not in contents)
+        return Done(_digest(contents, sources), _versions(sources))
+
+    def is_current(self, known: str) -> bool:
+        """Whether the Secrets make this digest, and nothing is to be written."""
+        sources = self._sources()
+        contents = {place(each): self._content(each, sources) for each in self._push.data}
+        return _digest(contents, sources) == known and all(
+            decide(self._client.look(where, self._owner), content, self._push.update_policy) is Move.KEEP
+            for where, content in contents.items()
+        )
+
+    def is_there(self) -> bool:
+        """Whether anything the push keeps is in the store."""
+        return any(self._keeps(self._client.look(place(each), self._owner)) for each in self._push.data)
+
+    def conflicts(self) -> Iterator[StoreError]:
+        """Tell each place that somebody else has."""
+        for each in self._push.data:
+            there = self._client.look(place(each), self._owner)
+            if decide(there, b"", self._push.update_policy) is Move.REFUSE:
+                yield self._taken(place(each))
+
+    def remove(self, places: Iterable[Place]) -> None:
+        """Remove what the push wrote, unless its deletion policy leaves it; somebody else's stays."""
+        if self._push.deletion_policy is DeletionPolicy.NONE:
+            return
+        for where in places:
+            for _ in range(_ATTEMPTS):
+                there = self._client.look(where, self._owner)
+                if there is None or not there.owned or self._client.remove(where, there):
+                    break
+            else:
+                raise self._contended(where)
+
+    def _keeps(self, there: Kept | None) -> bool:
+        return there is not None and (there.owned or self._push.update_policy is UpdatePolicy.IF_NOT_EXISTS)
+
+    def _settle(self, where: Place, content: bytes) -> None:
+        for _ in range(_ATTEMPTS):
+            there = self._client.look(where, self._owner)
+            match decide(there, content, self._push.update_policy):
+                case Move.KEEP:
+                    return
+                case Move.REFUSE:
+                    raise self._taken(where)
+                case Move.WRITE:
+                    if self._client.write(where, content, self._owner, there):
+                        return
+        raise self._contended(where)
+
+    def _sources(self) -> Mapping[str, JsonObject]:
+        sources: dict[str, JsonObject] = {}
+        for name in dict.fromkeys(each.secret for each in self._push.data):
+            ref = SecretRef(self._push.namespace, name)
+            found = self._secrets.get(ref)
+            if found is None:
+                raise StoreError(
+                    code="absent",
+                    place=self._push.title,
+                    cause=f"{ref.place} is not there, so there is nothing to push",
+                    mend="make it, or correct the push",
+                )
+            sources[name] = found
+        return sources
+
+    def _content(self, pushed: Pushed, sources: Mapping[str, JsonObject]) -> bytes:
+        data = data_of(sources[pushed.secret])
+        if pushed.key not in data:
+            raise StoreError(
+                code="absent",
+                place=self._push.title,
+                cause=f"Secret {self._push.namespace}/{pushed.secret} has no key {pushed.key}",
+                mend=f"name one of its keys: {', '.join(sorted(data)) or 'there are none'}",
+            )
+        return base64.b64decode(data[pushed.key])
+
+    def _taken(self, where: Place) -> StoreError:
+        return StoreError(
+            code="taken",
+            place=self._push.title,
+            cause=f"{where} is in {self._push.store.name} already; this push did not write it, so it stays",
+            mend="push to another place, remove that one, or choose updatePolicy: IfNotExists",
+        )
+
+    def _contended(self, where: Place) -> StoreError:
+        return StoreError(
+            code="contended",
+            place=self._push.title,
+            cause=f"others changed {where} {_ATTEMPTS} times while it was written",
+            mend="see who else writes it, then run again",
+        )
+
+
+def place(pushed: Pushed) -> Place:
+    """Tell where an entry goes to."""
+    return Place(*pushed.remote)
+
+
+def _digest(contents: Mapping[Place, bytes], sources: Mapping[str, JsonObject]) -> str:
+    """Tell contents apart without showing them: an HMAC keyed with the uids of the Secrets they are from."""
+    key = "".join(str(each["metadata"]["uid"]) for each in sources.values())
+    digest = hmac.new(key.encode(), digestmod=hashlib.sha256)
+    for where, content in sorted(contents.items(), key=lambda each: str(each[0])):
+        digest.update(hashlib.sha256(str(where).encode()).digest() + hashlib.sha256(content).digest())
+    return digest.hexdigest()
+
+
+def _versions(sources: Mapping[str, JsonObject]) -> str:
+    return ", ".join(f"{name}@{one['metadata']['resourceVersion']}" for name, one in sources.items())

@@ -1,0 +1,135 @@
+"""A read: a Secret of the cluster is made of values of a store, by the moves of a projection.
+
+The values are dressed as a Secret that nobody has; so whoever owns the target, what is compared before a
+write, and how it is retried, is what holds for every copy (decision 22).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from components.connection import Connection, connect
+from components.projection.errors import ProjectionError
+from components.projection.kubernetes_secrets import KubernetesSecrets
+from components.projection.model import (
+    PROJECTED_BY,
+    PROJECTED_FROM,
+    JsonObject,
+    SecretRef,
+    Written,
+    data_of,
+)
+from components.projection.projector import Projector
+from components.secret_stores.clients.client import Place, SecretsClient
+from components.secret_stores.consumers import ExternalSecret
+from components.secret_stores.direct import Purpose, Site, Use, lent_client
+from components.secret_stores.errors import StoreError
+
+_STORE: Final = "STORE"
+"""Namespace of what is no Secret; none of the cluster's is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A Secret that is wanted: which read makes it, and who wants it."""
+
+    read: ExternalSecret
+    owner: str
+
+    @property
+    def source(self) -> SecretRef:
+        """What the store says, under a name no Secret has."""
+        return SecretRef(_STORE, self.read.store.name)
+
+    @property
+    def target(self) -> SecretRef:
+        """The Secret that is made."""
+        return SecretRef(self.read.namespace, self.read.target)
+
+    def data(self, source: JsonObject) -> Mapping[str, str]:
+        """Take the values as they are."""
+        return data_of(source)
+
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Draw the target."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": self.target.name,
+                "namespace": self.target.namespace,
+                "annotations": {
+                    PROJECTED_BY: self.owner,
+                    PROJECTED_FROM: f"{self.read.store.kind}/{self.read.store.name}",
+                },
+            },
+            "type": "Opaque",
+            "data": dict(data),
+        }
+
+    def missing(self) -> ProjectionError:
+        """Say that there is no source; a store that lacks a value says so itself."""
+        return ProjectionError(
+            code="source-missing", place=self.read.title, cause="its store is gone", mend="run again"
+        )
+
+    def foreign(self, _target: JsonObject, /) -> ProjectionError:
+        """Say that the target belongs to somebody else."""
+        return ProjectionError(
+            code="target-taken",
+            place=self.target.place,
+            cause="it exists and this read did not write it, so it is not overwritten",
+            mend="give the read another target, or delete that Secret",
+        )
+
+
+def written(reading: Reading, use: Use, site: Site) -> Written:
+    """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
+    with _projector(reading, use, site) as projector:
+        return projector.write(reading)
+
+
+def is_current(reading: Reading, use: Use, site: Site, known: str) -> bool:
+    """Whether the target has this digest, and it is that of what the store says now."""
+    with _projector(reading, use, site) as projector:
+        return projector.is_current(reading, known)
+
+
+@contextmanager
+def _projector(reading: Reading, use: Use, site: Site) -> Generator[Projector]:
+    with lent_client(use, site, Purpose.READ) as client:
+        yield Projector(_WithStore(connect(site.target), reading, client))
+
+
+class _WithStore(KubernetesSecrets):
+    """Secrets of the cluster, and among them what a store says."""
+
+    def __init__(self, connection: Connection, reading: Reading, client: SecretsClient) -> None:
+        super().__init__(connection)
+        self._reading = reading
+        self._client = client
+
+    def get(self, ref: SecretRef) -> JsonObject | None:
+        """Read one, or the store."""
+        return _said(self._reading.read, self._client) if ref == self._reading.source else super().get(ref)
+
+
+def _said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
+    data: dict[str, str] = {}
+    versions: list[str] = []
+    for key, remote in read.data.items():
+        value = client.read(remote)
+        if value is None:
+            raise StoreError(
+                code="absent",
+                place=f"{read.title}, key {key}",
+                cause=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}",
+                mend="correct the key, or see who was to put the value there",
+            )
+        data[key] = base64.b64encode(value.content).decode()
+        versions.append(f"{remote.key}@{value.version}")
+    return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}
