@@ -1,7 +1,8 @@
-"""What the dynamic providers share: properties they keep, what is unknown, how an error is told."""
+"""What the dynamic providers share: properties they keep, what is unknown, how something is told."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -28,3 +29,9 @@ def is_unknown(value: Any) -> bool:
 def short(error: CredfleetError) -> pulumi.RunError:
     """Say an error in its own words: the host prints a traceback around any exception; raise it from None."""
     return pulumi.RunError(f"{error.code}: {error}")
+
+
+def tell(text: str) -> None:
+    """Say something to whoever runs the update: what a provider prints, the engine shows."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -8,7 +8,6 @@ they never move. Import-pure.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +32,7 @@ from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Census, outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.dynamic import Properties, kept
+from components.dynamic import Properties, kept, tell
 from components.errors import ConfigurationProblem, CredfleetError
 
 _DECLARED: Final = ("namespace", "partitionKeys", "members", "allowDestroy")
@@ -60,7 +59,7 @@ class PoolRosterProvider(ResourceProvider):
             failures = [CheckFailure("", _line(problem)) for problem in _problems(_olds, inputs, see)]
             _forecast(_olds, inputs, see)
         except CredfleetError as error:
-            _tell(forecast.unseen_line(str(inputs["namespace"]), str(error)))
+            tell(forecast.unseen_line(str(inputs["namespace"]), str(error)))
             failures = []
         return CheckResult(inputs, failures)
 
@@ -136,17 +135,11 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
     leaving = [claim for claim in _claims(olds) if claim not in claims]
     expected = outlook(census, claims, declared.partition_keys, leaving)
     for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys)):
-        _tell(line)
+        tell(line)
 
 
 def _line(problem: ConfigurationProblem) -> str:
     return f"{problem.place}: {problem.cause}\n→ {problem.mend}"
-
-
-def _tell(text: str) -> None:
-    """Say something to whoever runs the update: what a provider prints, the engine shows."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def _as_property(member: DeclaredMember) -> Properties:

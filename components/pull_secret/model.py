@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from components.pull_secret.faults import Fault
 from components.pull_secret.labels import secret_labels
-from components.pull_secret.names import cluster_id_faults, secret_id, secret_id_faults
+from components.pull_secret.names import DERIVED, Name, cluster_id_faults, secret_id, secret_id_faults
 
 
 class Availability(StrEnum):
@@ -33,7 +33,8 @@ class Cluster:
     project: the GCP project its secret is stored in; None when none is named yet. pull_secret: the name of
     the credential; None when the cluster has none. explicit_secret_id: the id in Secret Manager instead of
     the one made of the cluster's. adapters: what each of HyperFleet's adapters last said; one that is not
-    there has not said anything. phase: None for any other.
+    there has not said anything. phase: None for any other. known: whether HyperFleet, when it was asked, knew
+    the cluster.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Cluster:
     explicit_secret_id: str | None = None
     adapters: Mapping[str, Availability] = field(default_factory=dict[str, Availability])
     phase: Phase | None = None
+    known: bool = True
 
     @property
     def secret_id(self) -> str:
@@ -57,16 +59,17 @@ class Cluster:
         """Its secret's labels in Secret Manager; raises ValueError for an id that has faults."""
         return secret_labels(self.id, self.name)
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self, names: Sequence[Name] = DERIVED) -> Iterator[Fault]:
         """Tell everything that is wrong with what was said of it, in the order of HyperFleet's own job.
 
-        What was left out is no fault: the cluster is not ready for a pull secret yet.
+        names: those made of its id. What was left out is no fault: the cluster is not ready for a pull secret
+        yet.
         """
         if self.pull_secret == "":
             yield Fault("pullSecret", "it is empty, and names no credential", "name one, or leave it out")
         if self.project == "":
             yield Fault("project", "it is empty, and names no GCP project", "name one, or leave it out")
-        yield from cluster_id_faults(self.id, "id")
+        yield from cluster_id_faults(self.id, "id", names)
         if self.explicit_secret_id:
             yield from secret_id_faults(self.explicit_secret_id, "secretId")
         if self.generation < 1:

@@ -6,28 +6,44 @@ Nothing is shortened: two ids that shared a name would share a pull secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from components.naming import LABEL_VALUE_LIMIT, NAMESPACE_LIMIT, OBJECT_NAME_LIMIT
+from components.naming import (
+    LABEL_VALUE_LIMIT,
+    NAMESPACE_LIMIT,
+    OBJECT_NAME_LIMIT,
+    is_namespace,
+    is_object_name,
+)
 from components.pull_secret.faults import Fault
 
 _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _CLUSTER_ID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}?|\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name made of a cluster's id. limit: how many characters the service takes."""
+    """A name made of a cluster's id, or of its region. limit: how many characters the service takes."""
 
     what: str
     template: str
     limit: int
 
-    def of(self, cluster_id: str) -> str:
+    def of(self, cluster_id: str, region: str = "") -> str:
         """Give the name for a cluster."""
-        return self.template.replace("{id}", cluster_id)
+        return self.template.replace("{region}", region).replace("{id}", cluster_id)
+
+    def in_region(self, region: str) -> Name:
+        """Give the name with its region filled in."""
+        return replace(self, template=self.template.replace("{region}", region))
+
+    @property
+    def is_of_one_cluster(self) -> bool:
+        """Whether no two clusters have the same."""
+        return "{id}" in self.template
 
     @property
     def longest_id(self) -> int:
@@ -39,6 +55,33 @@ SECRET: Final = Name("the secret in Secret Manager", "hyperfleet-{id}-pull-secre
 CLUSTER_LABEL: Final = Name("the label cluster-id", "{id}", 63)
 NAMESPACE: Final = Name("the cluster's namespace", "clusters-{id}", NAMESPACE_LIMIT)
 CLUSTER_SECRET: Final = Name("the Secret in the cluster", "{id}-pull-secret", OBJECT_NAME_LIMIT)
+DERIVED: Final = (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET)
+
+
+def namespace_of(template: str) -> Name:
+    """Give the namespace of clusters a template of its own."""
+    return replace(NAMESPACE, template=template)
+
+
+def cluster_secret_of(template: str) -> Name:
+    """Give the Secrets in the cluster a template of their own."""
+    return replace(CLUSTER_SECRET, template=template)
+
+
+def template_fault(name: Name, place: str) -> Fault | None:
+    """Tell why nothing of a kind Kubernetes takes can be made of a template."""
+    fits, usual = (
+        (is_namespace, NAMESPACE) if name.limit == NAMESPACE_LIMIT else (is_object_name, CLUSTER_SECRET)
+    )
+    mend = f"write it such as {usual.template}"
+    strange = {*_PLACEHOLDER.findall(name.template)} - {"{id}", "{region}"}
+    if strange or name.template.count("{id}") > 1:
+        cause = "it is made of {id}, once, and {region}, and nothing else is filled in"
+        return Fault(place, cause, mend)
+    if not fits(name.of("0", "0")):
+        cause = f"Kubernetes takes no such name for {name.what}"
+        return Fault(place, cause, mend)
+    return None
 
 
 def job(generation: int) -> Name:
@@ -61,7 +104,7 @@ def secret_id_faults(explicit: str, place: str) -> Iterator[Fault]:
         )
 
 
-def cluster_id_faults(cluster_id: str, place: str) -> Iterator[Fault]:
+def cluster_id_faults(cluster_id: str, place: str, names: Sequence[Name] = DERIVED) -> Iterator[Fault]:
     """Tell why names made of a cluster's id would be refused: its letters, then every limit it breaks."""
     if not cluster_id:
         yield Fault(place, "it is empty, so nothing can be named after the cluster", "give the cluster's id")
@@ -72,7 +115,7 @@ def cluster_id_faults(cluster_id: str, place: str) -> Iterator[Fault]:
             "it becomes a namespace and a label, which take lower-case letters, digits, and - between them",
             "give the id as HyperFleet has it, such as cls-0123456789ab",
         )
-    for name in (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET):
+    for name in names:
         yield from _length_faults(name, cluster_id, place)
 
 
@@ -82,7 +125,7 @@ def job_faults(cluster_id: str, generation: int, place: str) -> Iterator[Fault]:
 
 
 def _length_faults(name: Name, cluster_id: str, place: str) -> Iterator[Fault]:
-    if len(cluster_id) > name.longest_id:
+    if name.is_of_one_cluster and len(cluster_id) > name.longest_id:
         yield Fault(
             place,
             f"it has {len(cluster_id)} characters, and {name.what} ({name.template}) has room for"

@@ -2,7 +2,8 @@
 
 The adapters are waited for only until the cluster is ready: later, one that fails for a moment would take
 the pull secret from a cluster that runs (decision 24). For the same reason a pull secret that is available
-already is no reason to skip its cluster, as it was to HyperFleet, which only ever added.
+already is no reason to skip its cluster, as it was to HyperFleet, which only ever added; and a cluster that
+has one keeps it whatever HyperFleet reports, until the configuration says otherwise.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ ADAPTERS: Final = ("validation", "dns", "placement")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a cluster. unmet: why it is skipped, none when it is not. warnings: what to look at."""
+    """What becomes of a cluster.
+
+    unmet: why it is skipped, none when it is not. passing: whether all of that is only reported, and may be
+    different the next time: a cluster that has its pull secret keeps it. warnings: what to look at.
+    """
 
     unmet: tuple[str, ...]
+    passing: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -29,18 +35,29 @@ class Decision:
         """Whether the cluster gets its pull secret."""
         return not self.unmet
 
+    @property
+    def warnings_to_a_live_one(self) -> tuple[str, ...]:
+        """What to look at when the cluster keeps its pull secret all the same."""
+        return tuple(f"the cluster has its pull secret, but {text}" for text in self.unmet)
+
 
 def decide(cluster: Cluster) -> Decision:
     """Decide whether a cluster gets its pull secret, and list every condition that is not met."""
-    unmet, waiting = (*_unmet(cluster),), (*_waiting_for(cluster),)
+    gone, lacking, waiting = (*_gone(cluster),), (*_lacking(cluster),), (*_waiting_for(cluster),)
     if cluster.phase is Phase.READY:
-        return Decision(unmet, tuple(f"the cluster is ready, but {text}" for text in waiting))
-    return Decision((*unmet, *waiting))
+        told = tuple(f"the cluster is ready, but {text}" for text in waiting)
+        return Decision((*gone, *lacking), not lacking, told)
+    return Decision((*gone, *lacking, *waiting), not lacking)
 
 
-def _unmet(cluster: Cluster) -> Iterator[str]:
+def _gone(cluster: Cluster) -> Iterator[str]:
+    if not cluster.known:
+        yield "HyperFleet knows no such cluster (ResourceNotFound)"
     if cluster.phase is Phase.DELETING:
         yield "the cluster is being deleted"
+
+
+def _lacking(cluster: Cluster) -> Iterator[str]:
     if cluster.provider != "gcp":
         yield f"its provider is {cluster.provider or 'not named'}, and Secret Manager is only there on gcp"
     if not cluster.project:

@@ -12,7 +12,8 @@ from typing import Final
 _OPENING: Final = "skipped: "
 _BETWEEN: Final = "; "
 _REASON: Final = re.compile(
-    r"the cluster is being deleted"
+    r"HyperFleet knows no such cluster \(ResourceNotFound\)"
+    r"|the cluster is being deleted"
     r"|its provider is [A-Za-z0-9 -]{1,63}, and Secret Manager is only there on gcp"
     r"|no GCP project is named"
     r"|no pull secret is named"
@@ -30,6 +31,4 @@ def heard(told: str) -> tuple[str, ...] | None:
     """Read the reasons back, those that are preconditions' own; None for a line that tells something else."""
     if not told.startswith(_OPENING):
         return None
-    return tuple(
-        one for one in told.removeprefix(_OPENING).strip().split(_BETWEEN) if _REASON.fullmatch(one)
-    )
+    return tuple(one for one in told.removeprefix(_OPENING).strip().split(_BETWEEN) if _REASON.fullmatch(one))

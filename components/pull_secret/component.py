@@ -1,0 +1,351 @@
+"""The pull secret of a cluster: an entry in Secret Manager, its version, and the Secret the cluster reads.
+
+Owns them, the rights on the entry, and the cluster's namespace where nobody else declares it; not the project
+the entry is in, nor the cluster. The order is entry, version, verification, retention, Secret, report: the
+cluster sees nothing that was not read back before. An entry that is there already is never taken over, and a
+cluster that has one keeps it whatever HyperFleet reports of the cluster meanwhile.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import pulumi
+from pulumi_gcp import secretmanager
+from pulumi_kubernetes.core.v1 import Namespace, Secret
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from components.labels import PREFIX
+from components.pull_secret import skipping
+from components.pull_secret.existing import Existing
+from components.pull_secret.grants import Grant
+from components.pull_secret.model import Cluster
+from components.pull_secret.preconditions import Decision
+from components.pull_secret.provider import (
+    PullSecretRetention,
+    PullSecretRetentionArgs,
+    PullSecretStatus,
+    PullSecretStatusArgs,
+    PullSecretVerification,
+    PullSecretVerificationArgs,
+)
+from components.pull_secret.retention import Retention
+from components.pull_secret.status import Condition, of_skipped, of_verified
+from components.secret_manager import secret_name
+
+TYPE: Final = "kubernetes.io/dockerconfigjson"
+KEY: Final = ".dockerconfigjson"
+
+_GENERATION: Final = "hyperfleet.io/generation"
+_STORED_AS: Final = f"{PREFIX}secret-manager-version"
+_VERIFIED_AT: Final = f"{PREFIX}verified-at"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """A pull secret, and its digest (`digest_of`) by its owner; both secret."""
+
+    text: pulumi.Input[str]
+    digest: pulumi.Input[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the cluster finds its Secret. declared: whether the stack declares the namespace for it."""
+
+    namespace: pulumi.Input[str]
+    name: str
+    declared: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullSecretArgs:
+    """A cluster, and what was decided about it.
+
+    project: the GCP project; None, and no content, only for a cluster that is skipped for it. existing: the
+    entry that is there already (`look_for`); None where none is looked for, as for a cluster that the
+    configuration itself skips. owner: the same text whenever the program runs. locations: where the entry is
+    kept, Google's choice when empty; settled when it is made. on_replace, on_delete: what becomes of
+    versions, the latter of the entry too. api_url: of the HyperFleet that is told, None for none.
+    """
+
+    cluster: Cluster
+    decision: Decision
+    owner: str
+    place: Place
+    project: pulumi.Input[str] | None
+    content: Content | None
+    existing: pulumi.Output[Existing | None] | None
+    locations: Sequence[str] = ()
+    deletion_protection: bool = False
+    on_replace: Retention = Retention.KEEP
+    on_delete: Retention = Retention.DISABLE
+    grants: Sequence[Grant] = ()
+    api_url: str | None = None
+
+
+def look_for(
+    secret_id: str, project: pulumi.Input[str], provider: pulumi.ProviderResource
+) -> pulumi.Output[Existing | None]:
+    """Look for an entry of this name, whoever made it; none is no error."""
+    found = secretmanager.get_secrets_output(
+        filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(provider=provider)
+    )
+
+    def exact(result: secretmanager.GetSecretsResult) -> Existing | None:
+        for one in result.secrets:
+            if one.secret_id == secret_id:
+                return Existing(result.project, one.secret_id, dict(one.labels))
+        return None
+
+    return found.apply(exact)
+
+
+class PullSecret(pulumi.ComponentResource):
+    """A cluster's pull secret, or why it has none yet.
+
+    Outputs: status, {conditions, generation, skipped} and, unless it is skipped, secretId, project, version,
+    namespace, secretName and verifiedAt; skipped, the reasons, none for a cluster that has its pull secret.
+    """
+
+    TYPE: ClassVar = "credfleet:index:PullSecret"
+    status: pulumi.Output[Any]
+    skipped: pulumi.Output[Sequence[str]]
+
+    def __init__(self, name: str, args: PullSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        cluster, decision, existing = args.cluster, args.decision, args.existing
+        self.skipped = _skipped(decision, cluster.id, existing)
+        props = {
+            "clusterId": cluster.id,
+            "generation": cluster.generation,
+            "secretId": cluster.secret_id,
+            "skipped": self.skipped,
+        }
+        super().__init__(self.TYPE, name, props, opts)
+        self._name, self._args = name, args
+        if existing is None:
+            self.status = self._told(decision.unmet)
+        elif decision.proceeds:
+            self._warn(decision.warnings)
+            self.status = self._declared(existing)
+        else:
+            self.status = self.skipped.apply(
+                lambda reasons: self._told(reasons) if reasons else self._continued(existing)
+            )
+        self.register_outputs({"status": self.status, "skipped": self.skipped})
+
+    def _told(self, reasons: Sequence[str]) -> pulumi.Output[Any]:
+        """Tell why the cluster is skipped; nothing is declared for it."""
+        pulumi.log.info(skipping.line(reasons), self)
+        return self._status(of_skipped(reasons), skipped=[*reasons])
+
+    def _continued(self, existing: pulumi.Output[Existing | None]) -> pulumi.Output[Any]:
+        self._warn(self._args.decision.warnings_to_a_live_one)
+        return self._declared(existing)
+
+    def _warn(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            pulumi.log.warn(warning, self)
+
+    def _declared(self, existing: pulumi.Output[Existing | None]) -> pulumi.Output[Any]:
+        """Declare everything, and tell how it stands."""
+        args, child = self._args, pulumi.ResourceOptions(parent=self)
+        if args.content is None or args.project is None:
+            raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
+        entry = self._entry(args.project, existing)
+        for grant in args.grants:
+            secretmanager.SecretIamMember(
+                f"{self._name}-{grant.name}",
+                project=entry.project,
+                secret_id=entry.secret_id,
+                role=grant.role,
+                member=grant.member,
+                opts=child,
+            )
+        version = secretmanager.SecretVersion(
+            f"{self._name}-version",
+            secret=entry.id,
+            secret_data=pulumi.Output.secret(args.content.text),
+            deletion_policy="ABANDON",
+            opts=child,
+        )
+        verification = PullSecretVerification(
+            f"{self._name}-verification",
+            PullSecretVerificationArgs(
+                project=entry.project,
+                secret_id=entry.secret_id,
+                version=version.version,
+                owner=args.owner,
+                digest=args.content.digest,
+            ),
+            child,
+        )
+        verification.overtaken.apply(lambda told: self._warn([told] if told else []))
+        retention = PullSecretRetention(
+            f"{self._name}-retention",
+            PullSecretRetentionArgs(
+                project=entry.project,
+                secret_id=entry.secret_id,
+                version=verification.version,
+                on_replace=args.on_replace,
+                on_delete=args.on_delete,
+            ),
+            child,
+        )
+        secret = self._cluster_secret(args.content, verification, retention)
+        conditions = pulumi.Output.all(verification.version, verification.overtaken).apply(
+            lambda stood: of_verified(int(stood[0]), stood[1])
+        )
+        if args.api_url is not None:
+            self._report(args.api_url, entry, verification, conditions, secret)
+        return self._status(
+            conditions,
+            skipped=[],
+            secretId=entry.secret_id,
+            project=entry.project,
+            version=verification.version,
+            namespace=secret.metadata.namespace,
+            secretName=secret.metadata.name,
+            verifiedAt=verification.verified_at,
+        )
+
+    def _entry(
+        self, project: pulumi.Input[str], existing: pulumi.Output[Existing | None]
+    ) -> secretmanager.Secret:
+        """Declare the entry. Its labels are repaired; its replication is settled when it is made.
+
+        It is retained beside being abandoned, or its protection from deletion would keep a cluster from
+        leaving.
+        """
+        args, logical = self._args, f"{self._name}-entry"
+        replicas = [
+            secretmanager.SecretReplicationUserManagedReplicaArgs(location=location)
+            for location in args.locations
+        ]
+        replication = (
+            secretmanager.SecretReplicationArgs(
+                user_managed=secretmanager.SecretReplicationUserManagedArgs(replicas=replicas)
+            )
+            if replicas
+            else secretmanager.SecretReplicationArgs(auto=secretmanager.SecretReplicationAutoArgs())
+        )
+        return secretmanager.Secret(
+            logical,
+            project=project,
+            secret_id=args.cluster.secret_id,
+            labels=dict(args.cluster.labels),
+            replication=replication,
+            deletion_protection=args.deletion_protection,
+            deletion_policy="DELETE" if args.on_delete is Retention.DESTROY else "ABANDON",
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                ignore_changes=["replication"],
+                retain_on_delete=args.on_delete is not Retention.DESTROY,
+                hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, existing)]),
+            ),
+        )
+
+    def _cluster_secret(
+        self, content: Content, verification: PullSecretVerification, retention: PullSecretRetention
+    ) -> Secret:
+        """Declare the Secret the cluster pulls with; it goes before what it was made from."""
+        args = self._args
+        return Secret(
+            f"{self._name}-secret",
+            metadata=ObjectMetaArgs(
+                name=args.place.name,
+                namespace=self._namespace(),
+                labels={"managed-by": "hyperfleet", "cluster-id": args.cluster.id},
+                annotations={
+                    _GENERATION: str(args.cluster.generation),
+                    _STORED_AS: verification.reference,
+                    _VERIFIED_AT: verification.verified_at,
+                },
+            ),
+            type=TYPE,
+            data={KEY: pulumi.Output.secret(content.text).apply(_encoded)},
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[retention]),
+        )
+
+    def _namespace(self) -> pulumi.Input[str]:
+        """Give the namespace; the cluster's own outlives its pull secret, unless all of it is to go."""
+        args = self._args
+        if not args.place.declared:
+            return args.place.namespace
+        namespace = Namespace(
+            f"{self._name}-namespace",
+            metadata=ObjectMetaArgs(name=args.place.namespace),
+            opts=pulumi.ResourceOptions(
+                parent=self, retain_on_delete=args.on_delete is not Retention.DESTROY
+            ),
+        )
+        return namespace.metadata.name
+
+    def _report(
+        self,
+        api_url: str,
+        entry: secretmanager.Secret,
+        verification: PullSecretVerification,
+        conditions: pulumi.Output[Sequence[Condition]],
+        secret: Secret,
+    ) -> None:
+        args = self._args
+        status = PullSecretStatus(
+            f"{self._name}-status",
+            PullSecretStatusArgs(
+                api_url=api_url,
+                cluster=args.cluster.id,
+                generation=args.cluster.generation,
+                conditions=conditions.apply(lambda told: [each.document for each in told]),
+                data={
+                    "secretName": entry.secret_id,
+                    "secretVersion": verification.version.apply(lambda version: str(int(version))),
+                    "secretPath": pulumi.Output.all(entry.project, entry.secret_id).apply(
+                        lambda where: secret_name(*where)
+                    ),
+                    "gcpProject": entry.project,
+                    "replicationPolicy": "user-managed" if args.locations else "automatic",
+                },
+            ),
+            pulumi.ResourceOptions(parent=self, depends_on=[secret]),
+        )
+        status.trouble.apply(lambda told: self._warn([told] if told else []))
+
+    def _status(
+        self,
+        conditions: pulumi.Input[Sequence[Condition]],
+        **more: pulumi.Input[Any],
+    ) -> pulumi.Output[Any]:
+        told = pulumi.Output.from_input(conditions).apply(lambda all_: [each.document for each in all_])
+        return pulumi.Output.from_input(
+            {"generation": self._args.cluster.generation, "conditions": told, **more}
+        )
+
+
+def _skipped(
+    decision: Decision, cluster_id: str, existing: pulumi.Output[Existing | None] | None
+) -> pulumi.Output[Sequence[str]]:
+    """Give the reasons for skipping the cluster; what only is reported skips none that has a pull secret."""
+    if existing is None or decision.proceeds:
+        return pulumi.Output.from_input([*decision.unmet])
+    return existing.apply(
+        lambda found: [] if found is not None and found.is_for(cluster_id) else [*decision.unmet]
+    )
+
+
+def _refusal(logical: str, existing: pulumi.Output[Existing | None]) -> pulumi.ResourceHook:
+    """Keep an entry that is there already from being made: one of the stack's would be in the state."""
+
+    async def refuse(_args: pulumi.ResourceHookArgs) -> None:
+        found = await existing.future()
+        if found is not None:
+            raise found.refusal(logical)
+
+    return pulumi.ResourceHook(f"{logical}-untouched", refuse, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

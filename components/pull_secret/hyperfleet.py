@@ -1,0 +1,131 @@
+"""HyperFleet's API, as far as a pull secret needs it: what adapters report of a cluster, and where to report.
+
+What it answers is never shown, since it may quote what it was sent. Import-pure: clients are imported by the
+first call.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from components.pull_secret.errors import PullSecretError
+from components.pull_secret.model import Availability, Phase
+
+if TYPE_CHECKING:
+    from requests import Response
+
+TOKEN: Final = "HYPERFLEET_API_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable that holds the bearer token; without it, none is sent."""
+
+_CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
+_NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
+"""The code of a 404 that is about the path, not about the cluster."""
+
+_AVAILABLE: Final = "Available"
+_ABSENT: Final = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What HyperFleet tells of a cluster. known: whether it knows the cluster at all."""
+
+    adapters: Mapping[str, Availability]
+    phase: Phase | None = None
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HyperFleet:
+    """One HyperFleet by the URL in front of its paths; seconds: how long a call is repeated."""
+
+    url: str
+    seconds: float = 10.0
+
+    def observe(self, cluster_id: str) -> Observed:
+        """Ask how a cluster is, and what its adapters last said. Raises PullSecretError."""
+        cluster = self._call("GET", cluster_id, "")
+        if cluster is None:
+            return Observed({}, known=False)
+        reports = self._call("GET", cluster_id, "/statuses") or {}
+        phase = (cluster.get("status") or {}).get("phase")
+        return Observed(
+            {name: state for report in reports.get("items") or () for name, state in _available(report)},
+            Phase(phase) if phase in set(Phase) else None,
+        )
+
+    def report(self, cluster_id: str, document: Mapping[str, Any]) -> None:
+        """Put a report in the place of the adapter's last one. Raises PullSecretError."""
+        if self._call("POST", cluster_id, "/statuses", document) is None:
+            raise self._failure(
+                cluster_id, "unknown", "HyperFleet knows no such cluster", "correct the cluster's id"
+            )
+
+    def _call(
+        self, method: str, cluster_id: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any] | None:
+        """Make a call, again while it fails for a while; None when HyperFleet does not know the cluster."""
+        import requests
+        from google.api_core.exceptions import RetryError
+        from google.api_core.retry import Retry
+
+        token = os.environ.get(TOKEN)
+        headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+        url = f"{self.url.rstrip('/')}{_CLUSTERS}/{quote(cluster_id, safe='')}{path}"
+
+        def attempt() -> Response:
+            answer = requests.request(
+                method, url, json=body, headers=headers, timeout=self.seconds, allow_redirects=False
+            )
+            if answer.status_code == 429 or answer.status_code >= 500:
+                raise requests.ConnectionError(f"HTTP {answer.status_code}")
+            return answer
+
+        repeatedly: Any = Retry(
+            predicate=lambda error: isinstance(error, requests.ConnectionError | requests.Timeout),
+            initial=0.1,
+            maximum=2.0,
+            timeout=self.seconds,
+        )
+        try:
+            answer: Response = repeatedly(attempt)()
+        except (RetryError, requests.RequestException):
+            raise self._failure(
+                cluster_id, "unreachable", "HyperFleet does not answer", "run again once it does"
+            ) from None
+        found = _body(answer)
+        if answer.status_code == _ABSENT and found.get("code") != _NO_SUCH_PATH:
+            return None
+        if answer.status_code >= 300:
+            raise self._failure(
+                cluster_id,
+                "refused",
+                f"HyperFleet answers HTTP {answer.status_code}",
+                f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its",
+            )
+        return found
+
+    def _failure(self, cluster_id: str, code: str, cause: str, mend: str) -> PullSecretError:
+        return PullSecretError(
+            code=f"hyperfleet-{code}", place=f"cluster {cluster_id}", cause=cause, mend=mend
+        )
+
+
+def _available(report: Mapping[str, Any]) -> Iterator[tuple[str, Availability]]:
+    """Tell what an adapter's report says of its work; a word nobody knows counts as Unknown."""
+    for condition in report.get("conditions") or ():
+        if condition.get("type") == _AVAILABLE:
+            said = condition.get("status")
+            known = Availability(said) if said in set(Availability) else Availability.UNKNOWN
+            yield str(report.get("adapter")), known
+
+
+def _body(answer: Response) -> dict[str, Any]:
+    try:
+        found: Any = answer.json()
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,147 @@
+"""Whether the version that was added is what was meant, can be read, and is the one others get.
+
+HyperFleet's own job takes any answer of `latest` for a success (pull secret, table E). Here the very version
+that was added is read back and compared by digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from components.pull_secret.errors import PullSecretError
+from components.secret_manager import LATEST, Payload, Version, VersionState, secret_name, version_name
+
+
+class Versions(Protocol):
+    """What of Secret Manager a verification needs. All raise SecretManagerError."""
+
+    def version(self, name: str) -> Version | None:
+        """Read a version without its payload."""
+        ...
+
+    def versions(self, secret: str) -> Sequence[Version]:
+        """List all versions, the newest first."""
+        ...
+
+    def access(self, name: str) -> Payload:
+        """Read the payload of an enabled version."""
+        ...
+
+    def disable(self, version: Version) -> Version:
+        """Keep a version from being read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The version that was added, and the digest of what it has to hold (`digest_of`)."""
+
+    project: str
+    secret_id: str
+    version: int
+    owner: str
+    digest: str
+
+    @property
+    def secret(self) -> str:
+        """The name of its secret."""
+        return secret_name(self.project, self.secret_id)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return version_name(self.secret, self.version)
+
+    def is_met_by(self, content: bytes) -> bool:
+        """Whether this is what was meant."""
+        return hmac.compare_digest(digest_of(self.owner, content), self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a version stands.
+
+    digest: of what it holds; empty when it cannot be read. latest: the number of the version that the alias
+    means. overtaken: what is to be said of that one when it is another; empty when it is this one.
+    """
+
+    state: VersionState
+    digest: str
+    latest: int
+    overtaken: str
+
+
+def digest_of(owner: str, content: bytes) -> str:
+    """Tell pull secrets apart without showing them: an HMAC keyed with whose it is.
+
+    The key is no secret: it keeps equal pull secrets of two clusters from having one digest. So the digest
+    travels marked as secret, as the pull secret itself does.
+    """
+    return hmac.new(owner.encode(), content, hashlib.sha256).hexdigest()
+
+
+def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standing, Sequence[int]]:
+    """Read back what was added, and disable what an answer that was lost has left behind.
+
+    before: the number of the version that was verified last, 0 when none was. Versions between the two that
+    hold the same were added by a call whose answer was lost: nobody knows their numbers, so nobody misses
+    them. Gives how the version stands, and the numbers of those that were disabled. Raises PullSecretError
+    when the version is not what was meant, or cannot be read.
+    """
+    standing = stand(versions, expected)
+    if standing is None:
+        raise _unusable(expected, "missing", "it is not there, although it was added", "refresh the stack")
+    if standing.state is not VersionState.ENABLED:
+        raise _unusable(
+            expected,
+            standing.state.lower(),
+            f"it is {standing.state.lower()}, so nobody can read it",
+            "refresh the stack: the update then enables it, or adds the pull secret again",
+        )
+    if not hmac.compare_digest(standing.digest, expected.digest):
+        raise _unusable(
+            expected,
+            "content-differs",
+            "what is read back is not what was given; the cluster keeps what it has",
+            "see who else writes this secret, then replace the version: pulumi up --replace URN",
+        )
+    strays = [*_strays(versions, expected, before)]
+    return standing, [versions.disable(stray).number for stray in strays]
+
+
+def stand(versions: Versions, expected: Expected) -> Standing | None:
+    """Tell how a version stands; None when it is not there."""
+    found = versions.version(expected.name)
+    if found is None:
+        return None
+    if found.state is not VersionState.ENABLED:
+        return Standing(found.state, "", 0, "")
+    digest = digest_of(expected.owner, versions.access(expected.name).content)
+    latest = versions.version(version_name(expected.secret, LATEST)) or found
+    overtaken = "" if latest.number == found.number else _overtaking(versions, expected, latest)
+    return Standing(found.state, digest, latest.number, overtaken)
+
+
+def _overtaking(versions: Versions, expected: Expected, latest: Version) -> str:
+    who = f"version {latest.number}, which somebody else added at {latest.created}, is the latest"
+    if latest.state is not VersionState.ENABLED:
+        return f"{who} and is {latest.state.lower()}, so whoever reads the latest reads nothing"
+    if expected.is_met_by(versions.access(version_name(expected.secret, latest.number)).content):
+        return f"{who}; it holds the same"
+    return f"{who}; it holds something else, which whoever reads the latest gets"
+
+
+def _strays(versions: Versions, expected: Expected, before: int) -> Iterator[Version]:
+    for each in versions.versions(expected.secret):
+        if before < each.number < expected.version and each.state is VersionState.ENABLED:
+            content = versions.access(version_name(expected.secret, each.number)).content
+            if expected.is_met_by(content):
+                yield each
+
+
+def _unusable(expected: Expected, code: str, cause: str, mend: str) -> PullSecretError:
+    return PullSecretError(code=f"version-{code}", place=expected.name, cause=cause, mend=mend)
