@@ -164,11 +164,7 @@ class SecretPushProvider(_Configured):
         moved = [key for key in ("store", "provider") if _address(key, _olds) != _address(key, _news)]
         return DiffResult(
             changes=bool(changed) or not self._is_current(_news, str(_olds.get("digest"))),
-            replaces=[
-                key
-                for key in changed
-                if key in _PUSH_IDENTITY or _address(_olds[key]) != _address(_news[key])
-            ],
+            replaces=[key for key in changed if key in _PUSH_IDENTITY or key in moved],
             stables=[],
             delete_before_replace=True,
         )
