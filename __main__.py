@@ -9,5 +9,6 @@ fleet = Fleet("fleet", Settings.load(pulumi.Config()))
 
 pulumi.export("accountPool", fleet.account_pool)
 pulumi.export("tenants", fleet.tenants)
+pulumi.export("asoCredentials", fleet.aso_credentials)
 pulumi.export("services", fleet.services)
 pulumi.export("skipped", fleet.skipped)

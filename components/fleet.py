@@ -27,6 +27,7 @@ from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.providers import kubernetes_provider
 from components.settings import Settings, nouns
+from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Account, Declared
 from components.wiring.services import declare_services
 
@@ -38,13 +39,15 @@ class Fleet(pulumi.ComponentResource):
 
     Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
     deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
-    Secret, namespace/name; services, instance → {secretName, bindings}; skipped, what the configuration asks
-    for and the stack does not declare yet → why. Secrets are named, never shown.
+    Secret, namespace/name; asoCredentials, as `declare_aso_credentials` returns it; services, instance →
+    {secretName, bindings}; skipped, what the configuration asks for and the stack does not declare yet → why.
+    Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
     account_pool: Mapping[str, pulumi.Output[Any]]
     tenants: Mapping[str, Mapping[str, Any]]
+    aso_credentials: Mapping[str, Any]
     services: Mapping[str, Any]
     skipped: Mapping[str, pulumi.Input[str]]
 
@@ -68,13 +71,18 @@ class Fleet(pulumi.ComponentResource):
             for name, tenant in settings.tenants.items()
         }
         declared = self._declared(settings.tenants)
-        self.services, self.skipped = {}, {}
+        self.aso_credentials, self.services, self.skipped = {}, {}, {}
+        if settings.aso_credentials is not None:
+            self.aso_credentials = declare_aso_credentials(
+                settings.aso_credentials, settings.tenants, settings.credentials, declared, self._child
+            )
         if settings.services is not None:
             self.services = declare_services(settings.services, settings.credentials, declared, self._child)
         self.register_outputs(
             {
                 "accountPool": self.account_pool,
                 "tenants": self.tenants,
+                "asoCredentials": self.aso_credentials,
                 "services": self.services,
                 "skipped": self.skipped,
             }

@@ -1,4 +1,4 @@
-"""The Azure side of workload identity, and the ServiceAccounts of strict mode.
+"""The Azure side of workload identity.
 
 Owns the managed identity, whom it trusts and what it may do. The Secrets that carry its *client* id are those
 of component.py, because one identity serves several of them and a Secret outlives its method.
@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import pulumi
 from pulumi_azure_native.authorization import PrincipalType, RoleAssignment
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
-from pulumi_kubernetes.core.v1 import ServiceAccount
-from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
-from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.aso_credentials import keys
 from components.aso_credentials.federation import AUDIENCE, Federation, federation_faults
 from components.aso_credentials.roles import assignment_name, role_definition_id
-
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,65 +121,3 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
             )
             for key, assigned in args.roles.items()
         ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AsoServiceAccountArgs:
-    """A ServiceAccount that credentials of its namespace are used under, and where the operator is."""
-
-    namespace: pulumi.Input[str]
-    account: str
-    operator_namespace: str
-
-
-class AsoServiceAccount(pulumi.ComponentResource):
-    """A ServiceAccount of strict mode, and for another than ASO's own the operator's right on its tokens.
-
-    The operator's chart lets it ask for tokens of `aso-workload` only. trusted: all of it.
-    """
-
-    TYPE: ClassVar = "credfleet:index:AsoServiceAccount"
-    trusted: Sequence[pulumi.Resource]
-
-    def __init__(
-        self, name: str, args: AsoServiceAccountArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
-        super().__init__(self.TYPE, name, {"namespace": args.namespace, "account": args.account}, opts)
-        account = ServiceAccount(
-            f"{name}-account",
-            metadata=ObjectMetaArgs(name=args.account, namespace=args.namespace),
-            automount_service_account_token=False,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        own = args.account == keys.STRICT_ACCOUNT
-        self.trusted = [account, *([] if own else self._let_the_operator_ask(name, args))]
-        self.register_outputs({"account": account.metadata.name})
-
-    def _let_the_operator_ask(self, name: str, args: AsoServiceAccountArgs) -> Sequence[pulumi.Resource]:
-        child = pulumi.ResourceOptions(parent=self)
-        metadata = ObjectMetaArgs(name=f"{args.account}-tokens", namespace=args.namespace)
-        role = Role(
-            f"{name}-tokens-role",
-            metadata=metadata,
-            rules=[
-                PolicyRuleArgs(
-                    api_groups=[""],
-                    resources=["serviceaccounts/token"],
-                    verbs=["create"],
-                    resource_names=[args.account],
-                )
-            ],
-            opts=child,
-        )
-        binding = RoleBinding(
-            f"{name}-tokens-binding",
-            metadata=metadata,
-            role_ref=RoleRefArgs(api_group=_RBAC, kind="Role", name=role.metadata.name),
-            subjects=[
-                SubjectArgs(
-                    kind="ServiceAccount", name=keys.OPERATOR_ACCOUNT, namespace=args.operator_namespace
-                )
-            ],
-            opts=child,
-        )
-        return [role, binding]

@@ -6,10 +6,11 @@ credential that cannot be said in this model is not declared (ASO facts 1.2, 1.3
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import certificate_fault
@@ -43,6 +44,25 @@ class ClientSecret:
         """Tell what is wrong."""
         if not self.secret:
             yield f"{keys.CLIENT_SECRET} is empty, which still chooses this method, and opens nothing"
+        elif self.secret != self.secret.strip():
+            yield f"{keys.CLIENT_SECRET} begins or ends with a blank or a line end, and ASO keeps it"
+
+
+def client_secret_of(content: bytes) -> str:
+    """Read a client secret that is text, or field clientSecret of a JSON object; raises Unfit."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise Unfit([f"{keys.CLIENT_SECRET} is no text"]) from None
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        secret: Any = json.loads(text).get("clientSecret")
+    except ValueError:
+        return text
+    if not isinstance(secret, str):
+        raise Unfit([f"{keys.CLIENT_SECRET}: a JSON object without a text in its field clientSecret"])
+    return secret
 
 
 @dataclass(frozen=True, slots=True)

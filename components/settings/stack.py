@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
@@ -11,6 +11,9 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, ConfigurationProblem
+from components.naming import config_path
+from components.settings.aso_credentials import AsoCredentials
+from components.settings.aso_review import review_aso_credentials
 from components.settings.document import well_formed
 from components.settings.members_file import read_members_file
 from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
@@ -52,7 +55,7 @@ class Settings(Noun):
     )
     tenants: Mapping[Name, Tenant] = {}
     account_pool: Annotated[AccountPool | None, BeforeValidator(lambda given: given or None)] = None
-    aso_credentials: Coming = None
+    aso_credentials: Annotated[AsoCredentials | None, BeforeValidator(lambda given: given or None)] = None
     pull_secrets: Coming = None
     services: Annotated[Services | None, BeforeValidator(lambda given: given or None)] = None
     secret_stores: Coming = None
@@ -92,12 +95,14 @@ class Settings(Noun):
         document[KEY] = credentials
         stated = _stated(document)
         settings, malformed = well_formed(cls, document)
-        problems = (*_foreign(values), *unreadable, *malformed, *settings._review(stated, root))
+        problems = (*_foreign(values), *unreadable, *malformed, *settings._review(stated, root, malformed))
         if problems:
             raise ConfigurationError(problems)
         return settings
 
-    def _review(self, stated: Stated, root: Path) -> Iterator[ConfigurationProblem]:
+    def _review(
+        self, stated: Stated, root: Path, malformed: Sequence[ConfigurationProblem]
+    ) -> Iterator[ConfigurationProblem]:
         pool, existing = self.account_pool, ()
         yield from review_cluster(self.cluster, self.tenants, pool)
         yield from review_namespaces(self.tenants, pool)
@@ -109,6 +114,16 @@ class Settings(Noun):
         yield from review_accounts(self.tenants, pool, existing, stated)
         if self.services is not None:
             yield from review_services(self.services, self.tenants, self.cluster, self.credentials)
+        if self.aso_credentials is not None:
+            told = (config_path("asoCredentials"), config_path("tenants"))
+            yield from review_aso_credentials(
+                self.aso_credentials,
+                self.tenants,
+                self.cluster,
+                self.credentials,
+                root,
+                whole=not any(problem.place.startswith(told) for problem in malformed),
+            )
 
 
 def _decoded(text: str) -> Any:

@@ -1,0 +1,78 @@
+"""The ServiceAccounts of strict mode, under which credentials of their namespace are used (ASO facts 1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import pulumi
+from pulumi_kubernetes.core.v1 import ServiceAccount
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
+
+from components.aso_credentials import keys
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsoServiceAccountArgs:
+    """A ServiceAccount that credentials of its namespace are used under, and where the operator is."""
+
+    namespace: pulumi.Input[str]
+    account: str
+    operator_namespace: str
+
+
+class AsoServiceAccount(pulumi.ComponentResource):
+    """A ServiceAccount of strict mode, and for another than ASO's own the operator's right on its tokens.
+
+    The operator's chart lets it ask for tokens of `aso-workload` only. trusted: all of it.
+    """
+
+    TYPE: ClassVar = "credfleet:index:AsoServiceAccount"
+    trusted: Sequence[pulumi.Resource]
+
+    def __init__(
+        self, name: str, args: AsoServiceAccountArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, {"namespace": args.namespace, "account": args.account}, opts)
+        account = ServiceAccount(
+            f"{name}-account",
+            metadata=ObjectMetaArgs(name=args.account, namespace=args.namespace),
+            automount_service_account_token=False,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        own = args.account == keys.STRICT_ACCOUNT
+        self.trusted = [account, *([] if own else self._let_the_operator_ask(name, args))]
+        self.register_outputs({"account": account.metadata.name})
+
+    def _let_the_operator_ask(self, name: str, args: AsoServiceAccountArgs) -> Sequence[pulumi.Resource]:
+        child = pulumi.ResourceOptions(parent=self)
+        metadata = ObjectMetaArgs(name=f"{args.account}-tokens", namespace=args.namespace)
+        role = Role(
+            f"{name}-tokens-role",
+            metadata=metadata,
+            rules=[
+                PolicyRuleArgs(
+                    api_groups=[""],
+                    resources=["serviceaccounts/token"],
+                    verbs=["create"],
+                    resource_names=[args.account],
+                )
+            ],
+            opts=child,
+        )
+        binding = RoleBinding(
+            f"{name}-tokens-binding",
+            metadata=metadata,
+            role_ref=RoleRefArgs(api_group=_RBAC, kind="Role", name=role.metadata.name),
+            subjects=[
+                SubjectArgs(
+                    kind="ServiceAccount", name=keys.OPERATOR_ACCOUNT, namespace=args.operator_namespace
+                )
+            ],
+            opts=child,
+        )
+        return [role, binding]

@@ -1,0 +1,181 @@
+"""What no part of `credfleet:asoCredentials` can know alone: references, contents, what ASO makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from components.aso_credentials import keys
+from components.aso_credentials.federation import federation_faults
+from components.aso_credentials.model import Unfit
+from components.aso_credentials.nouns import Operator, Resolution
+from components.aso_credentials.roles import assignment_name
+from components.aso_credentials.scoped import invalid
+from components.credentials import Credentials
+from components.errors import ConfigurationProblem
+from components.naming import config_path
+from components.settings.aso_contents import controller, faults_of, federations, secret_data, sources
+from components.settings.aso_credentials import AsoCredentials, Entry, Identity
+from components.settings.aso_resources import DeclaredResource, read_resources, resolutions
+from components.settings.nouns import Cluster, Tenant
+from components.settings.review import nearest
+
+_Problems = Iterator[ConfigurationProblem]
+_KEY = "asoCredentials"
+
+
+def review_aso_credentials(
+    section: AsoCredentials,
+    tenants: Mapping[str, Tenant],
+    cluster: Cluster,
+    credentials: Credentials,
+    root: Path,
+    *,
+    whole: bool,
+) -> _Problems:
+    """Check namespaces, references, what credentials hold, identities, and every resource.
+
+    root: directory of Pulumi.yaml. whole: no part of the section or of the tenants was left out for a fault;
+    else nobody could say what serves a resource.
+    """
+    namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+    yield from _review_global(section, namespaces)
+    for entry in section.entries():
+        if entry.secret.namespace not in namespaces:
+            yield _unknown_namespace(_namespace_place(entry), entry.secret.namespace)
+        if entry.secret.name in keys.RESERVED and entry.key == entry.secret.name:
+            yield ConfigurationProblem(
+                entry.place, f"{entry.key} is a name that ASO reads by itself", "rename it, such as billing"
+            )
+        yield from _review_credential(entry, section, credentials, strict=section.operator.strict)
+    if (own := section.global_entry()) is not None:
+        yield from _review_credential(own, section, credentials, strict=False)
+    for name, identity in section.identities.items():
+        yield from _review_identity(name, identity, section)
+    resources, problems = read_resources(section, root)
+    yield from problems
+    yield from _review_resources(resources, section, namespaces)
+    if whole:
+        yield from _review_resolutions(resources, resolutions(section, tenants, credentials, resources))
+
+
+def _review_global(section: AsoCredentials, namespaces: Collection[str]) -> _Problems:
+    if section.global_settings is None:
+        return
+    if section.operator.namespace not in namespaces:
+        yield _unknown_namespace(config_path(_KEY, "operator", "namespace"), section.operator.namespace)
+    try:
+        controller(section.global_settings, section.operator, None)
+    except Unfit as unfit:
+        place = config_path(_KEY, "globalSettings")
+        yield from (ConfigurationProblem(place, fault, "correct it") for fault in unfit.faults)
+
+
+def _unknown_namespace(place: str, namespace: str) -> ConfigurationProblem:
+    return ConfigurationProblem(
+        place,
+        f"{namespace} is no tenant's namespace, and the stack declares no other ones",
+        "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
+    )
+
+
+def _namespace_place(entry: Entry) -> str:
+    return entry.place if entry.secret.name == keys.NAMESPACE_SECRET else f"{entry.place}.namespace"
+
+
+def _review_credential(
+    entry: Entry, section: AsoCredentials, credentials: Credentials, *, strict: bool
+) -> _Problems:
+    """Check references of a credential, what it is made of, and whether the operator would take it."""
+    for key, name in sources(entry.credential).items():
+        if name not in credentials.names:
+            cause = f"{name} is no entry of credentials"
+            yield ConfigurationProblem(
+                f"{entry.place}.servicePrincipal.{key}", cause, nearest(name, credentials.names)
+            )
+    yield from _review_identity_of(entry, section)
+    faults = faults_of(entry.credential, credentials, strict=strict)
+    for fault in faults:
+        yield ConfigurationProblem(entry.place, fault, "correct it, or the credential it comes from")
+    operator = Operator(section.operator.namespace, section.operator.multi_env, strict)
+    refusal = invalid(secret_data(entry.credential, credentials, strict=strict), operator)
+    if refusal is not None and not faults and entry.secret != section.global_name:
+        yield ConfigurationProblem(
+            entry.place, f"ASO would refuse it: {refusal}", "say under operator how it runs, or leave it out"
+        )
+
+
+def _review_identity_of(entry: Entry, section: AsoCredentials) -> _Problems:
+    given = entry.credential.workload_identity
+    if given is None or given.identity is None:
+        return
+    place = f"{entry.place}.workloadIdentity.identity"
+    if given.identity not in section.identities:
+        cause = f"{given.identity} is no entry of identities"
+        yield ConfigurationProblem(place, cause, nearest(given.identity, section.identities))
+    elif section.operator.issuer is None:
+        yield ConfigurationProblem(
+            place,
+            "nobody says who issues the cluster's tokens, so Azure could not be told whom to trust",
+            f"give the cluster's OIDC issuer URL as {config_path(_KEY, 'operator', 'issuer')}",
+        )
+
+
+def _review_identity(name: str, identity: Identity, section: AsoCredentials) -> _Problems:
+    place = config_path(_KEY, "identities", name)
+    if identity.location is None and identity.resource_group not in section.resource_groups:
+        yield ConfigurationProblem(
+            f"{place}.location",
+            f"resource group {identity.resource_group} is not declared here, so its location is not known",
+            f"add the location, or {identity.resource_group} to resourceGroups",
+        )
+    for fault in federation_faults(federations(section, name)):
+        yield ConfigurationProblem(place, fault, "use another identity for some of its ServiceAccounts")
+    assigned: dict[str, str] = {}
+    for key, role in identity.roles.items():
+        first = assigned.setdefault(assignment_name(role.scope, role.role, name), key)
+        if first != key:
+            cause = f"it is the same role in the same scope as {first}, and Azure takes an assignment once"
+            yield ConfigurationProblem(f"{place}.roles.{key}", cause, "remove one of the two")
+
+
+def _review_resources(
+    resources: Sequence[DeclaredResource], section: AsoCredentials, namespaces: Collection[str]
+) -> _Problems:
+    """Check where resources are, that no two are one, and the credentials their entries name."""
+    for name, entry in section.resources.items():
+        if entry.credential is not None and entry.credential not in section.named:
+            yield ConfigurationProblem(
+                config_path(_KEY, "resources", name, "credential"),
+                f"{entry.credential} is no entry of named",
+                nearest(entry.credential, section.named),
+            )
+    seen: dict[tuple[str, str], str] = {}
+    for one in resources:
+        if not one.manifest["metadata"].get("namespace"):
+            cause = "it says no namespace, and nothing is declared in default"
+            yield ConfigurationProblem(one.place, cause, "add metadata.namespace")
+        elif one.resource.namespace not in namespaces:
+            yield _unknown_namespace(one.place, one.resource.namespace)
+        group = str(one.manifest["apiVersion"]).partition("/")[0]
+        first = seen.setdefault((group, str(one.resource)), one.place)
+        if first != one.place:
+            yield ConfigurationProblem(
+                one.place, f"{one.resource} is also declared at {first}", "keep one of the two"
+            )
+
+
+def _review_resolutions(
+    resources: Sequence[DeclaredResource], resolutions: Sequence[Resolution]
+) -> _Problems:
+    """Refuse a resource that ASO would not serve, in its words."""
+    for one, resolution in zip(resources, resolutions, strict=True):
+        fault = resolution.fault
+        if fault is None:
+            continue
+        mend = "mend it where it says, in the manifest or in asoCredentials"
+        if resolution.secret is None and resolution.scope is None:
+            mend = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
+        yield ConfigurationProblem(
+            f"{one.place} {one.resource}", f"{fault.severity}, {fault.reason}: {fault.message}", mend
+        )
