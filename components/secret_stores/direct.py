@@ -48,7 +48,8 @@ CLIENTS: Final = ClientManager()
 _PASSING: Final = frozenset({"unreachable", "not-allowed"})
 """What a moment may mend: a right that was granted just now takes the API server a moment to know."""
 
-_RETRIES: Final = RetrySettings(max_retries=3, retry_interval="500ms")
+_RETRIES: Final = 3
+_INTERVAL: Final = "500ms"
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -96,9 +97,9 @@ class Use:
 
     def retried(self, work: Callable[[], T], wait: Callable[[float], None] = time.sleep) -> T:
         """Do what may fail for a moment only, as often as the store's retrySettings say."""
-        given = self.store.spec.retry_settings or _RETRIES
-        interval = _seconds(given.retry_interval or str(_RETRIES.retry_interval))
-        for _ in range(given.max_retries if given.max_retries is not None else 3):
+        given = self.store.spec.retry_settings or RetrySettings()
+        interval = _seconds(given.retry_interval or _INTERVAL)
+        for _ in range(_RETRIES if given.max_retries is None else given.max_retries):
             try:
                 return work()
             except StoreError as error:
