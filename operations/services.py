@@ -16,6 +16,9 @@ from operations.ground import Ground
 from operations.progress_line import ProgressLine
 from operations.site import Site
 from sandbox.engine.workspace import find_backend
+from sandbox.services.cloud.certificates import TRUST_VARIABLE
+from sandbox.services.cloud.kinds import Cloud
+from sandbox.services.clouds import Clouds
 from sandbox.services.control_plane import ControlPlane
 from sandbox.services.parts import Part
 
@@ -30,12 +33,15 @@ def build_control_plane() -> None:
 
 
 def stop() -> None:
-    """Stop the API server of the project's sandbox, if it runs."""
-    plane = ControlPlane.find(Site.find(Path.cwd()).control_plane)
-    if plane is None or not any(plane.pid(part) for part in Part):
+    """Stop the API server of the project's sandbox and the stand-ins of cloud services, if they run."""
+    site = Site.find(Path.cwd())
+    plane = ControlPlane.find(site.control_plane)
+    plane_runs = plane is not None and any(plane.pid(part) for part in Part)
+    if plane is not None and plane_runs:
+        plane.stop()
+    if not Clouds(site.clouds).stop() and not plane_runs:
         typer.echo("Nothing runs.")
         return
-    plane.stop()
     typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
 
 
@@ -43,8 +49,9 @@ def status(site: Site) -> dict[str, Any]:
     """Name what runs: kubeconfig and server (null when stopped), users, services, the state's address."""
     plane = ControlPlane.find(site.control_plane)
     state = find_backend(site.backend).as_uri()
+    clouds = _clouds(site)
     if plane is None:
-        return {"kubeconfig": None, "server": None, "users": {}, "services": {}, "state": state}
+        return {"kubeconfig": None, "server": None, "users": {}, "services": clouds, "state": state}
     pids = {part: plane.pid(part) for part in Part}
     runs = all(pids.values())
     return {
@@ -59,8 +66,21 @@ def status(site: Site) -> dict[str, Any]:
                 "log": str(plane.log(part)),
             }
             for part, pid in pids.items()
-        },
+        }
+        | clouds,
         "state": state,
+    }
+
+
+def _clouds(site: Site) -> dict[str, dict[str, Any]]:
+    return {
+        str(each.cloud): {
+            "running": each.pid is not None,
+            "pid": each.pid,
+            "address": each.address,
+            "log": str(each.log),
+        }
+        for each in Clouds(site.clouds).standing()
     }
 
 
@@ -81,6 +101,7 @@ def show_status(*, as_json: bool) -> None:
             for name, each in told["services"].items()
         ]
         print_table("Services", ("Service", "Process", "Address", "Log"), rows)
+    if told["users"]:
         print_table("Users", ("User", "Kubeconfig"), list(told["users"].items()))
 
 
@@ -92,6 +113,9 @@ def exports(site: Site, stack: str, environment: Mapping[str, str]) -> dict[str,
     variables = {"PULUMI_BACKEND_URL": find_backend(site.backend, environment).as_uri()}
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
+    clouds = Clouds(site.clouds)
+    if clouds.runs(Cloud.RESOURCE_MANAGER):
+        variables[TRUST_VARIABLE] = str(clouds.certificate.trusted)
     if (running := standins.addresses(site.providers)) is not None:
         variables["PULUMI_DEBUG_PROVIDERS"] = running
     if "PULUMI_CONFIG_PASSPHRASE" not in environment:

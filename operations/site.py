@@ -43,6 +43,11 @@ class Site:
         return self.sandbox / "control-plane"
 
     @property
+    def clouds(self) -> Path:
+        """What the cloud services' stand-ins keep, their certificate and their logs."""
+        return self.sandbox / "clouds"
+
+    @property
     def backend(self) -> Path:
         """States of the stacks, in the layout of the Pulumi CLI's file backend."""
         return self.sandbox / "backend"

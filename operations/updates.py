@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import typer
 
 from components.errors import CredfleetError
-from operations import existing
+from operations import cloud_services, existing
 from operations.configuration import sound_settings
 from operations.forms import Form, print_json
 from operations.ground import Ground, choose
@@ -130,17 +130,18 @@ def destroy(wanted: Wanted) -> int:
 
 
 def _prepare(wanted: Wanted) -> _Prepared:
-    """Find the project and its cluster; let a state that speaks of a cluster that is gone catch up.
+    """Find project, services and cluster; let a state that speaks of a cluster that is gone catch up.
 
     Raises:
         CredfleetError: as `sound_settings`, `choose` and `existing.bring`; `refresh-failed` or `cancelled`
             while catching up.
-        SandboxError: as these, and as `deployment.refresh`.
+        SandboxError: as these, as `cloud_services.start` and as `deployment.refresh`.
     """
     site = Site.find(Path.cwd())
     workspace = open_workspace(site, wanted.stack)
     context = sound_settings(workspace).cluster.context
     with ProgressLine() as progress:
+        cloud_services.start(site, workspace.config().values, progress)
         ground, is_stale = choose(
             site, wanted.stack, context, wanted.kubeconfig, yes=wanted.yes, progress=progress
         )

@@ -9,15 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import platform
-import re
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from sandbox import files
 from sandbox.errors import SandboxError
 from sandbox.services import processes
+from sandbox.services.launch import Launch, Undertaking
 from sandbox.services.locks import exclusive
 from sandbox.services.parts import Layout, Part, Ports
 from sandbox.services.ports import PortTakenError
@@ -36,9 +35,6 @@ from sandbox.services.users import (
 )
 
 CONTEXT = "credfleet-sandbox"
-
-READY_SECONDS = 120.0
-"""How long a start may take. It takes 3 s on an idle machine; a busy one is not a broken one."""
 
 STOP_SECONDS = 10.0
 """How long a part may take to end by itself; it needs about 1 s."""
@@ -184,8 +180,8 @@ class ControlPlane:
             _end(self._layout, [part], patience=STOP_SECONDS)
             if part is Part.CONTROLLERS:
                 self._questions().set_controllers_a_task()
-            launch = _Launch(self, silent)
-            launch.start(part)
+            launch = self._launch(silent)
+            self._start_part(launch, part)
             launch.wait_for(self._ready)
 
     def stop(self) -> None:
@@ -225,18 +221,27 @@ class ControlPlane:
 
     def _start_once(self, progress: Progress) -> None:
         self._write_record()
-        launch = _Launch(self, progress)
+        launch = self._launch(progress)
         try:
-            launch.start(Part.ETCD)
-            launch.start(Part.API_SERVER)
+            self._start_part(launch, Part.ETCD)
+            self._start_part(launch, Part.API_SERVER)
             launch.wait_for(self._questions().api_server_ready)
             self._write_kubeconfigs()
             self._questions().set_controllers_a_task()
-            launch.start(Part.CONTROLLERS)
+            self._start_part(launch, Part.CONTROLLERS)
             launch.wait_for(self._ready)
         except BaseException:
             _end(self._layout, list(Part), patience=0)
             raise
+
+    def _launch(self, progress: Progress) -> Launch:
+        what = "starting etcd, the Kubernetes API server and its controllers"
+        mend = f"run the command again; if its data are broken, remove {self.folder} first"
+        return Launch(Undertaking("control-plane", what, usual=4.0, mend=mend), progress)
+
+    def _start_part(self, launch: Launch, part: Part) -> None:
+        command = self._layout.command(part, self.binaries, self.ports)
+        launch.start(part, command, self.log(part), die_with_parent=self.die_with_parent)
 
     def _write_record(self) -> None:
         record = {"binaries": str(self.binaries), "ports": asdict(self.ports), "context": self.context}
@@ -248,55 +253,6 @@ class ControlPlane:
             own = account.user == _CONTROLLERS_USER
             path = self._layout.controllers_kubeconfig if own else self.kubeconfig(account.user.name)
             files.replace(path, kubeconfig(account, self.server, authority, self.context), mode=files.PRIVATE)
-
-
-class _Launch:
-    """Parts that were just started, watched until they are ready or one of them ends."""
-
-    def __init__(self, plane: ControlPlane, progress: Progress) -> None:
-        self._plane = plane
-        self._progress = progress
-        self._began = time.monotonic()
-        self._parts: dict[int, tuple[Part, int]] = {}
-
-    def start(self, part: Part) -> None:
-        plane, log = self._plane, self._plane.log(part)
-        said_before = log.stat().st_size if log.exists() else 0
-        command = Layout(plane.folder).command(part, plane.binaries, plane.ports)
-        pid = processes.spawn(command, log, die_with_parent=plane.die_with_parent)
-        self._parts[pid] = (part, said_before)
-
-    def wait_for(self, ready: Callable[[], bool]) -> None:
-        while not ready():
-            elapsed = time.monotonic() - self._began
-            self._progress(Step("starting etcd, the Kubernetes API server and its controllers", elapsed, 4.0))
-            ended = processes.first_ended(self._parts, 0.05)
-            if ended is not None:
-                raise self._death(*self._parts[ended])
-            if elapsed > READY_SECONDS:
-                raise SandboxError(
-                    code="control-plane-not-ready",
-                    place=str(self._plane.log(Part.API_SERVER)),
-                    cause=f"it is not ready after {elapsed:.0f} s; {self._last_words()}",
-                    mend=f"look into {self._plane.log(Part.API_SERVER).parent}, then run the command again",
-                )
-
-    def _death(self, part: Part, said_before: int) -> SandboxError:
-        log = self._plane.log(part)
-        words = _last_words(log, said_before)
-        taken = re.search(r":(\d+): bind: address already in use", words)
-        if taken:
-            return PortTakenError(int(taken.group(1)), str(part))
-        return SandboxError(
-            code="control-plane-died",
-            place=str(log),
-            cause=f"{part} ended while it was starting; {words}",
-            mend=f"run the command again; if its data are broken, remove {self._plane.folder} first",
-        )
-
-    def _last_words(self) -> str:
-        said = [_last_words(self._plane.log(part), before) for part, before in self._parts.values()]
-        return " ".join(said)
 
 
 def _accounts(layout: Layout) -> list[Account]:
@@ -314,19 +270,7 @@ def _stop(layout: Layout) -> None:
 
 def _end(layout: Layout, parts: Iterable[Part], *, patience: float) -> None:
     for part in parts:
-        mark = layout.mark(part)
-        processes.end(
-            processes.find(part, mark),
-            lambda pid, part=part, mark=mark: processes.is_process_of(pid, part, mark),
-            patience=patience,
-        )
-
-
-def _last_words(log: Path, start: int) -> str:
-    with log.open("rb") as file:
-        file.seek(start)
-        lines = file.read().decode(errors="replace").split("\n")
-    return "its last words: " + " / ".join([line.strip()[:300] for line in lines if line.strip()][-3:])
+        processes.end_all(part, layout.mark(part), patience=patience)
 
 
 def _new_signing_key() -> str:

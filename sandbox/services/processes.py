@@ -17,12 +17,15 @@ from types import MappingProxyType
 from sandbox.die_with_parent import tied_to_this_process
 from sandbox.files import make_folder
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+"""The environment of a process that is told everything by its arguments."""
+
 
 def spawn(
     command: Sequence[str],
     log: Path,
     *,
-    environment: Mapping[str, str] = MappingProxyType({}),
+    environment: Mapping[str, str] = NOTHING,
     die_with_parent: bool = False,
 ) -> int:
     """Start a process apart from this one's terminal and give its id; its output is added to `log`.
@@ -81,6 +84,11 @@ def end(pids: Iterable[int], ours: Callable[[int], bool], *, patience: float) ->
     finally:
         for descriptor in opened.values():
             os.close(descriptor)
+
+
+def end_all(program: str, argument: str, *, patience: float) -> None:
+    """End the processes that `find` finds."""
+    end(find(program, argument), lambda pid: is_process_of(pid, program, argument), patience=patience)
 
 
 def first_ended(pids: Iterable[int], seconds: float) -> int | None:

@@ -23,6 +23,8 @@ SLEEP = "/usr/bin/sleep"
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Generator[int]:
     pid = processes.spawn([SLEEP, "1000"], tmp_path / "log", die_with_parent=True)
+    while processes.command_line(pid)[:1] != [SLEEP]:  # the launcher has not yet become the program
+        assert processes.first_ended([pid], 0.01) is None
     yield pid
     processes.end([pid], lambda _: True, patience=0)
 

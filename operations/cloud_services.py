@@ -1,0 +1,97 @@
+"""Which cloud services a stack means by loopback addresses, and stand-ins for them there."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from operations.site import Site
+from sandbox.services.cloud.certificates import TRUST_VARIABLE
+from sandbox.services.cloud.kinds import Cloud
+from sandbox.services.clouds import Clouds
+from sandbox.services.ports import LOOPBACK
+from sandbox.services.progress import Progress
+
+_CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
+_CONDITIONS: Final = ("Applied", "Available", "Health")
+
+
+def start(site: Site, values: Mapping[str, str], progress: Progress) -> None:
+    """Start what a stack's configuration names on loopback, and let this process' children trust it.
+
+    values: full key → text, as the CLI passes a configuration.
+
+    Raises:
+        SandboxError: as `Clouds.start`.
+    """
+    wanted = ports(values)
+    clouds = Clouds(site.clouds)
+    clouds.start(wanted, os.environ, progress)
+    if Cloud.RESOURCE_MANAGER in wanted:
+        os.environ[TRUST_VARIABLE] = str(clouds.certificate.trusted)
+    if Cloud.HYPERFLEET in wanted:
+        _introduce(_pull_secrets(values).get("clusters") or {}, wanted[Cloud.HYPERFLEET])
+
+
+def ports(values: Mapping[str, str]) -> dict[Cloud, int]:
+    """Find the loopback ports a configuration names; an address elsewhere is somebody else's service."""
+    hyperfleet = _pull_secrets(values).get("hyperfleet") or {}
+    named = {
+        Cloud.SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
+        Cloud.RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
+        Cloud.HYPERFLEET: hyperfleet.get("apiUrl"),
+    }
+    found = {cloud: _port(cloud, url) for cloud, url in named.items() if url}
+    return {cloud: port for cloud, port in found.items() if port}
+
+
+def _port(cloud: Cloud, url: str) -> int | None:
+    parts = urlsplit(url)
+    is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
+    return parts.port if is_ours else None
+
+
+def _pull_secrets(values: Mapping[str, str]) -> dict[str, Any]:
+    return json.loads(values.get("credfleet:pullSecrets") or "{}")
+
+
+def _introduce(clusters: Mapping[str, Mapping[str, Any]], port: int) -> None:
+    """Let HyperFleet know the stack's clusters, and what their adapters say, unless it knows them."""
+    for id_, cluster in clusters.items():
+        path = f"{_CLUSTERS}/{quote(id_, safe='')}"
+        if _call(port, "GET", path) == HTTPStatus.NOT_FOUND:
+            _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", _document(id_, cluster))
+            for adapter, state in (cluster.get("adapters") or {}).items():
+                _call(port, "POST", f"{path}/statuses", _report(adapter, state, cluster.get("generation", 1)))
+
+
+def _document(id_: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": cluster.get("name", id_),
+        "generation": cluster.get("generation", 1),
+        "status": {"phase": cluster.get("phase", "NotReady")},
+    }
+
+
+def _report(adapter: str, state: str, generation: int) -> dict[str, Any]:
+    return {
+        "adapter": adapter,
+        "observed_generation": generation,
+        "observed_time": datetime.now(UTC).isoformat(),
+        "conditions": [{"type": kind, "status": state} for kind in _CONDITIONS],
+    }
+
+
+def _call(port: int, method: str, path: str, body: object = None) -> int:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body))
+        return connection.getresponse().status
+    finally:
+        connection.close()
