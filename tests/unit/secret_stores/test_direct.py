@@ -1,0 +1,224 @@
+"""Who is let through to a client, and what refuses the others before anybody is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.secret_stores.client_manager import ClientManager
+from components.secret_stores.clients.client import Capability
+from components.secret_stores.consumers import RemoteRef
+from components.secret_stores.direct import (
+    Asked,
+    Purpose,
+    Site,
+    Use,
+    admit,
+    document_of,
+    lent_client,
+    provider_from,
+    store_from,
+)
+from components.secret_stores.errors import StoreError
+from components.secret_stores.kinds import KINDS, KubernetesSpec
+from components.secret_stores.model import AnyStore, ProviderSpec, Refusal
+from components.secret_stores.referent import confine, pinned, resolve, selectors
+from components.secret_stores.registry import Maintenance, RefRegister
+from tests.support.stores import CLUSTER_PROVIDERS, cluster_store, kind, provider, ref, selector, store_in
+
+FAKE: dict[str, Any] = {"fake": {"data": []}}
+LOGIN: dict[str, Any] = {"auth": {"serviceAccount": selector(None)}, "remoteNamespace": "pool"}
+
+
+def way(store: AnyStore, caller: str = "a", purpose: Purpose = Purpose.READ, **labels: str) -> Use:
+    return admit(Asked(store, None, caller, labels, purpose))
+
+
+def refusal(store: AnyStore, caller: str = "a", purpose: Purpose = Purpose.READ, **labels: str) -> StoreError:
+    with pytest.raises(StoreError) as caught:
+        way(store, caller, purpose, **labels)
+    return caught.value
+
+
+@pytest.mark.parametrize("controller", ["", "credfleet"])
+def test_a6_a_store_without_a_class_or_of_ours_is_served(controller: str) -> None:
+    assert way(store_in("a", provider=FAKE, controller=controller)).provider.key.title == "Fake/a/store"
+
+
+def test_a6_a_store_of_another_class_is_refused() -> None:
+    error = refusal(store_in("a", provider=FAKE, controller="eso"))
+    assert (error.code, error.place) == ("refused", "SecretStore/a/store")
+    assert "it is of class eso" in error.cause
+
+
+@pytest.mark.parametrize(
+    ("said", "purpose", "lends"),
+    [
+        pytest.param(0, Purpose.READ, True, id="A7-ready"),
+        pytest.param(1, Purpose.READ, True, id="A7-unknown-counts-as-ready"),
+        pytest.param(2, Purpose.READ, False, id="A7-not-ready"),
+        pytest.param(2, Purpose.PUSH, True, id="A7-pushes-skip-it"),
+    ],
+)
+def test_a7_a_store_that_is_not_ready_is_not_read(said: int, purpose: Purpose, *, lends: bool) -> None:
+    use = way(store_in("a", provider={"fake": {"data": [], "validationResult": said}}), purpose=purpose)
+    lending = lent_client(use, Site(), purpose, ClientManager())
+    if lends:
+        with lending as client:
+            assert client.read(RemoteRef(key="none")) is None
+    else:
+        with pytest.raises(StoreError) as caught, lending:
+            pytest.fail("it is not ready")
+        assert (caught.value.code, caught.value.place) == ("not-ready", "SecretStore/a/store")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "caller", "allowed"),
+    [
+        pytest.param(None, "a", True, id="C11-omitted"),
+        pytest.param("a", "a", True, id="C11-the-callers"),
+        pytest.param("b", "a", False, id="C11-another"),
+    ],
+)
+def test_c11_a_generator_reads_in_its_callers_namespace_only(
+    namespace: str | None, caller: str, *, allowed: bool
+) -> None:
+    generator = provider("Kubernetes", {"auth": {"serviceAccount": selector(namespace)}})
+    answer = confine(generator, caller)
+    if allowed:
+        assert answer == {"auth.serviceAccount": "a"}
+    else:
+        assert isinstance(answer, Refusal)
+        assert "auth.serviceAccount names namespace b" in answer.cause
+
+
+def test_a_caller_that_the_conditions_exclude_is_told_the_store_and_its_namespace() -> None:
+    store = cluster_store(provider=FAKE, conditions=[{"namespaces": ["b"]}])
+    error = refusal(store)
+    assert error.place == "ClusterSecretStore/store"
+    assert "namespace a may not use it" in error.cause
+    assert error.mend == "extend them, or use another store"
+
+
+def test_conditions_know_the_labels_of_the_callers_namespace() -> None:
+    store = cluster_store(provider=FAKE, conditions=[{"namespaceSelector": {"matchLabels": {"team": "x"}}}])
+    assert way(store, team="x").caller == "a"
+    assert refusal(store, team="y").code == "refused"
+
+
+def test_a_selector_out_of_reach_is_told_with_its_path_and_the_namespace_it_would_be_read_in() -> None:
+    block = {"kubernetes": {"auth": {"serviceAccount": selector("b")}}}
+    error = refusal(store_in("a", provider=block))
+    assert "Kubernetes/a/store: auth.serviceAccount names namespace b" in error.cause
+    assert "it may be read in a only" in error.cause
+
+
+def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
+    of = provider("Kubernetes", LOGIN)
+    use = admit(Asked(cluster_store(providerRef=ref(of)), of, "a", {}, Purpose.READ))
+    assert isinstance(use.provider.spec, KubernetesSpec)
+    assert {path: each.namespace for path, each in selectors(use.provider.spec)} == {
+        "auth.serviceAccount": "a"
+    }
+    assert [each.namespace for _, each in selectors(of.spec)] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("GitLab", {"auth": {"SecretRef": {"accessToken": selector(None)}}}),
+        ("AzureKV", {"vaultUrl": "https://x.vault.azure.net"}),
+    ],
+)
+def test_kinds_without_a_client_say_so_and_name_the_other_back_end(name: str, spec: dict[str, Any]) -> None:
+    of = provider(name, spec, "a")
+    with pytest.raises(StoreError, match=f"no client for providers of kind {name}") as caught:
+        admit(Asked(store_in("a", providerRef=ref(of)), of, "a", {}, Purpose.READ))
+    assert (caught.value.code, "backend: eso" in caught.value.mend) == ("no-client", True)
+
+
+def register(capabilities: Capability, maintenance: Maintenance = Maintenance.MAINTAINED) -> RefRegister:
+    known = RefRegister()
+    fake = kind("Fake").client
+    known.register("Own", embedded="own", client=fake, capabilities=capabilities, maintenance=maintenance)(
+        ProviderSpec
+    )
+    return known
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "purpose", "lets"),
+    [
+        (Capability.READ_ONLY, Purpose.READ, True),
+        (Capability.READ_ONLY, Purpose.PUSH, False),
+        (Capability.WRITE_ONLY, Purpose.READ, False),
+        (Capability.WRITE_ONLY, Purpose.PUSH, True),
+        (Capability.READ_WRITE, Purpose.READ, True),
+        (Capability.READ_WRITE, Purpose.PUSH, True),
+    ],
+)
+def test_a_kind_is_used_for_what_it_can_do(capabilities: Capability, purpose: Purpose, *, lets: bool) -> None:
+    asked = Asked(store_in("a", provider={"own": {}}), None, "a", {}, purpose)
+    if lets:
+        assert admit(asked, register(capabilities)).kind.name == "Own"
+    else:
+        with pytest.raises(StoreError, match=f"providers of kind Own are {capabilities}"):
+            admit(asked, register(capabilities))
+
+
+@pytest.mark.parametrize(
+    ("maintenance", "warning"),
+    [
+        (Maintenance.MAINTAINED, None),
+        (Maintenance.NOT_MAINTAINED, "nobody maintains providers of kind Own: their faults stay"),
+        (Maintenance.DEPRECATED, "providers of kind Own are deprecated and will go: move to another kind"),
+    ],
+)
+def test_a_kind_that_nobody_maintains_comes_with_a_warning(
+    maintenance: Maintenance, warning: str | None
+) -> None:
+    known = register(Capability.READ_WRITE, maintenance)
+    assert kind("Own", kinds=known).warning == warning
+
+
+def test_a_store_and_its_provider_are_the_same_in_another_process() -> None:
+    of = provider("Kubernetes", LOGIN)
+    conditions = [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]
+    for store in (cluster_store(providerRef=ref(of), conditions=conditions), store_in("a", provider=FAKE)):
+        assert store_from(document_of(store)) == store
+    assert provider_from(document_of(of)) == of
+
+
+def test_a_kind_of_ones_own_is_registered_in_another_process_by_its_module() -> None:
+    document = document_of(provider("Fake", {"data": []}))
+    assert document["module"] == "components.secret_stores.kinds"
+    unknown = provider_from({**document, "kind": "Fakes"})
+    assert isinstance(unknown, Refusal)
+    assert "did you mean Fake?" in unknown.mend
+
+
+def test_a_moment_is_waited_for_as_often_as_the_store_says_and_other_faults_are_told_at_once() -> None:
+    use = way(store_in("a", provider=FAKE, retrySettings={"maxRetries": 2, "retryInterval": "1m30s"}))
+    waits: list[float] = []
+    calls: list[str] = []
+
+    def work(code: str) -> Any:
+        calls.append(code)
+        raise StoreError(code=code, place="x", cause="y", mend="z")
+
+    for code in ("not-allowed", "absent"):
+        with pytest.raises(StoreError):
+            use.retried(lambda code=code: work(code), waits.append)
+    assert (waits, calls) == ([90.0, 90.0], ["not-allowed"] * 3 + ["absent"])
+
+
+def test_a_spec_with_every_namespace_written_out_resolves_to_itself() -> None:
+    of = provider("Kubernetes", LOGIN)
+    store = cluster_store(providerRef=ref(of))
+    first = resolve(store, of, "a", KINDS)
+    assert not isinstance(first, Refusal)
+    again = resolve(store, of.model_copy(update={"spec": pinned(of.spec, first.namespaces)}), "b", KINDS)
+    assert not isinstance(again, Refusal)
+    assert (again.namespaces, again.referent) == (first.namespaces, False)
+    assert of.api_version == CLUSTER_PROVIDERS

@@ -1,0 +1,183 @@
+"""What a push does about what is there, and that nobody else's value is overwritten or removed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from components.projection.model import JsonObject, SecretRef
+from components.secret_stores.clients.client import Kept, Place
+from components.secret_stores.clients.fake import FakeClient
+from components.secret_stores.consumers import PushSecret, UpdatePolicy
+from components.secret_stores.errors import StoreError
+from components.secret_stores.kinds import FakeSpec
+from components.secret_stores.pushing import Move, Pusher, decide, push_objections
+from tests.support.stores import kind
+
+REPLACE, IF_NOT_EXISTS = UpdatePolicy.REPLACE, UpdatePolicy.IF_NOT_EXISTS
+OURS, THEIRS = "ours", "theirs"
+
+
+@pytest.mark.parametrize(
+    ("there", "policy", "move"),
+    [
+        pytest.param(None, REPLACE, Move.WRITE, id="nothing-Replace"),
+        pytest.param(None, IF_NOT_EXISTS, Move.WRITE, id="nothing-IfNotExists"),
+        pytest.param(Kept(b"new", owned=True), REPLACE, Move.KEEP, id="same-Replace"),
+        pytest.param(Kept(b"new", owned=True), IF_NOT_EXISTS, Move.KEEP, id="same-IfNotExists"),
+        pytest.param(Kept(b"old", owned=True), REPLACE, Move.WRITE, id="older-Replace"),
+        pytest.param(Kept(b"old", owned=True), IF_NOT_EXISTS, Move.KEEP, id="older-IfNotExists"),
+        pytest.param(Kept(None, owned=True), IF_NOT_EXISTS, Move.WRITE, id="no-property-IfNotExists"),
+        pytest.param(Kept(b"old", owned=False), REPLACE, Move.REFUSE, id="foreign-Replace"),
+        pytest.param(Kept(b"new", owned=False), REPLACE, Move.REFUSE, id="foreign-and-same-Replace"),
+        pytest.param(Kept(b"old", owned=False), IF_NOT_EXISTS, Move.KEEP, id="foreign-IfNotExists"),
+        pytest.param(Kept(None, owned=False), IF_NOT_EXISTS, Move.REFUSE, id="foreign-object-IfNotExists"),
+    ],
+)
+def test_a_push_decides_by_what_is_there(there: Kept | None, policy: UpdatePolicy, move: Move) -> None:
+    assert decide(there, b"new", policy) is move
+
+
+class Memory:
+    """Secrets of one namespace."""
+
+    def __init__(self, **secrets: Mapping[str, str]) -> None:
+        self.secrets = {name: dict(data) for name, data in secrets.items()}
+
+    def get(self, ref: SecretRef) -> JsonObject | None:
+        data = self.secrets.get(ref.name)
+        if data is None:
+            return None
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+        return {"metadata": {"uid": f"uid-{ref.name}", "resourceVersion": "7"}, "data": encoded}
+
+
+def push(**changes: Any) -> PushSecret:
+    entry = {"secret": "db", "key": "password", "remoteKey": "db-password"}
+    given = {"namespace": "a", "name": "it", "store": {"name": "s"}, "backend": "direct", "data": [entry]}
+    return PushSecret.model_validate({**given, **changes})
+
+
+def fake(*entries: Mapping[str, str]) -> FakeClient:
+    return FakeClient("Fake/a/s", FakeSpec.model_validate({"data": list(entries)}))
+
+
+def pusher(client: FakeClient, owner: str = OURS, password: str = "one", **changes: Any) -> Pusher:
+    return Pusher(push(**changes), owner, Memory(db={"password": password, "user": "u"}), client)
+
+
+def content(client: FakeClient, key: str = "db-password") -> bytes | None:
+    there = client.look(Place(key), OURS)
+    return None if there is None else there.content
+
+
+def test_a_push_follows_its_secret_and_writes_only_what_differs() -> None:
+    client = fake()
+    first = pusher(client).write()
+    assert pusher(client).write() == first
+    assert (content(client), pusher(client).is_current(first.digest)) == (b"one", True)
+    assert not pusher(client, password="two").is_current(first.digest)
+    second = pusher(client, password="two").write()
+    assert (content(client), second.digest == first.digest) == (b"two", False)
+    assert first.source_version == "db@7"
+
+
+def test_a_value_that_was_changed_in_the_store_is_put_right_again() -> None:
+    client = fake()
+    done = pusher(client).write()
+    client.write(Place("db-password"), b"by hand", OURS, client.look(Place("db-password"), OURS))
+    assert not pusher(client).is_current(done.digest)
+    pusher(client).write()
+    assert content(client) == b"one"
+
+
+def test_two_pushes_to_one_place_do_not_overwrite_each_other() -> None:
+    client = fake()
+    pusher(client, THEIRS).write()
+    mine = pusher(client, password="two")
+    (conflict,) = mine.conflicts()
+    assert "this push did not write it" in str(conflict)
+    with pytest.raises(StoreError) as caught:
+        mine.write()
+    assert (caught.value.code, caught.value.place) == ("taken", "PushSecret/a/it")
+    assert content(client) == b"one"
+    assert "two" not in str(caught.value)
+
+
+def test_a_value_of_the_store_itself_is_kept_if_it_exists_and_never_removed() -> None:
+    client = fake({"key": "db-password", "value": "theirs"})
+    mine = pusher(client, updatePolicy="IfNotExists", deletionPolicy="Delete")
+    done = mine.write()
+    assert (content(client), mine.is_current(done.digest), mine.is_there()) == (b"theirs", True, True)
+    mine.remove([Place("db-password")])
+    assert content(client) == b"theirs"
+
+
+@pytest.mark.parametrize(("policy", "left"), [("Delete", None), ("None", b"one")])
+def test_what_was_pushed_goes_with_the_push_or_stays(policy: str, left: bytes | None) -> None:
+    client = fake()
+    mine = pusher(client, deletionPolicy=policy)
+    mine.write()
+    mine.remove([Place("db-password")])
+    assert content(client) == left
+    assert mine.is_there() is (left is not None)
+
+
+def test_a_place_that_is_pushed_to_no_more_is_cleared_and_anothers_is_not() -> None:
+    client = fake()
+    pusher(client, deletionPolicy="Delete").write()
+    client.write(Place("other"), b"x", THEIRS, None)
+    moved = [{"secret": "db", "key": "user", "remoteKey": "db-user"}]
+    pusher(client, data=moved, deletionPolicy="Delete").write([Place("db-password"), Place("other")])
+    assert [content(client, key) for key in ("db-password", "db-user", "other")] == [None, b"u", b"x"]
+
+
+class Contended(FakeClient):
+    """A store in which the same push, run elsewhere, is always faster."""
+
+    def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
+        super().write(place, content + b" of elsewhere", owner, super().look(place, owner))
+        return super().write(place, content, owner, over)
+
+
+def test_a_push_that_always_comes_second_gives_up_and_says_so() -> None:
+    with pytest.raises(StoreError, match="others changed db-password 5 times") as caught:
+        pusher(Contended("Fake/a/s", FakeSpec(data=())), password="one").write()
+    assert caught.value.code == "contended"
+
+
+def test_a_write_over_what_has_changed_since_is_not_done() -> None:
+    client, place = fake(), Place("k")
+    client.write(place, b"1", OURS, None)
+    seen = client.look(place, OURS)
+    assert client.write(place, b"2", OURS, seen)
+    assert seen is not None
+    assert not client.write(place, b"3", OURS, seen)
+    assert not client.remove(place, seen)
+    assert not client.write(place, b"3", OURS, None)
+    assert content(client, "k") == b"2"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"secret": "none", "key": "x", "remoteKey": "k"}, "Secret a/none is not there"),
+        ({"secret": "db", "key": "pasword", "remoteKey": "k"}, "Secret a/db has no key pasword"),
+    ],
+)
+def test_what_is_not_there_to_push_is_told(entry: Mapping[str, str], said: str) -> None:
+    with pytest.raises(StoreError, match=said):
+        pusher(fake(), data=[entry]).write()
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "mend"),
+    [("Kubernetes", None, "add property"), ("Fake", "field", "leave property out")],
+)
+def test_a_push_goes_to_a_place_as_the_kind_has_them(name: str, part: str | None, mend: str) -> None:
+    entry = {"secret": "db", "key": "user", "remoteKey": "k", **({"property": part} if part else {})}
+    (objection,) = push_objections(push(data=[entry]), kind(name))
+    assert objection.mend == mend
