@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import RemoteDisconnected
@@ -59,13 +59,13 @@ class Api(Protocol):
 class Retries:
     """When a request is made again.
 
-    `delays` are the seconds before each further attempt; `refusals` and `losses` tell which failures deserve
-    one. A `Retry-After` of the answer replaces the delay where `heeds_retry_after`.
+    Both tell the seconds before each further attempt, as long as the failure stays of that kind; none at all
+    for a failure that is final. A `Retry-After` of the answer takes the place of the delay where
+    `heeds_retry_after`.
     """
 
-    delays: tuple[float, ...]
-    refusals: Callable[[RefusedError], bool]
-    losses: Callable[[Method, Loss], bool]
+    after_refusal: Callable[[RefusedError], Sequence[float]]
+    after_loss: Callable[[Method, Loss], Sequence[float]]
     heeds_retry_after: bool = False
 
 
@@ -101,22 +101,23 @@ class Rest:
         self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
     ) -> Properties:
         """See `Api`."""
-        for delay in self._retries.delays:
+        attempts = 0
+        while True:
             try:
                 return self._send_once(method, path, query, body)
             except RefusedError as refusal:
-                if not self._retries.refusals(refusal):
+                delays = self._retries.after_refusal(refusal)
+                if attempts >= len(delays):
                     raise
                 asked = refusal.retry_after if self._retries.heeds_retry_after else None
-                self._pause(delay if asked is None else asked)
+                delay = delays[attempts] if asked is None else asked
             except _LostError as lost:
-                if not self._retries.losses(method, lost.loss):
+                delays = self._retries.after_loss(method, lost.loss)
+                if attempts >= len(delays):
                     raise self._unreachable(lost) from lost
-                self._pause(delay)
-        try:
-            return self._send_once(method, path, query, body)
-        except _LostError as lost:
-            raise self._unreachable(lost) from lost
+                delay = delays[attempts]
+            self._pause(delay)
+            attempts += 1
 
     def _send_once(self, method: Method, path: str, query: Query, body: Properties | None) -> Properties:
         from requests import RequestException
@@ -136,7 +137,7 @@ class Rest:
             place=f"{self._service.title} at {self._service.url}",
             cause=f"{answered} ({lost.reason})",
             mend="start it (`credfleet sandbox status` tells what runs), or correct its address in the "
-            "stack's configuration; then run again",
+            "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
         )
 
 

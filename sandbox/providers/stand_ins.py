@@ -8,6 +8,7 @@ from typing import Final
 
 STAND_INS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "azure-native": "sandbox.providers.azure_native",
         "gcp": "sandbox.providers.gcp",
         "kubernetes": "sandbox.providers.kubernetes",
     }

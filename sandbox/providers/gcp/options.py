@@ -14,6 +14,11 @@ ENDPOINT: Final = "secretManagerCustomEndpoint"
 
 _TEXTS: Final = frozenset({ENDPOINT, "accessToken", "project"})
 _WITHOUT_EFFECT: Final = frozenset({"pluginDownloadURL", "region", "version", "zone"})
+_REQUIRED: Final = {
+    ENDPOINT: "the sandbox reaches no real Google Cloud; set it to a stand-in (http://127.0.0.1:…/v1/), "
+    "or use the Pulumi CLI",
+    "accessToken": "the sandbox looks for no credentials; set any text that is no real token",
+}
 _STRATEGY: Final = "pulumiAttributionLabelAdditionStrategy"
 _STRATEGIES: Final = ("CREATION_ONLY", "PROACTIVE")
 
@@ -36,7 +41,8 @@ class Options:
 def problems(config: Properties) -> list[Problem]:
     """List what is wrong with the options, unknown ones passed over.
 
-    The endpoint is required: this provider speaks to a stand-in only, never to the real service.
+    Endpoint and token are required: this provider speaks to a stand-in only, never to the real service, and
+    looks for no credentials.
     """
     given = {key: value for key, value in config.items() if value not in (None, "")}
     found = [
@@ -44,15 +50,7 @@ def problems(config: Properties) -> list[Problem]:
         for key, value in sorted(given.items())
         if not isinstance(value, Unknown) and (reason := _reason(key, value))
     ]
-    if ENDPOINT not in given:
-        found.append(
-            Problem(
-                ENDPOINT,
-                "the sandbox reaches no real Google Cloud; set it to a stand-in (http://127.0.0.1:…/v1/), "
-                "or use the Pulumi CLI",
-            )
-        )
-    return found
+    return found + [Problem(key, reason) for key, reason in _REQUIRED.items() if key not in given]
 
 
 def read(given: Mapping[str, str]) -> Options:
