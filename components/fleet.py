@@ -39,17 +39,18 @@ class Fleet(pulumi.ComponentResource):
 
     Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
     deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
-    Secret, namespace/name; asoCredentials, as `declare_aso_credentials` returns it; services, instance →
-    {secretName, bindings}; skipped, what the configuration asks for and the stack does not declare yet → why.
-    Secrets are named, never shown.
+    Secret, namespace/name; asoCredentials and pullSecrets, as `declare_…` of either returns it; services,
+    instance → {secretName, bindings}; skipped, what the configuration asks for and the stack does not declare
+    yet → why. Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
     account_pool: Mapping[str, pulumi.Output[Any]]
     tenants: Mapping[str, Mapping[str, Any]]
     aso_credentials: Mapping[str, Any]
+    pull_secrets: Mapping[str, pulumi.Output[Any]]
     services: Mapping[str, Any]
-    skipped: Mapping[str, pulumi.Input[str]]
+    skipped: pulumi.Input[Mapping[str, str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
@@ -71,10 +72,20 @@ class Fleet(pulumi.ComponentResource):
             for name, tenant in settings.tenants.items()
         }
         declared = self._declared(settings.tenants)
-        self.aso_credentials, self.services, self.skipped = {}, {}, {}
+        self.aso_credentials, self.pull_secrets, self.services, self.skipped = {}, {}, {}, {}
         if settings.aso_credentials is not None:
             self.aso_credentials = declare_aso_credentials(
                 settings.aso_credentials, settings.tenants, settings.credentials, declared, self._child
+            )
+        if settings.pull_secrets is not None:
+            from components.wiring.pull_secrets import declare_pull_secrets
+
+            self.pull_secrets, self.skipped = declare_pull_secrets(
+                settings.pull_secrets,
+                settings.credentials,
+                declared,
+                settings.cluster.existing_namespaces,
+                self._child,
             )
         if settings.services is not None:
             self.services = declare_services(settings.services, settings.credentials, declared, self._child)
@@ -83,6 +94,7 @@ class Fleet(pulumi.ComponentResource):
                 "accountPool": self.account_pool,
                 "tenants": self.tenants,
                 "asoCredentials": self.aso_credentials,
+                "pullSecrets": self.pull_secrets,
                 "services": self.services,
                 "skipped": self.skipped,
             }

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import pulumi
 from pulumi_gcp import secretmanager
+from pulumi_gcp.secretmanager import get_secrets_output
 from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
@@ -91,7 +92,7 @@ def look_for(
     secret_id: str, project: pulumi.Input[str], provider: pulumi.ProviderResource
 ) -> pulumi.Output[Existing | None]:
     """Look for an entry of this name, whoever made it; none is no error."""
-    found = secretmanager.get_secrets_output(
+    found = get_secrets_output(
         filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(provider=provider)
     )
 

@@ -30,9 +30,9 @@ class Stated:
     partition_keys: Collection[str]
 
 
-def review_cluster(cluster: Cluster, tenants: Mapping[str, Tenant], pool: AccountPool | None) -> _Problems:
+def review_cluster(cluster: Cluster, *, writes: bool) -> _Problems:
     """Ask for a context as soon as anything is written."""
-    if cluster.context is None and (tenants or pool):
+    if cluster.context is None and writes:
         yield ConfigurationProblem(
             config_path("cluster", "context"),
             "it is missing, so who runs this would decide by accident which cluster is written to",

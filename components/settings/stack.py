@@ -17,6 +17,7 @@ from components.settings.aso_review import review_aso_credentials
 from components.settings.document import well_formed
 from components.settings.members_file import read_members_file
 from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
+from components.settings.pull_secrets import PullSecrets, review_pull_secrets
 from components.settings.review import (
     Stated,
     review_accounts,
@@ -56,7 +57,7 @@ class Settings(Noun):
     tenants: Mapping[Name, Tenant] = {}
     account_pool: Annotated[AccountPool | None, BeforeValidator(lambda given: given or None)] = None
     aso_credentials: Annotated[AsoCredentials | None, BeforeValidator(lambda given: given or None)] = None
-    pull_secrets: Coming = None
+    pull_secrets: Annotated[PullSecrets | None, BeforeValidator(lambda given: given or None)] = None
     services: Annotated[Services | None, BeforeValidator(lambda given: given or None)] = None
     secret_stores: Coming = None
 
@@ -104,7 +105,7 @@ class Settings(Noun):
         self, stated: Stated, root: Path, malformed: Sequence[ConfigurationProblem]
     ) -> Iterator[ConfigurationProblem]:
         pool, existing = self.account_pool, ()
-        yield from review_cluster(self.cluster, self.tenants, pool)
+        yield from review_cluster(self.cluster, writes=bool(self.tenants or pool or self.pull_secrets))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
             if pool.members_from is not None:
@@ -123,6 +124,16 @@ class Settings(Noun):
                 self.credentials,
                 root,
                 whole=not any(problem.place.startswith(told) for problem in malformed),
+            )
+        if self.pull_secrets is not None:
+            yield from review_pull_secrets(
+                self.pull_secrets,
+                self.tenants,
+                pool,
+                self.cluster,
+                credentials=self.credentials,
+                root=root,
+                whole=not any(problem.place.startswith(config_path("tenants")) for problem in malformed),
             )
 
 

@@ -70,10 +70,11 @@ class FleetProject:
         context: str = "credfleet-sandbox",
         existing_namespaces: Sequence[str] = (),
         services: Mapping[str, Any] | None = None,
+        further: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the stack's configuration; credentials are encrypted, each by itself.
 
-        services: instance → what the configuration says of it.
+        services: instance → what the configuration says of it. further: other keys, with their namespaces.
         """
         path = self.folder / f"Pulumi.{STACK}.yaml"
         stack = StackFile.load(path, "credfleet")
@@ -90,6 +91,7 @@ class FleetProject:
             "credfleet:tenants": tenants,
             "credfleet:accountPool": {"namespace": self.pool, **pool},
             "credfleet:services": {"instances": services or {}},
+            **(further or {}),
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
 

@@ -1,0 +1,371 @@
+"""What `credfleet:pullSecrets` holds: clusters, the pull secret of each, and what becomes of old versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from components.account_pool.rules import Pool
+from components.credentials import Credentials
+from components.errors import ConfigurationProblem
+from components.labels import hyperscaler_of
+from components.naming import config_path
+from components.pull_secret import grants, model, names
+from components.pull_secret.hyperfleet import Observed
+from components.pull_secret.model import Availability, Phase
+from components.pull_secret.observations import read
+from components.pull_secret.payload import judge
+from components.pull_secret.retention import Retention
+from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
+from components.settings.review import nearest
+from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, unfit
+
+KEY: Final = "pullSecrets"
+
+_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+_Problems = Iterator[ConfigurationProblem]
+
+
+def _matches(pattern: re.Pattern[str], cause: str, mend: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise unfit(cause, mend)
+        return text
+
+    return AfterValidator(check)
+
+
+def _reachable(text: str) -> str:
+    url = urlsplit(text)
+    if not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
+        raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example")
+    if url.scheme == "http" and url.hostname not in _LOOPBACK:
+        raise unfit("over http anybody on the way can read the token", "use https")
+    return text
+
+
+ProjectId: TypeAlias = Annotated[
+    str,
+    _matches(
+        _PROJECT,
+        "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
+        "take it from: gcloud projects list",
+    ),
+]
+Url: TypeAlias = Annotated[str, AfterValidator(_reachable)]
+
+
+class EntryProject(Noun):
+    """The project of Google Cloud that holds an entry: by its id, or that of an account a tenant claims."""
+
+    name: ProjectId | None = Field(default=None, description="Id of the project.")
+    account: Text | None = Field(
+        default=None, description="tenant/slot: the claimed account names the project."
+    )
+
+    @model_validator(mode="after")
+    def _is_named_one_way(self) -> Self:
+        if (self.name is None) == (self.account is None):
+            raise unfit("a project is named, or it is an account's, one of the two", "give name or account")
+        return self
+
+
+def _as_project(given: object) -> object:
+    return {"name": given} if isinstance(given, str) else given
+
+
+class EntryWorkload(Noun):
+    """A ServiceAccount of a GKE cluster, with an identity of its own in Google Cloud."""
+
+    project_number: Annotated[
+        str, _matches(_NUMBER, "a project's number has digits only", "write it in quotes")
+    ] = Field(description="Number of the project of the GKE cluster, in quotes.")
+    project: ProjectId = Field(description="Id of that project.")
+    namespace: NamespaceName = Field(description="Namespace of the ServiceAccount.")
+    service_account: ObjectName = Field(description="Name of the ServiceAccount.")
+
+
+class EntryUser(Noun):
+    """Who gets rights on entries: a workload, or an account of Google Cloud, the older way."""
+
+    workload: EntryWorkload | None = Field(default=None, description="ServiceAccount of a GKE cluster.")
+    service_account: (
+        Annotated[
+            str,
+            _matches(
+                _EMAIL, "it is no account of Google Cloud", "write it as NAME@PROJECT.iam.gserviceaccount.com"
+            ),
+        ]
+        | None
+    ) = Field(default=None, description="E-mail address of an account of Google Cloud.")
+
+    @model_validator(mode="after")
+    def _is_named_one_way(self) -> Self:
+        if (self.workload is None) == (self.service_account is None):
+            raise unfit("it is a workload or an account, one of the two", "give workload or serviceAccount")
+        return self
+
+    @property
+    def member(self) -> str:
+        """Its name as Google Cloud's policies have it."""
+        if self.workload is None:
+            return grants.service_account(self.service_account or "")
+        one = self.workload
+        return grants.workload(one.project_number, one.project, one.namespace, one.service_account)
+
+
+class PullSecretCluster(Noun):
+    """A cluster of HyperFleet, and the pull secret it gets."""
+
+    name: Text = Field(description="Name of the cluster, for people: label cluster-name.")
+    generation: Annotated[int, Field(ge=1)] = Field(description="Generation of the cluster, from 1 on.")
+    region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
+    provider: Text = Field(default="gcp", description="Cloud of the cluster; only gcp gets a pull secret.")
+    project: Annotated[
+        EntryProject | None, BeforeValidator(_as_project, json_schema_input_type=EntryProject | str | None)
+    ] = Field(default=None, description="Project of Google Cloud that holds the entry, or just its id.")
+    pull_secret_from: Text | None = Field(
+        default=None, description="Name of an entry of credentials, stored byte for byte."
+    )
+    secret_id: Text | None = Field(
+        default=None, description="Id of the entry; absent: hyperfleet-{id}-pull-secret."
+    )
+    adapters: Mapping[Name, Availability] = Field(
+        default={}, description="Adapter → True, False or Unknown, in quotes; before adaptersFrom."
+    )
+    phase: Phase | None = Field(
+        default=None, description="Ready waits for no adapter; Deleting gets no pull secret any more."
+    )
+    reader: EntryUser | None = Field(default=None, description="Instead of pullSecrets.reader.")
+    adapter: EntryUser | None = Field(default=None, description="Instead of pullSecrets.adapter.")
+
+
+class HyperFleetApi(Noun):
+    """The HyperFleet that is told how pull secrets stand."""
+
+    api_url: Url = Field(description="URL in front of /api/hyperfleet; the token is in HYPERFLEET_API_TOKEN.")
+
+
+class PullSecrets(Noun):
+    """The pull secrets of clusters."""
+
+    namespace_template: Text = Field(
+        default=names.NAMESPACE.template,
+        description="Namespace of a cluster's Secret, of {id} and {region}; with {id} the stack declares it.",
+    )
+    secret_name_template: Text = Field(
+        default=names.CLUSTER_SECRET.template, description="Name of that Secret, of {id} and {region}."
+    )
+    on_replace: Retention = Field(default=Retention.KEEP, description="What becomes of a replaced version.")
+    on_delete: Retention = Field(
+        default=Retention.DISABLE,
+        description="What becomes of versions when a cluster leaves; destroy: the entry goes with them.",
+    )
+    strict: bool = Field(default=False, description="Whether doubts about a pull secret are errors.")
+    locations: tuple[Region, ...] = Field(
+        default=(), description="Regions entries are kept in, settled when one is made; empty: automatic."
+    )
+    deletion_protection: bool = Field(
+        default=False, description="Whether Google's provider refuses to delete entries."
+    )
+    reader: EntryUser | None = Field(default=None, description="Who may read pull secrets in Secret Manager.")
+    adapter: EntryUser | None = Field(
+        default=None, description="Who may look at entries, add versions and read them."
+    )
+    adapters_from: FilePath | None = Field(
+        default=None, description="File that credfleet pull-secret observe writes."
+    )
+    hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet that is told.")
+    clusters: Mapping[Text, PullSecretCluster] = Field(default={}, description="Id of a cluster → cluster.")
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if self.deletion_protection and self.on_delete is Retention.DESTROY:
+            raise unfit(
+                "onDelete: destroy deletes entries, and deletionProtection refuses that",
+                "keep one of the two",
+            )
+        if len({*self.locations}) != len(self.locations):
+            raise unfit("locations names a region twice", "remove one of them")
+        return self
+
+    @property
+    def namespaces(self) -> names.Name:
+        """The namespaces of clusters' Secrets."""
+        return names.namespace_of(self.namespace_template)
+
+    @property
+    def cluster_secrets(self) -> names.Name:
+        """The names of clusters' Secrets."""
+        return names.cluster_secret_of(self.secret_name_template)
+
+    def place_of(self, id_: str) -> tuple[str, str]:
+        """Tell namespace and name of a cluster's Secret."""
+        region = self.clusters[id_].region or ""
+        return self.namespaces.of(id_, region), self.cluster_secrets.of(id_, region)
+
+    def observed(self, root: Path) -> Mapping[str, Observed]:
+        """Read what HyperFleet told of clusters; raises OSError and ValueError for an unfit file."""
+        return {} if self.adapters_from is None else read((root / self.adapters_from).read_text("utf-8"))
+
+    def cluster(self, id_: str, observed: Mapping[str, Observed]) -> model.Cluster:
+        """Give a cluster as the room has it; what the configuration says goes before what was observed."""
+        given, seen = self.clusters[id_], observed.get(id_, Observed({}))
+        project = given.project and (given.project.name or given.project.account)
+        return model.Cluster(
+            id=id_,
+            name=given.name,
+            region=given.region or "",
+            generation=given.generation,
+            provider=given.provider,
+            project=project,
+            pull_secret=given.pull_secret_from,
+            explicit_secret_id=given.secret_id,
+            adapters={**seen.adapters, **given.adapters},
+            phase=given.phase or seen.phase,
+            known=seen.known,
+        )
+
+
+def secrets_of(section: PullSecrets) -> Iterator[tuple[str, str, str]]:
+    """Name every Secret the section writes in the cluster: namespace, name, and the place it comes from."""
+    for id_ in section.clusters:
+        yield *section.place_of(id_), config_path(KEY, "clusters", id_)
+
+
+def review_pull_secrets(
+    section: PullSecrets,
+    tenants: Mapping[str, Tenant],
+    pool: AccountPool | None,
+    cluster: Cluster,
+    *,
+    credentials: Credentials,
+    root: Path,
+    whole: bool,
+) -> _Problems:
+    """Check names and their limits, namespaces, references, and what pull secrets hold.
+
+    root: directory of Pulumi.yaml. whole: no tenant was left out for a fault; else nobody could say which
+    accounts there are.
+    """
+    unfit_templates = [*_review_templates(section)]
+    yield from unfit_templates
+    yield from _review_observations(section, root)
+    namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+    for id_, given in section.clusters.items():
+        place = config_path(KEY, "clusters", id_)
+        yield from _review_names(place, id_, section)
+        if not unfit_templates and not section.namespaces.is_of_one_cluster:
+            yield from _review_namespace(section.place_of(id_)[0], namespaces)
+        if given.pull_secret_from is not None:
+            yield from _review_payload(
+                f"{place}.pullSecretFrom", given.pull_secret_from, section, credentials
+            )
+        if given.project is not None and given.project.account is not None and whole:
+            yield from _review_account(f"{place}.project.account", given.project.account, tenants, pool)
+    yield from _review_entries(section)
+    if not unfit_templates:
+        yield from _review_secrets(section)
+
+
+def _review_templates(section: PullSecrets) -> _Problems:
+    for name, key in (
+        (section.namespaces, "namespaceTemplate"),
+        (section.cluster_secrets, "secretNameTemplate"),
+    ):
+        fault = names.template_fault(name, config_path(KEY, key))
+        if fault is not None:
+            yield ConfigurationProblem(fault.place, fault.cause, fault.mend)
+
+
+def _review_observations(section: PullSecrets, root: Path) -> _Problems:
+    try:
+        section.observed(root)
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else str(error)
+        yield ConfigurationProblem(
+            config_path(KEY, "adaptersFrom"),
+            f"what adapters report is unknown: {cause}",
+            "write it with: credfleet pull-secret observe",
+        )
+
+
+def _review_names(place: str, id_: str, section: PullSecrets) -> _Problems:
+    given = section.clusters[id_]
+    made = [name.in_region(given.region or "") for name in (section.namespaces, section.cluster_secrets)]
+    derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
+    for fault in section.cluster(id_, {}).faults(derived):
+        where = place if fault.place == "id" else f"{place}.{fault.place}"
+        yield ConfigurationProblem(where, fault.cause, fault.mend)
+    for name, key in (
+        (section.namespaces, "namespaceTemplate"),
+        (section.cluster_secrets, "secretNameTemplate"),
+    ):
+        if "{region}" in name.template and given.region is None:
+            cause = f"{config_path(KEY, key)} has {{region}} in it, and the cluster has none"
+            yield ConfigurationProblem(f"{place}.region", cause, "give the region of the cluster")
+
+
+def _review_namespace(namespace: str, known: Collection[str]) -> _Problems:
+    if namespace not in known:
+        yield ConfigurationProblem(
+            config_path(KEY, "namespaceTemplate"),
+            f"{namespace} is no tenant's namespace, and the stack declares no other ones",
+            "name a tenant's, list it in cluster.existingNamespaces if it is there already, or use {id}",
+        )
+
+
+def _review_payload(place: str, name: str, section: PullSecrets, credentials: Credentials) -> _Problems:
+    if name not in credentials.names:
+        cause = f"{name} is no entry of credentials"
+        yield ConfigurationProblem(place, cause, nearest(name, credentials.names))
+        return
+    verdict = credentials.judged(name, partial(judge, strict=section.strict))
+    for fault in verdict.errors if verdict else ():
+        yield ConfigurationProblem(f"{place} ({name}: {fault.place})", fault.cause, fault.mend)
+
+
+def _review_account(
+    place: str, account: str, tenants: Mapping[str, Tenant], pool: AccountPool | None
+) -> _Problems:
+    known = {
+        f"{name}/{slot}": one for name, tenant in tenants.items() for slot, one in tenant.accounts.items()
+    }
+    if account not in known:
+        cause = f"{account} is no account of a tenant, so nobody knows the project"
+        yield ConfigurationProblem(place, cause, nearest(account, known))
+        return
+    choice = None if pool is None else known[account].pool(pool.ruleset)
+    if isinstance(choice, Pool) and hyperscaler_of(choice.type) != "gcp":
+        cause = f"the account is of type {choice.type}, and its id is no project of Google Cloud"
+        yield ConfigurationProblem(place, cause, "name an account of type gcp")
+
+
+def _review_entries(section: PullSecrets) -> _Problems:
+    """Keep two clusters from sharing an entry."""
+    first: dict[tuple[str, str], str] = {}
+    for id_ in section.clusters:
+        cluster, place = section.cluster(id_, {}), config_path(KEY, "clusters", id_)
+        owner = first.setdefault((cluster.project or place, cluster.secret_id), place)
+        if owner != place:
+            cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
+            yield ConfigurationProblem(f"{place}.secretId", cause, "leave it out, or give another one")
+
+
+def _review_secrets(section: PullSecrets) -> _Problems:
+    first: dict[tuple[str, str], str] = {}
+    for namespace, name, place in secrets_of(section):
+        owner = first.setdefault((namespace, name), place)
+        if owner != place:
+            cause = f"its Secret {namespace}/{name} is also that of {owner}"
+            yield ConfigurationProblem(place, cause, "put {id} into namespaceTemplate or secretNameTemplate")
