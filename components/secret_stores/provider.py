@@ -323,8 +323,7 @@ class SecretPush(Resource, module="credfleet", name="SecretPush"):
 
 def _address(key: str, props: Properties) -> Any:
     """Tell where a store or provider keeps secrets, without what says who asks."""
-    document = props[key]
-    return _without_login(document["spec"].get("provider") if key == "store" else document)
+    return _without_login(props["store"]["spec"].get("provider") if key == "store" else props.get(key))
 
 
 def _without_login(value: Any) -> Any:

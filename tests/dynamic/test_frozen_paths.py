@@ -15,6 +15,7 @@ from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.roster import PoolRosterProvider
 from components.account_pool.seal import PoolSealProvider
 from components.projection.provider import SecretProjectionProvider
+from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from components.service_credentials.provider import ServiceMigrationProvider
 
 FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
@@ -22,6 +23,8 @@ FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
     PoolRosterProvider: ("components.account_pool.roster", "PoolRosterProvider"),
     SecretProjectionProvider: ("components.projection.provider", "SecretProjectionProvider"),
     ServiceMigrationProvider: ("components.service_credentials.provider", "ServiceMigrationProvider"),
+    SecretReadProvider: ("components.secret_stores.provider", "SecretReadProvider"),
+    SecretPushProvider: ("components.secret_stores.provider", "SecretPushProvider"),
     PoolSealProvider: ("components.account_pool.seal", "PoolSealProvider"),
 }
 HEAVY = ("kubernetes", "pulumi_kubernetes", "jinja2", "rich", "pydantic")

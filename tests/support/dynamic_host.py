@@ -47,9 +47,16 @@ class Host:
         self._listener.start()
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Hand over the configuration, as the engine does before all else."""
+        """Hand over the configuration, as the engine does before all else: texts as they are, else JSON."""
         args = Struct()
-        args.update({f"credfleet:{key}": json.dumps(value) for key, value in config.items()})
+        args.update(
+            {
+                key if ":" in key else f"credfleet:{key}": value
+                if isinstance(value, str)
+                else json.dumps(value)
+                for key, value in config.items()
+            }
+        )
         self._stub.Configure(provider_pb2.ConfigureRequest(args=args))
 
     def provider(self, provider: ResourceProvider) -> Provider:
@@ -133,7 +140,7 @@ class Provider:
 
 @contextmanager
 def dynamic_host(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Generator[Host]:
-    """Start a host configured like a stack of project credfleet: keys of its namespace, values as in YAML."""
+    """Start a host configured like a stack of project credfleet: keys bare or full, values as in YAML."""
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "pulumi.dynamic"],
         cwd=ROOT,

@@ -1,0 +1,482 @@
+"""Reads and pushes of the direct back end in the genuine host, on a real API server and Secret Manager."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from components.secret_stores.direct import document_of
+from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
+from tests.support.clouds import secret_manager
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.people import grant
+from tests.support.stores import cluster_store, provider, ref, store_in
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+SENTINEL = "s3ntinel-of-a-credential"
+READER = "reader"
+OWNER = "pulumi/o/p/s/stores/it"
+
+
+@pytest.fixture(scope="module")
+def host(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Generator[Host]:
+    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as cloud:
+        config = {
+            "cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))},
+            "gcp:project": "credfleet-test",
+            "gcp:secretManagerCustomEndpoint": f"{cloud.url}/v1/",
+            "gcp:accessToken": "any",
+        }
+        with dynamic_host(config) as host:
+            yield host
+
+
+@pytest.fixture
+def reads(host: Host) -> Provider:
+    return host.provider(SecretReadProvider())
+
+
+@pytest.fixture
+def pushes(host: Host) -> Provider:
+    return host.provider(SecretPushProvider())
+
+
+class Cluster:
+    """Secrets and ServiceAccounts of a cluster, made as its administrator."""
+
+    def __init__(self, admin: DynamicClient) -> None:
+        self._admin = admin
+        self._secrets = admin.resources.get(api_version="v1", kind="Secret")
+
+    def put(self, namespace: str, name: str, **values: str) -> None:
+        body = {"metadata": {"name": name}, "stringData": values}
+        self._secrets.create(body=body, namespace=namespace)
+
+    def change(self, namespace: str, name: str, **values: str) -> None:
+        self._secrets.patch(
+            name=name,
+            namespace=namespace,
+            body={"stringData": values},
+            content_type="application/merge-patch+json",
+        )
+
+    def data(self, namespace: str, name: str) -> dict[str, str] | None:
+        for item in self._secrets.get(namespace=namespace).items:
+            if item.metadata.name == name:
+                data: Mapping[str, str] = item.to_dict().get("data") or {}
+                return {key: base64.b64decode(value).decode() for key, value in data.items()}
+        return None
+
+    def remove(self, namespace: str, name: str) -> None:
+        self._secrets.delete(name=name, namespace=namespace)
+
+    def version(self, namespace: str, name: str) -> str:
+        return str(self._secrets.get(name=name, namespace=namespace).metadata.resourceVersion)
+
+    def token(self, namespace: str) -> str:
+        """Have a token made for the ServiceAccount `reader`."""
+        tokens = self._admin.resources.get(api_version="v1", kind="ServiceAccount").subresources["token"]
+        made = tokens.create(body={"spec": {"expirationSeconds": 600}}, name=READER, namespace=namespace)
+        return str(made.status.token)
+
+    def account(self, namespace: str, may: str, *, of: str, verbs: str = "get") -> None:
+        """Make the ServiceAccount `reader` of a namespace, which may do something to one Secret of another."""
+        accounts = self._admin.resources.get(api_version="v1", kind="ServiceAccount")
+        accounts.create(body={"metadata": {"name": READER}}, namespace=namespace)
+        rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": verbs.split(",")}
+        named = {} if "create" in verbs else {"resourceNames": [may]}
+        grant(self._admin, of, f"system:serviceaccount:{namespace}:{READER}", [{**rule, **named}])
+
+
+@pytest.fixture
+def cluster(admin: DynamicClient) -> Cluster:
+    return Cluster(admin)
+
+
+@pytest.fixture
+def other(admin: DynamicClient, namespace: str) -> str:
+    """A second namespace."""
+    name = f"{namespace}-other"
+    admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": name}})
+    return name
+
+
+def way(store: Any, of: Any = None, labels: Mapping[str, str] | None = None) -> Properties:
+    return {
+        "store": document_of(store),
+        "provider": None if of is None else document_of(of),
+        "labels": labels or {},
+    }
+
+
+def kubernetes_way(remote: str, namespace: str | None = None) -> Properties:
+    """A store of the whole cluster whose provider reads `remote` as the caller's own ServiceAccount."""
+    account = {"name": READER, **({} if namespace is None else {"namespace": namespace})}
+    spec = {"remoteNamespace": remote, "auth": {"serviceAccount": account}}
+    of = provider("Kubernetes", spec)
+    retry = {"maxRetries": 0}
+    return way(cluster_store(providerRef=ref(of), retrySettings=retry), of)
+
+
+def read(namespace: str, key: str, through: Properties, **more: Any) -> Properties:
+    data = {"password": {"key": key, "property": "password"}}
+    store = {"kind": "SecretStore" if "namespace" in through["store"] else "ClusterSecretStore"}
+    return {
+        "namespace": namespace,
+        "target": "copy",
+        "owner": OWNER,
+        "read": {"name": "it", "store": {**store, "name": "store"}, "data": data},
+        **through,
+        **more,
+    }
+
+
+def failure(refused: pytest.ExceptionInfo[grpc.RpcError]) -> str:
+    return str(refused.value.details())
+
+
+def test_a_read_brings_a_value_into_a_secret_and_no_byte_leaves_the_cluster(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(other, "db", password=SENTINEL, user="u")
+    cluster.account(namespace, "db", of=other)
+    inputs = read(namespace, "db", kubernetes_way(other))
+    made = reads.create(inputs)
+    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert made.id == made.outputs["reference"] == f"{namespace}/copy"
+    assert made.outputs["sourceVersion"] == f"db@{cluster.version(other, 'db')}"
+    assert SENTINEL not in repr(made)
+    assert base64.b64encode(SENTINEL.encode()).decode() not in repr(made)
+    assert not reads.is_changed(made, inputs)
+    assert reads.create(inputs) == made
+
+
+def test_a_caller_never_reads_what_only_another_caller_may(
+    reads: Provider, cluster: Cluster, namespace: str, other: str, admin: DynamicClient
+) -> None:
+    pool = f"{namespace}-pool"
+    admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": pool}})
+    for tenant, account in ((namespace, "aws-1"), (other, "aws-2")):
+        cluster.put(pool, account, password=f"{SENTINEL}-{account}")
+        cluster.account(tenant, account, of=pool)
+    through = kubernetes_way(pool)
+    for tenant, own, foreign in ((namespace, "aws-1", "aws-2"), (other, "aws-2", "aws-1")):
+        reads.create(read(tenant, own, through))
+        assert cluster.data(tenant, "copy") == {"password": f"{SENTINEL}-{own}"}
+        with pytest.raises(grpc.RpcError) as refused:
+            reads.create(read(tenant, foreign, through, target="stolen"))
+        assert f"not-allowed: Kubernetes/it: Secret {pool}/{foreign}: " in failure(refused)
+        assert f'User "system:serviceaccount:{tenant}:{READER}" cannot get' in failure(refused)
+        assert SENTINEL not in failure(refused)
+        assert cluster.data(tenant, "stolen") is None
+
+
+def test_a_rotated_value_is_followed_and_a_target_changed_by_hand_is_put_right(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(other, "db", password="one")
+    cluster.account(namespace, "db", of=other)
+    inputs = read(namespace, "db", kubernetes_way(other))
+    made = reads.create(inputs)
+    cluster.change(other, "db", password="two")
+    assert reads.is_changed(made, inputs)
+    followed = reads.update(made, inputs)
+    assert cluster.data(namespace, "copy") == {"password": "two"}
+    assert followed.outputs["digest"] != made.outputs["digest"]
+    cluster.change(namespace, "copy", password="by hand")
+    seen = reads.refresh(followed)
+    assert seen.outputs["digest"] != followed.outputs["digest"]
+    assert reads.is_changed(seen, inputs)
+    reads.update(seen, inputs)
+    assert cluster.data(namespace, "copy") == {"password": "two"}
+    cluster.remove(namespace, "copy")
+    assert reads.refresh(followed).id == ""
+
+
+def test_a_target_of_somebody_else_is_refused_in_a_preview_and_outlives_the_read(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(other, "db", password=SENTINEL)
+    cluster.account(namespace, "db", of=other)
+    cluster.put(namespace, "copy", theirs="x")
+    inputs = read(namespace, "db", kubernetes_way(other))
+    (reason,) = reads.refusals(inputs)
+    assert reason.startswith(f"Secret {namespace}/copy: it exists and this read did not write it")
+    elsewhere = reads.create({**inputs, "target": "mine"})
+    reads.delete(elsewhere)
+    reads.delete(elsewhere)
+    assert cluster.data(namespace, "mine") is None
+    assert cluster.data(namespace, "copy") == {"theirs": "x"}
+
+
+NOWHERE = {
+    "kubernetes": {"server": {"url": "https://127.0.0.1:1"}, "auth": {"serviceAccount": {"name": "x"}}}
+}
+
+
+def reach(namespace: str) -> dict[str, Any]:
+    auth = {"serviceAccount": {"name": "x", "namespace": namespace}}
+    return {"kubernetes": {**NOWHERE["kubernetes"], "auth": auth}}
+
+
+@pytest.mark.parametrize(
+    ("through", "place", "said"),
+    [
+        pytest.param(
+            way(store_in("acme", provider=reach("globex"))),
+            "SecretStore/acme/store",
+            "auth.serviceAccount names namespace globex, but through this store it may be read in acme only",
+            id="C3",
+        ),
+        pytest.param(
+            way(store_in("globex", provider=NOWHERE)),
+            "SecretStore/globex/store",
+            "looked for in the caller's namespace only: acme, not globex",
+            id="A2",
+        ),
+        pytest.param(
+            way(cluster_store(provider=NOWHERE, conditions=[{"namespaces": ["globex"]}])),
+            "ClusterSecretStore/store",
+            "namespace acme meets none of spec.conditions",
+            id="B3",
+        ),
+        pytest.param(
+            way(
+                store_in("acme", provider={"gitlab": {"auth": {"SecretRef": {"accessToken": {"name": "x"}}}}})
+            ),
+            "SecretStore/acme/store",
+            "no client for providers of kind GitLab",
+            id="no-client",
+        ),
+        pytest.param(
+            way(store_in("acme", provider=NOWHERE, controller="eso")),
+            "SecretStore/acme/store",
+            "it is of class eso",
+            id="A6",
+        ),
+    ],
+)
+def test_what_the_rule_refuses_is_refused_in_a_preview_before_anybody_is_asked(
+    reads: Provider, through: Properties, place: str, said: str
+) -> None:
+    (reason,) = reads.refusals(read("acme", "db", through))
+    assert reason.startswith(f"{place}: ")
+    assert said in reason
+
+
+def test_what_is_not_known_yet_passes_a_preview_and_what_is_known_is_judged(reads: Provider) -> None:
+    through = way(store_in("acme", provider={"fake": {"data": []}}))
+    unknown = read("acme", UNKNOWN, through)
+    reads.check(unknown)
+    reads.check({**read("acme", "db", through), "namespace": UNKNOWN})
+    denied = way(cluster_store(provider=NOWHERE, conditions=[{"namespaces": ["globex"]}]))
+    assert len(reads.refusals(read("acme", UNKNOWN, denied))) == 1
+
+
+def test_labels_of_a_namespace_that_is_there_already_are_looked_up(
+    reads: Provider, admin: DynamicClient, namespace: str
+) -> None:
+    conditions = [{"namespaceSelector": {"matchLabels": {"team": "x"}}}]
+    through = {**way(cluster_store(provider={"fake": {"data": []}}, conditions=conditions)), "labels": None}
+    assert len(reads.refusals(read(namespace, "db", through))) == 1
+    admin.resources.get(api_version="v1", kind="Namespace").patch(
+        name=namespace,
+        body={"metadata": {"labels": {"team": "x"}}},
+        content_type="application/merge-patch+json",
+    )
+    reads.check(read(namespace, "db", through))
+
+
+def test_a_value_that_the_store_does_not_have_is_told_by_its_key(reads: Provider, namespace: str) -> None:
+    through = way(store_in(namespace, provider={"fake": {"data": [{"key": "other", "value": SENTINEL}]}}))
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.create(read(namespace, "db", through))
+    assert "absent: ExternalSecret/" in failure(refused)
+    assert "has no db, property password" in failure(refused)
+    assert SENTINEL not in failure(refused)
+
+
+def test_a_token_kept_in_a_secret_logs_in(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(other, "db", password=SENTINEL)
+    cluster.account(namespace, "db", of=other)
+    cluster.put(namespace, "login", token=cluster.token(namespace))
+    auth = {"token": {"bearerToken": {"name": "login", "key": "token"}}}
+    through = way(store_in(namespace, provider={"kubernetes": {"remoteNamespace": other, "auth": auth}}))
+    reads.create(read(namespace, "db", through))
+    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+
+
+def test_a_certificate_that_is_none_is_told_without_its_key(
+    reads: Provider, cluster: Cluster, namespace: str
+) -> None:
+    cluster.put(namespace, "login", crt="no certificate", key=SENTINEL)
+    pair = {"clientCert": {"name": "login", "key": "crt"}, "clientKey": {"name": "login", "key": "key"}}
+    through = way(store_in(namespace, provider={"kubernetes": {"auth": {"cert": pair}}}))
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.create(read(namespace, "db", through))
+    assert "misconfigured: Kubernetes/" in failure(refused)
+    assert SENTINEL not in failure(refused)
+
+
+def push(namespace: str, through: Properties, **more: Any) -> Properties:
+    store = {"kind": "SecretStore" if "namespace" in through["store"] else "ClusterSecretStore"}
+    entry = {"secret": "db", "key": "password", "remoteKey": "pushed", "property": "password"}
+    said = {"name": "it", "store": {**store, "name": "store"}, "data": [entry], "deletionPolicy": "Delete"}
+    return {"namespace": namespace, "owner": OWNER, "push": {**said, **more}, **through}
+
+
+WRITE = "get,create,update,delete"
+
+
+def test_a_push_follows_its_secret_and_takes_what_it_wrote_with_it(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(namespace, "db", password=SENTINEL, user="u")
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    inputs = push(namespace, kubernetes_way(other))
+    made = pushes.create(inputs)
+    assert cluster.data(other, "pushed") == {"password": SENTINEL}
+    assert made.outputs["places"] == ["pushed, property password"]
+    assert SENTINEL not in repr(made)
+    version = cluster.version(other, "pushed")
+    assert pushes.create(inputs) == made
+    assert cluster.version(other, "pushed") == version
+    assert not pushes.is_changed(made, inputs)
+
+    cluster.change(namespace, "db", password="two")
+    assert pushes.is_changed(made, inputs)
+    user = {"secret": "db", "key": "user", "remoteKey": "pushed", "property": "user"}
+    widened = pushes.update(
+        made, push(namespace, kubernetes_way(other), data=[*inputs["push"]["data"], user])
+    )
+    assert cluster.data(other, "pushed") == {"password": "two", "user": "u"}
+    narrowed = pushes.update(widened, push(namespace, kubernetes_way(other), data=[user]))
+    assert cluster.data(other, "pushed") == {"user": "u"}
+
+    refreshed = pushes.refresh(narrowed)
+    assert (refreshed.id, refreshed.outputs) == (narrowed.id, narrowed.outputs)
+    pushes.delete(narrowed)
+    pushes.delete(narrowed)
+    assert cluster.data(other, "pushed") is None
+    assert pushes.refresh(narrowed).id == ""
+
+
+def test_a_pushed_value_changed_by_hand_is_put_right(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(namespace, "db", password="one")
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    inputs = push(namespace, kubernetes_way(other))
+    made = pushes.create(inputs)
+    cluster.change(other, "pushed", password="by hand")
+    assert pushes.is_changed(made, inputs)
+    pushes.update(made, inputs)
+    assert cluster.data(other, "pushed") == {"password": "one"}
+
+
+def test_a_place_of_somebody_else_is_refused_in_a_preview_and_kept_if_that_is_asked_for(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(namespace, "db", password=SENTINEL)
+    cluster.put(other, "pushed", password="theirs")
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    (reason,) = pushes.refusals(push(namespace, kubernetes_way(other)))
+    assert "pushed, property password is in store already; this push did not write it" in reason
+    modest = push(namespace, kubernetes_way(other), updatePolicy="IfNotExists")
+    made = pushes.create(modest)
+    assert not pushes.is_changed(made, modest)
+    pushes.delete(made)
+    assert cluster.data(other, "pushed") == {"password": "theirs"}
+
+
+def test_two_pushes_to_one_place_never_take_turns(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(namespace, "db", password="one")
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    pushes.create(push(namespace, kubernetes_way(other)))
+    second = {**push(namespace, kubernetes_way(other)), "owner": "another"}
+    (reason,) = pushes.refusals(second)
+    assert "this push did not write it" in reason
+
+
+def test_a_push_to_another_place_is_another_push_and_a_new_login_is_not(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(namespace, "db", password="one")
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    made = pushes.create(push(namespace, kubernetes_way(other)))
+    login = pushes.diff(made, push(namespace, kubernetes_way(other, namespace)))
+    assert (login.changes, list(login.replaces)) == (2, [])
+    moved = pushes.diff(made, push(namespace, kubernetes_way(namespace)))
+    assert (list(moved.replaces), moved.deleteBeforeReplace) == (["provider"], True)
+
+
+def test_a_push_that_names_no_property_of_a_secret_is_refused_in_a_preview(pushes: Provider) -> None:
+    entry = {"secret": "db", "key": "password", "remoteKey": "pushed"}
+    (reason,) = pushes.refusals(push("acme", kubernetes_way("pool"), data=[entry]))
+    assert reason.startswith("PushSecret/acme/it: pushed of a provider of kind Kubernetes has keys")
+
+
+def gcpsm_way(namespace: str, **spec: Any) -> Properties:
+    return way(store_in(namespace, provider={"gcpsm": {"projectID": namespace, **spec}}))
+
+
+def test_secret_manager_is_pushed_to_and_read_from(
+    pushes: Provider, reads: Provider, cluster: Cluster, namespace: str
+) -> None:
+    cluster.put(namespace, "db", password=SENTINEL)
+    entry = {"secret": "db", "key": "password", "remoteKey": "db"}
+    inputs = push(namespace, gcpsm_way(namespace), data=[entry])
+    pushed = pushes.create(inputs)
+    assert not pushes.is_changed(pushed, inputs)
+    wanted = read(namespace, "db", gcpsm_way(namespace))
+    wanted["read"]["data"] = {"password": {"key": "db"}}
+    got = reads.create(wanted)
+    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert got.outputs["sourceVersion"] == "db@1"
+
+    cluster.change(namespace, "db", password="two")
+    followed = pushes.update(pushed, inputs)
+    assert reads.is_changed(got, wanted)
+    assert reads.update(got, wanted).outputs["sourceVersion"] == "db@2"
+    assert cluster.data(namespace, "copy") == {"password": "two"}
+    assert SENTINEL not in repr((pushed, got, followed))
+
+    pinned = {**wanted, "target": "first"}
+    pinned["read"] = {**wanted["read"], "data": {"password": {"key": "db", "version": "1"}}}
+    reads.create(pinned)
+    assert cluster.data(namespace, "first") == {"password": SENTINEL}
+    pushes.delete(followed)
+    assert pushes.refresh(followed).id == ""
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.update(got, wanted)
+    assert "SecretStore store has no db" in failure(refused)
+
+
+def test_a_secret_of_secret_manager_that_somebody_else_made_is_not_pushed_to(
+    pushes: Provider, cluster: Cluster, namespace: str
+) -> None:
+    cluster.put(namespace, "db", password="one")
+    entry = {"secret": "db", "key": "password", "remoteKey": "db"}
+    pushes.create(push(namespace, gcpsm_way(namespace), data=[entry]))
+    (reason,) = pushes.refusals({**push(namespace, gcpsm_way(namespace), data=[entry]), "owner": "another"})
+    assert "db is in store already; this push did not write it" in reason
+
+
+def test_a_workload_identity_is_told_to_be_none_here(reads: Provider, namespace: str) -> None:
+    identity = {"workloadIdentity": {"serviceAccountRef": {"name": "x"}}}
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.create(read(namespace, "db", gcpsm_way(namespace, auth=identity)))
+    assert "no-client: GCPSM/" in failure(refused)
