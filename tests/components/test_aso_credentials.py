@@ -1,0 +1,468 @@
+"""What the credentials of Azure Service Operator register, to the letter."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pack import POLICIES
+from pulumi_policy import ResourceValidationPolicy, StackValidationPolicy
+
+from components.aso_credentials.component import (
+    AsoResourceCredential,
+    AsoResourceCredentialArgs,
+    PinnedCredential,
+)
+from components.aso_credentials.controller import ControllerSettings
+from components.fleet import Fleet
+from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, put_files
+from tests.support.certificates import pem, pkcs12
+from tests.support.policies import UNKNOWN, NotApplicableError, judge, judge_stack, secret
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+from tests.support.stacks import ROOT, SECRET_KEYS, settings
+
+SECRET = "kubernetes:core/v1:Secret"
+PIN = "pulumi-python:dynamic/credfleet:SubscriptionPin"
+COPY = "pulumi-python:dynamic/credfleet:SecretProjection"
+GROUP = "azure-native:resources:ResourceGroup"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
+ROLE = "azure-native:authorization:RoleAssignment"
+ASO_GROUP = "kubernetes:resources.azure.com/v1api20200601:ResourceGroup"
+ASO_STORAGE = "kubernetes:storage.azure.com/v1api20230101:StorageAccount"
+OF_IDENTITY = "00000000-0000-4000-8000-0000000000c1"
+PRINCIPAL = "00000000-0000-4000-8000-0000000000d1"
+OPERATOR = "azureserviceoperator-system_azureserviceoperator-default"
+AZURE_SAYS = {
+    IDENTITY: {"clientId": OF_IDENTITY, "principalId": PRINCIPAL, "tenantId": TENANT, "name": "as-made"},
+    GROUP: {"name": "rg-identities"},
+    "pulumi-python:dynamic/credfleet:AccountClaim": {"secretName": "azure-1", "accountId": "222"},
+}
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return put_files(tmp_path)
+
+
+def declared(values: Mapping[str, str] | None = None, *, preview: bool = False) -> Recorder:
+    values = aso_stack() if values is None else values
+
+    def program() -> None:
+        fleet = Fleet("fleet", settings(values, Path.cwd()))
+        pulumi.export("asoCredentials", fleet.aso_credentials)
+
+    return record(
+        program,
+        preview=preview,
+        config=values,
+        secret_keys=SECRET_KEYS,
+        outputs={} if preview else AZURE_SAYS,
+    )
+
+
+def inputs(one: Registration) -> dict[str, Any]:
+    return {key: value for key, value in one.inputs.items() if key != "__provider"}
+
+
+def data(recorder: Recorder, name: str) -> dict[str, str]:
+    """Read what a Secret holds, which travels marked as secret."""
+    given = recorder.named(SECRET, name).inputs["data"]
+    assert isinstance(given, Secret)
+    return {key: base64.b64decode(value).decode() for key, value in plain(given).items()}
+
+
+def waits_for(recorder: Recorder, one: Registration) -> set[str]:
+    """Name what must be there before a resource and stays until it is gone, directly or not."""
+    by_urn = {each.urn: each for each in recorder.registrations}
+    seen: set[str] = set()
+    open_ = [*one.dependencies]
+    while open_:
+        each = by_urn[open_.pop()]
+        if each.name not in seen:
+            seen.add(each.name)
+            open_ += each.dependencies
+    return seen
+
+
+def test_each_secret_has_its_name_and_exactly_the_keys_of_its_method() -> None:
+    recorder = declared()
+    assert {
+        name: plain(one.inputs["metadata"])
+        for name, one in recorder.of_type(SECRET).items()
+        if not name.startswith("account-pool")
+    } == {
+        "aso-secret": {"name": "aso-controller-settings", "namespace": "azureserviceoperator-system"},
+        "team-a-secret": {"name": "aso-credential", "namespace": "team-a"},
+        "team-b-secret": {"name": "aso-credential", "namespace": "team-b"},
+        "billing-secret": {"name": "billing", "namespace": "team-a"},
+    }
+    ids = {"AZURE_SUBSCRIPTION_ID": SUB, "AZURE_TENANT_ID": TENANT}
+    assert data(recorder, "aso-secret") == {"AZURE_SYNC_PERIOD": "1h"}
+    assert data(recorder, "team-a-secret") == {
+        **ids,
+        "AZURE_CLIENT_ID": CLIENT,
+        "AZURE_CLIENT_SECRET": CANARY,
+    }
+    assert data(recorder, "team-b-secret") == {**ids, "AZURE_CLIENT_ID": OF_IDENTITY}
+    assert not any("stringData" in one.inputs for one in recorder.of_type(SECRET).values())
+
+
+def test_an_identity_its_trust_and_its_roles_are_drawn_to_the_letter() -> None:
+    recorder = declared()
+    assert inputs(recorder.named(GROUP, "rg-identities-group")) == {
+        "resourceGroupName": "rg-identities",
+        "location": "westeurope",
+    }
+    assert inputs(recorder.named(IDENTITY, "team-b-identity")) == {
+        "resourceGroupName": "rg-identities",
+        "resourceName": "team-b",
+        "location": "westeurope",
+    }
+    assert inputs(recorder.named(FEDERATION, f"team-b-{OPERATOR}-federation")) == {
+        "resourceGroupName": "rg-identities",
+        "resourceName": "as-made",
+        "federatedIdentityCredentialResourceName": OPERATOR,
+        "issuer": ISSUER,
+        "subject": "system:serviceaccount:azureserviceoperator-system:azureserviceoperator-default",
+        "audiences": ["api://AzureADTokenExchange"],
+    }
+    role = recorder.named(ROLE, "team-b-own-group-role")
+    name = role.inputs["roleAssignmentName"]
+    assert inputs(role) == {
+        "scope": GROUP_SCOPE,
+        "roleDefinitionId": f"/subscriptions/{SUB}/providers/Microsoft.Authorization/roleDefinitions/"
+        "b24988ac-6180-42a0-ab88-20f7382dd24c",
+        "roleAssignmentName": name,
+        "principalId": PRINCIPAL,
+        "principalType": "ServicePrincipal",
+    }
+    assert role.request.deleteBeforeReplace
+    assert [one.name for one in recorder.registrations if one.request.deleteBeforeReplace] == [role.name]
+
+
+def test_the_name_of_a_role_assignment_is_known_in_the_first_preview_though_its_principal_is_not() -> None:
+    before, after = declared(preview=True), declared()
+    foreseen = before.named(ROLE, "team-b-own-group-role").inputs
+    made = after.named(ROLE, "team-b-own-group-role").inputs
+    assert foreseen["principalId"] == Unknown()
+    assert foreseen["roleAssignmentName"] == made["roleAssignmentName"]
+
+
+def test_everything_in_azure_is_made_by_the_one_explicit_provider_and_only_if_there_is_something() -> None:
+    recorder = declared()
+    (provider,) = recorder.of_type("pulumi:providers:azure-native").values()
+    made = {one.provider for one in recorder.registrations if one.type.startswith("azure-native:")}
+    assert made == {f"{provider.urn}::azure-native-id"}
+    nothing: dict[str, Any] = {"namespaces": {}, "named": {}, "identities": {}, "resourceGroups": {}}
+    without = declared(aso_stack(**nothing, resources={"acme": {"file": "acme.yaml"}}))
+    assert without.of_type("pulumi:providers:azure-native") == {}
+
+
+def strict(namespaces: str, **changes: Any) -> dict[str, str]:
+    """A stack in strict mode, with one identity for these namespaces, each named by a letter."""
+    section = {
+        f"team-{letter}": {"workloadIdentity": {"subscriptionId": SUB, "identity": "team-b"}}
+        for letter in namespaces
+    }
+    tenants = {f"tenants__team-{letter}": {"namespace": f"team-{letter}"} for letter in namespaces}
+    return aso_stack(
+        operator__workloadIdentityMode="strict",
+        namespaces=section,
+        named={},
+        resources={},
+        **{**tenants, **changes},
+    )
+
+
+def test_federated_credentials_of_one_identity_are_written_one_after_the_other_by_name() -> None:
+    made = declared(strict("dbca")).of_type(FEDERATION)
+    order = [f"team-b-team-{letter}_aso-workload-federation" for letter in "abcd"]
+    assert sorted(made) == order
+    chain = {name: [other for other in order if made[other].urn in made[name].dependencies] for name in order}
+    assert chain == {order[0]: [], order[1]: order[:1], order[2]: order[1:2], order[3]: order[2:3]}
+
+
+def test_one_identity_in_two_namespaces_is_told_of_both_in_strict_mode_w8() -> None:
+    recorder = declared(strict("ab"))
+    assert {one.inputs["subject"] for one in recorder.of_type(FEDERATION).values()} == {
+        "system:serviceaccount:team-a:aso-workload",
+        "system:serviceaccount:team-b:aso-workload",
+    }
+    accounts = recorder.of_type("kubernetes:core/v1:ServiceAccount")
+    assert {"team-a/aso-workload-account", "team-b/aso-workload-account"} < set(accounts)
+    assert "AZURE_WORKLOAD_IDENTITY_AUTH_MODE" not in data(recorder, "team-a-secret")
+    assert data(recorder, "aso-secret")["AZURE_WORKLOAD_IDENTITY_AUTH_MODE"] == "strict"
+
+
+def test_relaxed_credentials_of_one_identity_come_to_one_subject() -> None:
+    recorder = declared(aso_stack(**{"namespaces__team-a": SHARED, "named": {}, "resources": {}}))
+    assert sorted(recorder.of_type(FEDERATION)) == [f"team-b-{OPERATOR}-federation"]
+
+
+SHARED = {"workloadIdentity": {"subscriptionId": SUB, "identity": "team-b"}}
+
+
+def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_nobody_elses_w3() -> None:
+    own = {**SHARED["workloadIdentity"], "serviceAccount": "mine"}
+    recorder = declared(strict("b", **{"namespaces__team-b": {"workloadIdentity": own}}))
+    metadata = {"name": "mine-tokens", "namespace": "team-b"}
+    role = recorder.named("kubernetes:rbac.authorization.k8s.io/v1:Role", "team-b/mine-tokens-role")
+    binding = recorder.named(
+        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "team-b/mine-tokens-binding"
+    )
+    account = recorder.named("kubernetes:core/v1:ServiceAccount", "team-b/mine-account")
+    assert account.inputs["metadata"] == {"name": "mine", "namespace": "team-b"}
+    assert account.inputs["automountServiceAccountToken"] is False
+    assert (role.inputs["metadata"], role.inputs["rules"]) == (
+        metadata,
+        [
+            {
+                "apiGroups": [""],
+                "resources": ["serviceaccounts/token"],
+                "verbs": ["create"],
+                "resourceNames": ["mine"],
+            }
+        ],
+    )
+    assert (binding.inputs["metadata"], binding.inputs["roleRef"], binding.inputs["subjects"]) == (
+        metadata,
+        {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "mine-tokens"},
+        [
+            {
+                "kind": "ServiceAccount",
+                "name": "azureserviceoperator-default",
+                "namespace": "azureserviceoperator-system",
+            }
+        ],
+    )
+    assert data(recorder, "team-b-secret")["AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"] == "mine"
+    needed = waits_for(recorder, recorder.named(SECRET, "team-b-secret"))
+    assert needed >= {account.name, role.name, binding.name}
+
+
+def test_the_default_serviceaccount_needs_no_rights_of_its_own_w2() -> None:
+    recorder = declared(strict("b"))
+    roles = recorder.of_type("kubernetes:rbac.authorization.k8s.io/v1:Role")
+    assert not any("tokens" in name for name in roles)
+
+
+def test_a_resource_has_the_annotation_of_its_entry_and_is_else_as_its_file_says() -> None:
+    recorder = declared()
+    assert inputs(recorder.named(ASO_GROUP, "billing/team-a/ResourceGroup/billing")) == {
+        "apiVersion": "resources.azure.com/v1api20200601",
+        "kind": "ResourceGroup",
+        "metadata": {
+            "name": "billing",
+            "namespace": "team-a",
+            "annotations": {"serviceoperator.azure.com/credential-from": "billing"},
+        },
+        "spec": {"location": "westeurope"},
+    }
+    assert (
+        "annotations" not in recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop").inputs["metadata"]
+    )
+
+
+def test_a_resource_waits_for_all_its_deletion_needs_l8() -> None:
+    recorder = declared()
+    waits = {
+        one.name: waits_for(recorder, one)
+        for type_ in (ASO_GROUP, ASO_STORAGE)
+        for one in recorder.of_type(type_).values()
+    }
+    assert waits["team-a/team-a/ResourceGroup/shop"] == {
+        "team-a-secret",
+        "team-a-subscription",
+        "team-a-namespace",
+    }
+    assert waits["team-b/team-b/StorageAccount/search"] == {
+        "team-b-secret",
+        "team-b-subscription",
+        "team-b-namespace",
+        f"team-b-{OPERATOR}-federation",
+        "team-b-own-group-role",
+        "team-b-identity",
+        "rg-identities-group",
+    }
+    assert waits["billing/team-a/ResourceGroup/billing"] >= {
+        "billing-secret",
+        f"billing-{OPERATOR}-federation",
+    }
+    assert "acme/azure-copy" in waits["acme/tenant-acme/ResourceGroup/acme"]
+
+
+def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings_r1(project: Path) -> None:
+    own = {"podIdentity": {"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT}}
+    changes = {"globalSettings": {"credential": own}, "namespaces": {}, "named": {}, "identities": {}}
+    recorder = declared(aso_stack(**changes, resources={"team-a": {"file": "team-a.yaml"}}))
+    assert data(recorder, "aso-secret") == {
+        "AZURE_SUBSCRIPTION_ID": SUB,
+        "AZURE_TENANT_ID": TENANT,
+        "AZURE_CLIENT_ID": CLIENT,
+    }
+    shop = recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop")
+    assert waits_for(recorder, shop) >= {"aso-secret", "aso-subscription"}
+    assert recorder.stack_outputs["asoCredentials"]["resources"] == {
+        "team-a/ResourceGroup/shop": "azureserviceoperator-system/aso-controller-settings"
+    }
+
+
+@pytest.mark.parametrize(
+    ("credential", "keys"),
+    [
+        pytest.param({"certificateFrom": "pem"}, {"AZURE_CLIENT_CERTIFICATE"}, id="pem"),
+        pytest.param(
+            {"certificateFrom": "pkcs12", "passwordFrom": "password"},
+            {"AZURE_CLIENT_CERTIFICATE", "AZURE_CLIENT_CERTIFICATE_PASSWORD"},
+            id="pkcs12",
+        ),
+        pytest.param({"secretFrom": "plain"}, {"AZURE_CLIENT_SECRET"}, id="secret"),
+    ],
+)
+def test_a_service_principal_emits_the_keys_of_its_proof(credential: dict[str, str], keys: set[str]) -> None:
+    principal = {"subscriptionId": f" {SUB} ", "tenantId": TENANT, "clientId": CLIENT, **credential}
+    contents = {
+        "credentials__pem": pem().decode(),
+        "credentials__pkcs12": "base64:" + base64.b64encode(pkcs12(b"pass word")).decode(),
+        "credentials__password": "pass word",
+        "credentials__plain": CANARY,
+    }
+    recorder = declared(aso_stack(**{"namespaces__team-a": {"servicePrincipal": principal}, **contents}))
+    given = plain(recorder.named(SECRET, "team-a-secret").inputs["data"])
+    assert set(given) == {"AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID", *keys}
+    assert base64.b64decode(given["AZURE_SUBSCRIPTION_ID"]).decode() == SUB
+
+
+def test_another_method_keeps_a_secret_and_its_pin_where_they_are_in_the_state() -> None:
+    before = declared()
+    after = declared(aso_stack(**{"namespaces__team-a": SHARED}))
+    for type_, name in ((SECRET, "team-a-secret"), (PIN, "team-a-subscription")):
+        assert before.named(type_, name).urn == after.named(type_, name).urn
+
+
+def test_every_credential_is_pinned_to_its_subscription_before_its_secret() -> None:
+    recorder = declared(aso_stack(**{"named__billing__allowSubscriptionChange": True}))
+    assert {name: inputs(one) for name, one in recorder.of_type(PIN).items()} == {
+        f"{name}-subscription": {
+            "secret": reference,
+            "subscriptionId": SUB,
+            "allowChange": name == "billing",
+            "place": f"credfleet:asoCredentials.{place}",
+        }
+        for name, reference, place in (
+            ("team-a", "team-a/aso-credential", "namespaces.team-a"),
+            ("team-b", "team-b/aso-credential", "namespaces.team-b"),
+            ("billing", "team-a/billing", "named.billing"),
+        )
+    }
+    for name in ("team-a", "team-b", "billing"):
+        pin = recorder.named(PIN, f"{name}-subscription")
+        assert pin.urn in recorder.named(SECRET, f"{name}-secret").dependencies
+
+
+def test_children_lie_below_their_components() -> None:
+    recorder = declared()
+    parents = {one.urn: f"{one.type.rpartition(':')[2]} {one.name}" for one in recorder.registrations}
+    assert {one.name: parents[one.parent] for one in recorder.of_type(SECRET).values()} == {
+        "account-pool-aws-1": "AccountPool account-pool",
+        "account-pool-azure-1": "AccountPool account-pool",
+        "aso-secret": "AsoGlobalSettings aso",
+        "team-a-secret": "AsoNamespaceCredential team-a",
+        "team-b-secret": "AsoNamespaceCredential team-b",
+        "billing-secret": "AsoResourceCredential billing",
+    }
+    federation = recorder.named(FEDERATION, f"billing-{OPERATOR}-federation")
+    assert parents[federation.parent] == "AsoWorkloadIdentity billing"
+    shop = recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop")
+    assert parents[shop.parent] == "AsoResources team-a"
+
+
+def test_outputs_name_secrets_identities_and_what_serves_each_resource() -> None:
+    ids = {"clientId": OF_IDENTITY, "principalId": PRINCIPAL}
+    assert declared().stack_outputs["asoCredentials"] == {
+        "globalSettings": "azureserviceoperator-system/aso-controller-settings",
+        "namespaces": {"team-a": "team-a/aso-credential", "team-b": "team-b/aso-credential"},
+        "named": {"billing": "team-a/billing"},
+        "identities": {"team-b": ids, "billing": ids},
+        "resources": {
+            "team-a/ResourceGroup/shop": "team-a/aso-credential",
+            "team-b/StorageAccount/search": "team-b/aso-credential",
+            "team-a/ResourceGroup/billing": "team-a/billing",
+            "tenant-acme/ResourceGroup/acme": "tenant-acme/aso-credential",
+        },
+    }
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_no_credential_leaves_the_data_of_its_secret(*, preview: bool) -> None:
+    recorder = declared(preview=preview)
+    for one in recorder.registrations:
+        told = repr({key: value for key, value in one.inputs.items() if key != "data"})
+        assert CANARY not in told
+        assert base64.b64encode(CANARY.encode()).decode() not in told
+        assert isinstance(one.inputs.get("data", Secret(None)), Secret) or one.type.endswith(":ConfigMap")
+    assert CANARY not in repr(recorder.stack_outputs)
+
+
+def test_a_name_that_aso_reads_by_itself_is_a_mistake_of_the_program() -> None:
+    def program() -> None:
+        content = PinnedCredential(content=ControllerSettings(), subscription=None, place="x")
+        args = AsoResourceCredentialArgs(
+            namespace="team-a", secret_name="aso-controller-settings", credential=content
+        )
+        AsoResourceCredential("x", args)
+
+    with pytest.raises(ValueError, match="ASO reads by itself"):
+        record(program)
+
+
+@pytest.mark.parametrize("environment", ["dev", "staging", "prod"])
+@pytest.mark.parametrize("preview", [True, False])
+def test_what_is_declared_satisfies_the_policies_of_every_environment(
+    environment: str, *, preview: bool
+) -> None:
+    said = json.loads((ROOT / "policies" / "config" / f"{environment}.json").read_text(encoding="utf-8"))
+    identity = {"identities__team-b__location": "westeurope", "identities__team-b__tags": {"owner": "team-b"}}
+    without: dict[str, Any] = {"named": {}, "identities__billing": None, "resources__billing": None}
+    values = aso_stack(resourceGroups={}, **identity, **without)
+    recorder = declared(values, preview=preview)
+    ours = [(one.type, wire(one.inputs)) for one in recorder.registrations if one.custom]
+    for policy in POLICIES:
+        config = said.get(policy.name, {})
+        config = {} if isinstance(config, str) else config
+        if isinstance(policy, StackValidationPolicy):
+            assert judge_stack(policy, ours, config) == [], policy.name
+        elif isinstance(policy, ResourceValidationPolicy) and policy.validate is not None:
+            for type_, given in ours:
+                assert judged(policy, type_, given, config) == [], (policy.name, type_)
+
+
+def judged(
+    policy: ResourceValidationPolicy, type_: str, given: Mapping[str, Any], config: Mapping[str, Any]
+) -> list[str]:
+    try:
+        return judge(policy, type_, given, config)
+    except NotApplicableError:
+        return []
+
+
+def wire(value: Any) -> Any:
+    """Put inputs as recorded back into the form they travel in."""
+    match value:
+        case Secret(inner):
+            return secret(wire(inner))
+        case Unknown():
+            return UNKNOWN
+        case dict():
+            return {key: wire(item) for key, item in value.items()}
+        case list():
+            return [wire(item) for item in value]
+        case _:
+            return value
