@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -89,7 +88,7 @@ class Cluster:
         return str(made.status.token)
 
     def account(self, namespace: str, may: str, *, of: str, verbs: str = "get") -> None:
-        """Make the ServiceAccount `reader` of a namespace, which may do something to one Secret of another."""
+        """Make the ServiceAccount `reader`, which may do something to one Secret of another namespace."""
         accounts = self._admin.resources.get(api_version="v1", kind="ServiceAccount")
         accounts.create(body={"metadata": {"name": READER}}, namespace=namespace)
         rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": verbs.split(",")}
