@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
+from components.secret_stores.direct import CONTROLLER
 from components.secret_stores.eso_kinds import Habits, Properties
 from components.secret_stores.model import (
     AnyProvider,
@@ -22,6 +23,11 @@ from components.secret_stores.registry import Kind
 
 def store_limits(store: AnyStore, provider: AnyProvider, habits: Habits) -> Iterator[Refusal]:
     """Find what of an admissible store and its provider has no equal in ESO."""
+    if store.spec.controller == CONTROLLER:
+        yield Refusal(
+            f"it is of class {CONTROLLER}, which the direct back end serves, so ESO would leave it alone",
+            "leave controller out, or name the class of the ESO that is meant",
+        )
     if isinstance(store, ClusterSecretStore):
         yield from _cluster_store_limits(store, provider, habits)
     for path, selector in selectors(provider.spec):

@@ -355,6 +355,11 @@ def test_everything_in_the_way_is_told_at_once() -> None:
         assert part in caught.value.cause
 
 
+def test_a_store_of_the_direct_back_ends_class_is_none_for_eso() -> None:
+    with pytest.raises(EsoError, match="ESO would leave it alone"):
+        stored(store_in("a", provider={"fake": {"data": []}}, controller="credfleet"))
+
+
 def test_one_key_of_a_secret_is_named_but_where_eso_reads_several() -> None:
     aws = {"region": "eu-west-1", "awsCredentialsSecretRef": SECRET}
     spec = {"auth": {"workloadIdentityFederation": {"awsSecurityCredentials": aws}}}
