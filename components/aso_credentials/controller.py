@@ -5,24 +5,20 @@ ASO reads them at its start only, so a change counts from its next restart (case
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from components.aso_credentials import keys
 from components.aso_credentials.model import Credential, PodIdentity, Unfit, WorkloadIdentity
 
-SYNC_PERIOD: Final = "AZURE_SYNC_PERIOD"
-_DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
-
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """Settings of the operator. Raises Unfit with all that is wrong.
+    """Settings of the operator.
 
-    credential: for resources that no other credential serves; None for no such credential. plain: further
-    settings that hold no secret, by key. strict, multi_env: how the operator runs.
+    credential: for resources that no other credential serves; None for no such credential. Raises Unfit for
+    one of strict mode, which the operator's own never is (case W6). plain: further settings that hold no
+    secret, by key. strict, multi_env: how the operator runs.
     """
 
     credential: Credential | None = None
@@ -31,25 +27,18 @@ class ControllerSettings:
     multi_env: bool = False
 
     def __post_init__(self) -> None:
-        if faults := [*self._faults()]:
-            raise Unfit(faults)
+        method = self.credential.method if self.credential else None
+        if isinstance(method, WorkloadIdentity) and method.strict:
+            raise Unfit(["the operator proves itself by its own ServiceAccount, in strict mode too"])
 
     def emit(self) -> dict[str, bytes]:
-        """Give the data of the Secret, none of them empty."""
+        """Give the data of the Secret."""
         data = {key: text.encode() for key, text in self.plain.items()}
         if self.strict:
             data[keys.WORKLOAD_IDENTITY_MODE] = b"strict"
         if self.multi_env:
             data[keys.ALLOW_MULTI_ENV] = b"true"
         return data | _own(self.credential)
-
-    def _faults(self) -> Iterator[str]:
-        yield from (f"{key} is empty; leave it out" for key, text in self.plain.items() if not text)
-        if not _DURATION.fullmatch(self.plain.get(SYNC_PERIOD, "never")):
-            yield f"{SYNC_PERIOD} is no duration such as 1h or 90m, nor never"
-        method = self.credential.method if self.credential else None
-        if isinstance(method, WorkloadIdentity) and (method.strict or method.service_account):
-            yield "the operator proves itself by its own ServiceAccount, in strict mode too"
 
 
 def _own(credential: Credential | None) -> dict[str, bytes]:

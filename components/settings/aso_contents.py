@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from components.aso_credentials import keys, model
-from components.aso_credentials.controller import SYNC_PERIOD, ControllerSettings
+from components.aso_credentials.controller import ControllerSettings
 from components.aso_credentials.federation import Federation, federation_name
 from components.aso_credentials.nouns import WITHHELD
 from components.credentials import Credentials
@@ -84,10 +84,10 @@ def _method(
 def controller(
     given: GlobalSettings, operator: Operator, credential: model.Credential | None
 ) -> ControllerSettings:
-    """Make the operator's settings; raises Unfit with all that is wrong."""
+    """Make the operator's settings."""
     limit = given.rate_limit
     plain = {
-        SYNC_PERIOD: given.sync_period,
+        "AZURE_SYNC_PERIOD": given.sync_period,
         "AZURE_OPERATOR_MODE": given.operator_mode,
         "AZURE_TARGET_NAMESPACES": ",".join(given.target_namespaces) or None,
         "DEFAULT_RECONCILE_POLICY": given.default_reconcile_policy,

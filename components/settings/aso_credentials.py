@@ -12,6 +12,7 @@ from components.aso_credentials import keys
 from components.aso_credentials.nouns import SecretName
 from components.naming import config_path
 from components.settings.aso_words import (
+    Duration,
     FederationName,
     GroupName,
     Guid,
@@ -174,7 +175,7 @@ class GlobalSettings(Noun):
     credential: AsoCredential | None = Field(
         default=None, description="For resources that no other credential serves; best absent."
     )
-    sync_period: Text | None = Field(default=None, description="Such as 1h, or never.")
+    sync_period: Duration | None = Field(default=None, description="Such as 1h, or never.")
     operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = Field(
         default=None, description="What it runs."
     )

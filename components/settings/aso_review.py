@@ -7,14 +7,13 @@ from pathlib import Path
 
 from components.aso_credentials import keys
 from components.aso_credentials.federation import federation_faults
-from components.aso_credentials.model import Unfit
 from components.aso_credentials.nouns import Operator, Resolution
 from components.aso_credentials.roles import assignment_name
 from components.aso_credentials.scoped import invalid
 from components.credentials import Credentials
 from components.errors import ConfigurationProblem
 from components.naming import config_path
-from components.settings.aso_contents import controller, faults_of, federations, secret_data, sources
+from components.settings.aso_contents import faults_of, federations, secret_data, sources
 from components.settings.aso_credentials import AsoCredentials, Entry, Identity
 from components.settings.aso_resources import DeclaredResource, read_resources, resolutions
 from components.settings.nouns import Cluster, Tenant
@@ -39,7 +38,8 @@ def review_aso_credentials(
     else nobody could say what serves a resource.
     """
     namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
-    yield from _review_global(section, namespaces)
+    if section.global_settings is not None and section.operator.namespace not in namespaces:
+        yield _unknown_namespace(config_path(_KEY, "operator", "namespace"), section.operator.namespace)
     for entry in section.entries():
         if entry.secret.namespace not in namespaces:
             yield _unknown_namespace(_namespace_place(entry), entry.secret.namespace)
@@ -57,18 +57,6 @@ def review_aso_credentials(
     yield from _review_resources(resources, section, namespaces)
     if whole:
         yield from _review_resolutions(resources, resolutions(section, tenants, credentials, resources))
-
-
-def _review_global(section: AsoCredentials, namespaces: Collection[str]) -> _Problems:
-    if section.global_settings is None:
-        return
-    if section.operator.namespace not in namespaces:
-        yield _unknown_namespace(config_path(_KEY, "operator", "namespace"), section.operator.namespace)
-    try:
-        controller(section.global_settings, section.operator, None)
-    except Unfit as unfit:
-        place = config_path(_KEY, "globalSettings")
-        yield from (ConfigurationProblem(place, fault, "correct it") for fault in unfit.faults)
 
 
 def _unknown_namespace(place: str, namespace: str) -> ConfigurationProblem:

@@ -17,6 +17,7 @@ from components.settings.words import unfit
 _ISSUER: Final = re.compile(r"https://[^\s/]\S*")
 _GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
+_DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 _SUBJECT: Final = "system:serviceaccount:"
 
 
@@ -44,6 +45,12 @@ def _subject(text: str) -> str:
             "it is not that of one ServiceAccount, and Azure knows no wildcards",
             f"write {_SUBJECT}NAMESPACE:NAME",
         )
+    return text
+
+
+def _duration(text: str) -> str:
+    if not _DURATION.fullmatch(text):
+        raise unfit("the operator does not start with it", "give a duration such as 1h or 90m, or never")
     return text
 
 
@@ -99,6 +106,7 @@ def _federation(text: str) -> str:
 Guid: TypeAlias = Annotated[str, AfterValidator(_guid)]
 Issuer: TypeAlias = Annotated[str, AfterValidator(_issuer)]
 Subject: TypeAlias = Annotated[str, AfterValidator(_subject)]
+Duration: TypeAlias = Annotated[str, AfterValidator(_duration)]
 Scope: TypeAlias = Annotated[str, AfterValidator(_scope)]
 RoleName: TypeAlias = Annotated[str, AfterValidator(_role)]
 GroupName: TypeAlias = Annotated[str, AfterValidator(_group)]

@@ -14,6 +14,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.roster import PoolRosterProvider
 from components.account_pool.seal import PoolSealProvider
+from components.aso_credentials.provider import SubscriptionPinProvider
 from components.projection.provider import SecretProjectionProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from components.service_credentials.provider import ServiceMigrationProvider
@@ -21,6 +22,7 @@ from components.service_credentials.provider import ServiceMigrationProvider
 FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
     AccountClaimProvider: ("components.account_pool.provider", "AccountClaimProvider"),
     PoolRosterProvider: ("components.account_pool.roster", "PoolRosterProvider"),
+    SubscriptionPinProvider: ("components.aso_credentials.provider", "SubscriptionPinProvider"),
     SecretProjectionProvider: ("components.projection.provider", "SecretProjectionProvider"),
     ServiceMigrationProvider: ("components.service_credentials.provider", "ServiceMigrationProvider"),
     SecretReadProvider: ("components.secret_stores.provider", "SecretReadProvider"),

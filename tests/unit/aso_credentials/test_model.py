@@ -15,6 +15,7 @@ from components.aso_credentials.model import (
     PodIdentity,
     Unfit,
     WorkloadIdentity,
+    client_secret_of,
     method_of,
     read,
 )
@@ -30,7 +31,9 @@ CLOUD = Cloud("https://login.example/", "https://management.example", "https://m
 PEM, PKCS12, LOCKED = pem(), pkcs12(), pkcs12(b"p w")
 
 guids = st.uuids().map(str)
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
+    lambda text: text == text.strip()
+)
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 methods: st.SearchStrategy[Method] = st.one_of(
     st.builds(ClientSecret, texts),
@@ -103,6 +106,7 @@ def unfit(data: Mapping[str, bytes], *, strict: bool = False) -> str:
     ("extra", "words"),
     [
         pytest.param({"AZURE_CLIENT_SECRET": b""}, "AZURE_CLIENT_SECRET is empty", id="empty-secret"),
+        pytest.param({"AZURE_CLIENT_SECRET": b"s\n"}, "line end", id="line-end-behind-a-secret"),
         pytest.param({"AZURE_CLIENT_SECRET": b"s", "AZURE_CLIENT_CERTIFICATE": b"c"}, "no effect", id="M6"),
         pytest.param({"AZURE_CLIENT_CERTIFICATE": without_key()}, "no private key", id="M10"),
         pytest.param({"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"}, "no effect", id="M11"),
@@ -153,3 +157,22 @@ def test_all_faults_are_told_at_once_and_none_holds_a_value() -> None:
 )
 def test_a_key_chooses_the_method_even_when_it_is_empty(keys: tuple[str, ...], method: str | None) -> None:
     assert method_of(dict.fromkeys(keys, b"")) == method
+
+
+@pytest.mark.parametrize(
+    ("content", "secret"),
+    [
+        pytest.param(b"s~e.c", "s~e.c", id="text"),
+        pytest.param(b'{"clientSecret": "s", "clientID": "c"}', "s", id="field"),
+        pytest.param(b"{not json", "{not json", id="text-with-a-brace"),
+        pytest.param(b'"quoted"', '"quoted"', id="json-text"),
+    ],
+)
+def test_a_client_secret_is_text_or_a_field_of_an_object(content: bytes, secret: str) -> None:
+    assert client_secret_of(content) == secret
+
+
+@pytest.mark.parametrize("content", [b'{"clientSecret": 7}', b"{}", b"\xff"])
+def test_a_credential_without_a_client_secret_is_refused_without_its_text(content: bytes) -> None:
+    with pytest.raises(Unfit, match=r"^AZURE_CLIENT_SECRET(:| is no text)"):
+        client_secret_of(content)

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import pytest
 
 from components.aso_credentials import keys
-from components.aso_credentials.nouns import Operator, Owner, Resolution, Resource, SecretName
+from components.aso_credentials.nouns import WITHHELD, Operator, Owner, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.errors import CredfleetError
 from tests.support.certificates import pem, without_key
@@ -443,3 +443,23 @@ def test_settings_the_operator_does_not_start_with_are_an_error_of_its_own() -> 
     with pytest.raises(CredfleetError, match="neither relaxed nor strict") as raised:
         one({N: VALID, G: {keys.WORKLOAD_IDENTITY_MODE: b"Strict"}})
     assert raised.value.code == "misconfigured"
+
+
+@pytest.mark.parametrize(
+    ("extra", "method"),
+    [
+        ("AZURE_CLIENT_SECRET", "servicePrincipalSecret"),
+        ("AZURE_CLIENT_CERTIFICATE", "servicePrincipalCertificate"),
+        (None, "workloadIdentity"),
+    ],
+)
+def test_the_keys_of_a_secret_are_enough_to_tell_what_it_is_used_for(extra: str | None, method: str) -> None:
+    known = [*keys.REQUIRED, *([extra] if extra else [])]
+    resolution = one({N: dict.fromkeys(known, WITHHELD)}, arm_id=arm(SUB))
+    assert (resolution.method, resolution.message) == (method, None)
+
+
+def test_a_key_that_is_missing_is_told_though_no_value_is_known_r4() -> None:
+    resolution = one({N: {keys.SUBSCRIPTION: WITHHELD, keys.TENANT: WITHHELD}, G: VALID})
+    assert "does not contain key AZURE_CLIENT_ID" in str(resolution.message)
+    assert "withheld" not in str(resolution.message)

@@ -1,0 +1,83 @@
+"""The pin of a credential to its subscription, in the genuine host."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from components.aso_credentials.provider import SubscriptionPinProvider
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+
+SUB = "00000000-0000-4000-8000-0000000000aa"
+OTHER = "00000000-0000-4000-8000-0000000000ff"
+PLACE = "credfleet:asoCredentials.namespaces.team-a"
+
+
+@pytest.fixture(scope="module")
+def host() -> Generator[Host]:
+    with dynamic_host({}) as host:
+        yield host
+
+
+@pytest.fixture
+def provider(host: Host) -> Provider:
+    return host.provider(SubscriptionPinProvider())
+
+
+def pin(**more: object) -> Properties:
+    return {
+        "secret": "team-a/aso-credential",
+        "subscriptionId": SUB,
+        "allowChange": False,
+        "place": PLACE,
+        **more,
+    }
+
+
+def test_another_subscription_is_refused_in_a_preview_with_place_and_mend_g3(provider: Provider) -> None:
+    (reason,) = provider.refusals(pin(subscriptionId=OTHER), pin())
+    cause, mend = reason.splitlines()
+    assert cause.startswith(f"{PLACE}: Secret team-a/aso-credential opens subscription {SUB}; with {OTHER}")
+    assert "allowSubscriptionChange: true" in mend
+
+
+def test_another_subscription_passes_when_it_is_allowed_and_is_remembered_from_then_on(
+    provider: Provider,
+) -> None:
+    made = provider.create(pin())
+    moved = provider.update(made, pin(subscriptionId=OTHER, allowChange=True))
+    assert moved.outputs == pin(subscriptionId=OTHER, allowChange=True)
+    assert provider.refusals(pin(subscriptionId=OTHER), moved.inputs) == []
+    assert len(provider.refusals(pin(), moved.inputs)) == 1
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        pytest.param(pin(), id="the-same"),
+        pytest.param(pin(subscriptionId=SUB.upper()), id="another-case"),
+        pytest.param(pin(subscriptionId=OTHER, secret="team-b/aso-credential"), id="another-secret"),
+        pytest.param(pin(subscriptionId=OTHER, secret=UNKNOWN), id="a-secret-not-known-yet"),
+    ],
+)
+def test_what_strands_no_resource_passes(provider: Provider, news: Properties) -> None:
+    assert provider.refusals(news, pin()) == []
+
+
+def test_a_first_credential_may_be_of_any_subscription_g1(provider: Provider) -> None:
+    assert provider.refusals(pin()) == []
+
+
+def test_nothing_changes_and_a_refresh_tells_the_same(provider: Provider) -> None:
+    made = provider.create(pin())
+    assert (made.id, made.outputs) == ("team-a/aso-credential", pin())
+    assert not provider.is_changed(made, pin())
+    assert provider.refresh(made) == made
+    provider.delete(made)
+
+
+def test_another_secret_is_another_pin(provider: Provider) -> None:
+    made = provider.create(pin())
+    answer = provider.diff(made, pin(secret="team-b/aso-credential"))
+    assert (list(answer.replaces), answer.deleteBeforeReplace) == (["secret"], False)

@@ -1,0 +1,447 @@
+"""What the configuration of ASO's credentials may say, and may not. Ids are rows of ASO facts 3.1-3.5."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.aso_credentials.keys import CREDENTIAL_FROM, RESOURCE_ID
+from components.errors import ConfigurationProblem
+from components.naming import config_path
+from components.settings.aso_credentials import secrets_of
+from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
+from tests.support.aso import put_files as put
+from tests.support.certificates import pem, pkcs12, without_key
+from tests.support.stacks import problems, settings
+
+PRINCIPAL = {"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT}
+IDENTITY = {"subscriptionId": SUB, "identity": "team-b"}
+TEAM_A = "credfleet:asoCredentials.namespaces.team-a"
+RESOURCE = "credfleet:asoCredentials.resources.team-a.file (team-a.yaml, document 1)"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return put(tmp_path)
+
+
+def found(root: Path, **changes: Any) -> dict[str, ConfigurationProblem]:
+    """Tell what is wrong with the stack by place; a value never appears."""
+    told = problems(aso_stack(**changes), root=root)
+    assert CANARY not in repr(told)
+    return {problem.place: problem for problem in told}
+
+
+def told(root: Path, **changes: Any) -> ConfigurationProblem:
+    (problem,) = found(root, **changes).values()
+    return problem
+
+
+def team_a(**credential: Any) -> dict[str, Any]:
+    return {"namespaces__team-a": credential}
+
+
+def test_the_whole_shape_is_read(root: Path) -> None:
+    section = settings(aso_stack(), root).aso_credentials
+
+    assert section is not None
+    assert list(secrets_of(section)) == [
+        ("azureserviceoperator-system", "aso-controller-settings", "credfleet:asoCredentials.globalSettings"),
+        ("team-a", "aso-credential", TEAM_A),
+        ("team-b", "aso-credential", "credfleet:asoCredentials.namespaces.team-b"),
+        ("team-a", "billing", "credfleet:asoCredentials.named.billing"),
+    ]
+
+
+def test_ids_are_kept_without_the_blanks_around_them(root: Path) -> None:
+    values = aso_stack(**{"namespaces__team-a__servicePrincipal__clientId": f" {CLIENT}\n"})
+    section = settings(values, root).aso_credentials
+
+    assert section is not None
+    principal = section.namespaces["team-a"].service_principal
+    assert principal is not None
+    assert principal.client_id == CLIENT
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "words"),
+    [
+        pytest.param(
+            team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "team-b-sp"}),
+            f"{TEAM_A}.servicePrincipal.secretFrom",
+            "did you mean team-a-sp?",
+            id="unknown-credential",
+        ),
+        pytest.param(
+            team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "x", "certificateFrom": "y"}),
+            f"{TEAM_A}.servicePrincipal",
+            "one of the two",
+            id="M6",
+        ),
+        pytest.param(
+            team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "team-a-sp", "passwordFrom": "y"}),
+            f"{TEAM_A}.servicePrincipal",
+            "leave passwordFrom out",
+            id="M11",
+        ),
+        pytest.param(
+            team_a(servicePrincipal={**PRINCIPAL, "clientId": "principal", "secretFrom": "team-a-sp"}),
+            f"{TEAM_A}.servicePrincipal.clientId",
+            "8-4-4-4-12",
+            id="no-guid",
+        ),
+        pytest.param(
+            team_a(podIdentity=PRINCIPAL, workloadIdentity=IDENTITY), TEAM_A, "give one of", id="two-methods"
+        ),
+        pytest.param(team_a(additionalTenants=[TENANT]), TEAM_A, "give one of", id="no-method"),
+        pytest.param(
+            team_a(podIdentity=PRINCIPAL, additionalTenants=[TENANT]), TEAM_A, "correct it", id="M3-tenants"
+        ),
+        pytest.param(
+            team_a(workloadIdentity={**IDENTITY, "identity": "taem-b"}),
+            f"{TEAM_A}.workloadIdentity.identity",
+            "did you mean team-b?",
+            id="unknown-identity",
+        ),
+        pytest.param(
+            team_a(workloadIdentity={**IDENTITY, "clientId": CLIENT, "tenantId": TENANT}),
+            f"{TEAM_A}.workloadIdentity",
+            "identity alone",
+            id="identity-and-ids",
+        ),
+        pytest.param(
+            team_a(workloadIdentity={"subscriptionId": SUB, "clientId": CLIENT}),
+            f"{TEAM_A}.workloadIdentity",
+            "tenantId and clientId",
+            id="half-an-identity",
+        ),
+        pytest.param(
+            team_a(workloadIdentity={**IDENTITY, "serviceAccount": "mine"}), TEAM_A, "correct it", id="W1"
+        ),
+        pytest.param(
+            team_a(workloadIdentity={**IDENTITY, "serviceAccount": "Not Mine"}),
+            f"{TEAM_A}.workloadIdentity.serviceAccount",
+            "rename it",
+            id="W4",
+        ),
+        pytest.param(
+            team_a(
+                podIdentity=PRINCIPAL,
+                cloud={
+                    "authorityHost": "https://login.example/",
+                    "resourceManagerEndpoint": "https://management.example",
+                    "resourceManagerAudience": "https://management.example",
+                },
+            ),
+            TEAM_A,
+            "operator",
+            id="M13",
+        ),
+        pytest.param(
+            {"named__billing__namespace": "elsewhere"},
+            "credfleet:asoCredentials.named.billing.namespace",
+            "existingNamespaces",
+            id="unknown-namespace-of-named",
+        ),
+        pytest.param(
+            {"operator__namespace": "aso"},
+            "credfleet:asoCredentials.operator.namespace",
+            "existingNamespaces",
+            id="unknown-operator-namespace",
+        ),
+        pytest.param(
+            {"operator__issuer": "https://oidc.example/dev/ "},
+            "credfleet:asoCredentials.operator.issuer",
+            "byte for byte",
+            id="issuer-with-a-blank",
+        ),
+        pytest.param(
+            {"globalSettings__syncPeriod": "sometimes"},
+            "credfleet:asoCredentials.globalSettings.syncPeriod",
+            "such as 1h",
+            id="sync-period",
+        ),
+        pytest.param(
+            {"globalSettings__azureSyncPeriod": "1h"},
+            "credfleet:asoCredentials.globalSettings.azureSyncPeriod",
+            "did you mean syncPeriod?",
+            id="unknown-global-key",
+        ),
+        pytest.param(
+            {"identities__team-b__roles__own-group__role": "Contributer"},
+            "credfleet:asoCredentials.identities.team-b.roles.own-group.role",
+            "Contributor",
+            id="unknown-role",
+        ),
+        pytest.param(
+            {"identities__team-b__roles__own-group__scope": "/providers/Microsoft.Management/all/x"},
+            "credfleet:asoCredentials.identities.team-b.roles.own-group.scope",
+            "/subscriptions/ID",
+            id="scope-above-a-subscription",
+        ),
+        pytest.param(
+            {"identities__team-b__roles__again": {"role": "Contributor", "scope": GROUP_SCOPE.upper()}},
+            "credfleet:asoCredentials.identities.team-b.roles.again",
+            "remove one of the two",
+            id="role-twice",
+        ),
+        pytest.param(
+            {"identities__team-b__resourceGroup": "rg-others"},
+            "credfleet:asoCredentials.identities.team-b.location",
+            "add the location",
+            id="location-of-an-existing-group",
+        ),
+        pytest.param(
+            {"resources__billing__credential": "biling"},
+            "credfleet:asoCredentials.resources.billing.credential",
+            "did you mean billing?",
+            id="unknown-named",
+        ),
+    ],
+)
+def test_a_mistake_is_told_where_it_is_with_its_mend(
+    root: Path, changes: dict[str, Any], place: str, words: str
+) -> None:
+    problem = found(root, **changes)[place]
+
+    assert words in problem.mend
+
+
+def test_without_an_issuer_azure_could_not_be_told_whom_to_trust(root: Path) -> None:
+    assert set(found(root, operator={})) == {
+        "credfleet:asoCredentials.namespaces.team-b.workloadIdentity.identity",
+        "credfleet:asoCredentials.named.billing.workloadIdentity.identity",
+    }
+
+
+@pytest.mark.parametrize("name", ["aso-credential", "aso-controller-settings"])
+def test_a_name_that_aso_reads_by_itself_is_kept_for_that(root: Path, name: str) -> None:
+    named = {"namespace": "team-a", "podIdentity": PRINCIPAL}
+
+    assert (
+        "reads by itself"
+        in found(root, **{f"named__{name}": named})[f"credfleet:asoCredentials.named.{name}"].cause
+    )
+
+
+@pytest.mark.parametrize(
+    ("credential", "words"),
+    [
+        pytest.param({"secretFrom": "field"}, "field clientSecret", id="no-field"),
+        pytest.param({"secretFrom": "newline"}, "line end", id="line-end"),
+        pytest.param({"certificateFrom": "keyless"}, "no private key", id="M10"),
+        pytest.param({"certificateFrom": "pkcs12"}, "password", id="password-missing"),
+        pytest.param({"certificateFrom": "pkcs12", "passwordFrom": "wrong"}, "password", id="password-wrong"),
+    ],
+)
+def test_what_aso_could_not_use_is_told_without_its_text(
+    root: Path, credential: dict[str, str], words: str
+) -> None:
+    contents = {
+        "field": json.dumps({"secret": CANARY}),
+        "newline": f"{CANARY}\n",
+        "keyless": without_key().decode(),
+        "pkcs12": "base64:" + base64.b64encode(pkcs12(b"right")).decode(),
+        "wrong": CANARY,
+    }
+    changes = {f"credentials__{name}": text for name, text in contents.items()}
+    problem = told(root, **changes, **team_a(servicePrincipal={**PRINCIPAL, **credential}))
+
+    assert (problem.place, words in problem.cause) == (TEAM_A, True)
+
+
+@pytest.mark.parametrize("principal", [{"secretFrom": "text"}, {"certificateFrom": "pem"}])
+def test_a_secret_may_be_plain_text_and_a_certificate_pem(root: Path, principal: dict[str, str]) -> None:
+    changes = {"credentials__text": CANARY, "credentials__pem": pem().decode()}
+
+    assert found(root, **changes, **team_a(servicePrincipal={**PRINCIPAL, **principal})) == {}
+
+
+def many(count: int) -> dict[str, Any]:
+    """A stack with one identity in so many namespaces, in strict mode."""
+    names = [f"ns-{number}" for number in range(count)]
+    return {
+        "operator__workloadIdentityMode": "strict",
+        "resources": {},
+        "named": {},
+        "namespaces": {name: {"workloadIdentity": IDENTITY} for name in names},
+        **{f"tenants__{name}": {"namespace": name} for name in names},
+    }
+
+
+def test_an_identity_takes_twenty_federated_credentials_and_no_more(root: Path) -> None:
+    assert found(root, **many(20)) == {}
+    problem = told(root, **many(21))
+    assert (problem.place, "21 federated credentials" in problem.cause) == (
+        "credfleet:asoCredentials.identities.team-b",
+        True,
+    )
+
+
+def test_an_identity_trusts_each_issuer_and_subject_once(root: Path) -> None:
+    subject = "system:serviceaccount:azureserviceoperator-system:azureserviceoperator-default"
+    again = {"blue-cluster": {"issuer": ISSUER, "subject": subject}}
+    problem = told(root, **{"identities__team-b__federations": again})
+    assert "blue-cluster" in problem.cause
+
+    other = {"blue-cluster": {"issuer": "https://oidc.example/blue/", "subject": subject}}
+    assert found(root, **{"identities__team-b__federations": other}) == {}
+
+
+def resource(root: Path, *documents: Any, **changes: Any) -> ConfigurationProblem:
+    put(root, team_a=[*documents])
+    return told(root, **changes)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "words"),
+    [
+        pytest.param({CREDENTIAL_FROM: "x"}, "team-a/x does not exist", id="R7"),
+        pytest.param({CREDENTIAL_FROM: "other/x"}, "cannot contain '/'", id="4-slash"),
+        pytest.param({CREDENTIAL_FROM: ""}, "is empty", id="4-empty"),
+        pytest.param(
+            {RESOURCE_ID: f"/subscriptions/{OTHER_SUB}/resourceGroups/shop"},
+            "Error, SubscriptionMismatch",
+            id="G3",
+        ),
+        pytest.param({RESOURCE_ID: "shop"}, "Error, Failed", id="G7"),
+    ],
+)
+def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
+    root: Path, annotations: dict[str, str], words: str
+) -> None:
+    problem = resource(root, manifest("team-a", "shop", annotations=annotations))
+
+    assert (problem.place, words in problem.cause) == (f"{RESOURCE} team-a/ResourceGroup/shop", True)
+
+
+def test_a_resource_without_any_credential_is_told_what_to_add_r2(root: Path) -> None:
+    problem = told(root, **{"namespaces__team-a": None})
+
+    assert problem.place == f"{RESOURCE} team-a/ResourceGroup/shop"
+    assert "global credential not configured" in problem.cause
+    assert "add team-a to asoCredentials.namespaces" in problem.mend
+
+
+def test_a_credential_of_another_namespace_is_not_found_r10(root: Path) -> None:
+    put(root, billing=[manifest("team-b", "billing")])
+
+    assert "there is team-a/billing, but only the same namespace counts" in told(root).cause
+
+
+def test_a_copy_of_a_claimed_account_serves_with_the_keys_of_its_method(root: Path) -> None:
+    slot = "tenants__acme__accounts__azure__deliverTo"
+    assert found(root) == {}
+    problem = told(root, **{slot: None})
+    assert problem.place.endswith("tenant-acme/ResourceGroup/acme")
+    assert "global credential not configured" in problem.cause
+    plain = told(root, **{slot: {"name": "aso-credential", "keys": {"AZURE_CLIENT_ID": "clientID"}}})
+    assert "does not contain key AZURE_SUBSCRIPTION_ID" in plain.cause
+
+
+@pytest.mark.parametrize("method", ["servicePrincipalCertificate", "workloadIdentity", "podIdentity"])
+def test_a_copy_serves_by_any_method(root: Path, method: str) -> None:
+    assert found(root, tenants__acme__accounts__azure__deliverTo={"asoCredential": method}) == {}
+
+
+def test_a_child_of_an_owner_in_another_subscription_is_refused_g8(root: Path) -> None:
+    owner = manifest("team-a", "shop")
+    child = manifest("team-a", "files", "StorageAccount", annotations={CREDENTIAL_FROM: "billing"})
+    child["spec"]["owner"] = {"name": "shop"}
+    put(root, team_a=[owner, child])
+    problem = told(root, named__billing__workloadIdentity__subscriptionId=OTHER_SUB)
+
+    assert "does not match parent subscription" in problem.cause
+
+
+def test_a_mere_reference_to_another_subscription_is_not_guarded_g11(root: Path) -> None:
+    shop = manifest("team-a", "shop")
+    shop["spec"]["subnetReference"] = {"armId": f"/subscriptions/{OTHER_SUB}/resourceGroups/net"}
+    put(root, team_a=[shop])
+
+    assert found(root) == {}
+
+
+def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root: Path) -> None:
+    put(root, billing=[manifest("team-a", "billing", annotations={CREDENTIAL_FROM: "aso-credential"})])
+
+    assert "two Secrets" in told(root).cause
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        pytest.param(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}, "no resource", id="kind"
+        ),
+        pytest.param(manifest(None, "shop"), "no namespace", id="no-namespace"),
+        pytest.param(manifest("elsewhere", "shop"), "no tenant's namespace", id="other-namespace"),
+        pytest.param({**manifest("team-a", "x"), "metadata": {}}, "metadata.name", id="no-name"),
+    ],
+)
+def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
+    root: Path, document: dict[str, Any], words: str
+) -> None:
+    put(root, team_a=[document])
+    told = problems(aso_stack(), root=root)
+
+    assert any(each.place.startswith(RESOURCE) and words in each.cause for each in told)
+
+
+def test_one_resource_is_declared_once(root: Path) -> None:
+    problem = resource(root, manifest("team-a", "shop"), manifest("team-a", "shop"))
+
+    assert problem.place.endswith("document 2)")
+    assert "also declared at" in problem.cause
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param(f"a: [{CANARY}\n", "(team-a.yaml:2)", id="syntax"),
+        pytest.param(f"a: {CANARY}\na: 1\n", "(team-a.yaml:2)", id="key-twice"),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text(
+    root: Path, text: str, place: str
+) -> None:
+    put(root, team_a=text)
+
+    assert told(root).place.endswith(place)
+
+
+def test_a_file_that_is_not_there_is_told(root: Path) -> None:
+    problem = told(root, resources__x={"file": "x.yaml"})
+
+    assert problem.place == config_path("asoCredentials", "resources", "x", "file")
+
+
+def test_everything_is_told_at_once_and_a_faulty_credential_makes_no_faults_of_its_resources(
+    root: Path,
+) -> None:
+    put(root, team_b=[manifest("team-b", "x", annotations={CREDENTIAL_FROM: "gone"})])
+    changes = {
+        "named__billing__namespace": "elsewhere",
+        "identities__billing__resourceGroup": "rg-others",
+        "resources__x": {"file": "x.yaml"},
+        **team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "gone"}),
+    }
+
+    assert [place.removeprefix("credfleet:asoCredentials.") for place in found(root, **changes)] == [
+        "namespaces.team-a.servicePrincipal.secretFrom",
+        "named.billing.namespace",
+        "identities.billing.location",
+        "resources.x.file",
+        "resources.team-b.file (team-b.yaml, document 1) team-b/ResourceGroup/x",
+        "resources.billing.file (billing.yaml, document 1) team-a/ResourceGroup/billing",
+    ]
+
+
+def test_resources_are_not_judged_while_a_part_of_the_section_cannot_be_read(root: Path) -> None:
+    assert set(found(root, **team_a(servicePrincipal={}))) == {
+        f"{TEAM_A}.servicePrincipal.{key}" for key in ("subscriptionId", "tenantId", "clientId")
+    }
