@@ -307,6 +307,8 @@ def test_another_payload_is_another_version_made_before_the_old_one_goes(engine:
     answer = engine.diff(made, version("another"))
     assert list(answer.replaces) == ["secretData"]
     assert not answer.deleteBeforeReplace
+    elsewhere = version(secret=NAME.replace("acme-prod", "other-project"))
+    assert list(engine.diff(made, elsewhere).replaces) == ["secret"]
 
 
 @pytest.mark.parametrize(
@@ -434,6 +436,8 @@ def test_whatever_changes_in_a_grant_replaces_it(engine: Engine) -> None:
     made = engine.create(MEMBER, grant())
     assert engine.diff(made, grant()).changes == provider_pb2.DiffResponse.DIFF_NONE
     assert engine.diff(made, grant(secretId="pull")).changes == provider_pb2.DiffResponse.DIFF_NONE
+    elsewhere = NAME.replace("acme-prod", "other-project")
+    assert "secretId" in engine.diff(made, grant(secretId=elsewhere)).replaces
     assert list(engine.diff(made, grant(role="roles/viewer")).replaces) == ["role"]
     assert list(engine.diff(made, grant(member=READER.lower())).replaces) == ["member"]
     assert [*engine.diff(made, grant(condition=CONDITION)).replaces] == ["condition"]

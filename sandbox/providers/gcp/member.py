@@ -90,6 +90,9 @@ class Members:
         secret, project = self._secret(new)
         role, member, condition = _text(new.get("role")), _text(new.get("member")), new.get("condition")
         policy = self._modify(secret, lambda policy: policies.granted(policy, role, member, condition))
+        if policy is None:
+            missing = RefusedError(404, "NOT_FOUND", "there is no such secret")
+            raise refused("write the policy of", secret, missing)
         outputs = _outputs(policy, secret, project, new)
         return State(_id(secret, role, member, condition), outputs, {})
 
@@ -102,15 +105,17 @@ class Members:
         return {**old.outputs, **declared(new)}
 
     def read(self, old: State) -> State | None:
-        """Return the grant; without old inputs the id names it: `SECRET ROLE MEMBER [CONDITION TITLE]`."""
+        """Return the grant; without old inputs the id names it: `SECRET ROLE MEMBER`."""
         given = old.inputs or old.outputs
         if not given:
             return self._imported(old.id)
         secret, project = self._secret({**given, **old.outputs})
         policy = self._policy(secret)
         role, condition = _text(given.get("role")), given.get("condition")
-        member = policy and policies.find(policy, role, _text(given.get("member")), condition)
-        if not policy or member is None:
+        if policy is None:
+            return None
+        member = policies.find(policy, role, _text(given.get("member")), condition)
+        if member is None:
             return None
         inputs = {**declared(old.inputs or given), "__defaults": []}
         inputs.pop("etag", None)
@@ -121,22 +126,21 @@ class Members:
         secret, _ = self._secret(old.outputs)
         role, member = _text(old.outputs.get("role")), _text(old.outputs.get("member"))
         condition = old.outputs.get("condition")
-        if self._policy(secret) is not None:
-            self._modify(secret, lambda policy: policies.revoked(policy, role, member, condition))
+        self._modify(secret, lambda policy: policies.revoked(policy, role, member, condition))
 
     def _imported(self, id_: str) -> State | None:
-        parts = id_.split(maxsplit=3)
-        if len(parts) < 3:
+        parts = id_.split()
+        if len(parts) != 3:
             raise SandboxError(
                 code="id-invalid",
                 place=id_,
-                cause="this names no grant",
+                cause="this names no grant without a condition, and only those are looked up by an id",
                 mend="write the secret, the role and the member with blanks between: 'SECRET ROLE MEMBER'",
             )
         secret, project = self._secret({"secretId": parts[0]})
         role, member = parts[1], parts[2]
         policy = self._policy(secret)
-        if not policy or policies.find(policy, role, member, None) is None or len(parts) == 4:
+        if policy is None or policies.find(policy, role, member, None) is None:
             return None
         inputs: Properties = {"secretId": secret, "role": role, "member": policies.normal(member)}
         return State(
@@ -163,11 +167,16 @@ class Members:
                 return None
             raise refused("read the policy of", secret, refusal) from refusal
 
-    def _modify(self, secret: str, change: Callable[[Properties], Properties]) -> Properties:
-        """Read, change and write the policy, again and again while others write it at the same moment."""
+    def _modify(self, secret: str, change: Callable[[Properties], Properties]) -> Properties | None:
+        """Read, change and write the policy, again and again while others write it at the same moment.
+
+        Returns the policy as it was written; None when there is no such secret.
+        """
         with self._writing[secret]:
             for delay in (*_CONFLICT_DELAYS, None):
-                policy = self._api_policy(secret)
+                policy = self._policy(secret)
+                if policy is None:
+                    return None
                 try:
                     return self._api.send("POST", f"{secret}:setIamPolicy", body={"policy": change(policy)})
                 except RefusedError as refusal:
@@ -175,13 +184,6 @@ class Members:
                         raise refused("write the policy of", secret, refusal) from refusal
                     self._pause(delay)
         raise AssertionError("the last attempt returns or raises")
-
-    def _api_policy(self, secret: str) -> Properties:
-        policy = self._policy(secret)
-        if policy is None:
-            missing = RefusedError(404, "NOT_FOUND", "there is no such secret")
-            raise refused("read the policy of", secret, missing)
-        return policy
 
 
 def _outputs(policy: Properties, secret: str, project: str, inputs: Properties) -> Properties:

@@ -54,9 +54,11 @@ def version_parts(name: str) -> tuple[str, str]:
     return found["secret"], found["version"]
 
 
-def same_secret(one: Value, other: Value) -> bool:
-    """Compare two names of secrets by their last part, as the genuine provider compares self links."""
-    return isinstance(one, str) and isinstance(other, str) and one.split("/")[-1] == other.split("/")[-1]
+def same_secret(recorded: Value, given: Value) -> bool:
+    """Compare the name of a secret with one that may leave out the project, as the genuine provider does."""
+    if not isinstance(recorded, str) or not isinstance(given, str):
+        return False
+    return recorded == given or ("/" not in given and recorded.endswith(f"/{given}"))
 
 
 def made_up(logical_name: str, seed: bytes, autonaming: Autonaming | None) -> str | None:

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from sandbox.errors import SandboxError
+from sandbox.providers.contract import Autonaming
+from sandbox.providers.gcp import names
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("projects/p/secrets/s", ("p", "s")),
+        ("q/s", ("q", "s")),
+        ("s", ("default", "s")),
+    ],
+)
+def test_a_secret_is_named_with_or_without_its_project(name: str, parts: tuple[str, str]) -> None:
+    assert names.secret_parts(name, "default") == parts
+
+
+@pytest.mark.parametrize("name", ["projects/p/secrets/s/versions/1", "a/b/c", "", "/s"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(SandboxError, match="projects/PROJECT/secrets/SECRET"):
+        names.secret_parts(name, "default")
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [
+        ("projects/p/secrets/s", True),
+        ("s", True),
+        ("projects/q/secrets/s", False),
+        ("t", False),
+        (None, False),
+    ],
+)
+def test_a_name_without_a_project_is_the_recorded_one(given: str | None, same: bool) -> None:
+    assert names.same_secret("projects/p/secrets/s", given) is same
+
+
+def test_a_made_up_id_depends_on_the_seed_and_fits() -> None:
+    assert names.made_up("pull", b"seed", None) == names.made_up("pull", b"seed", None)
+    assert names.made_up("pull", b"seed", None) != names.made_up("pull", b"other", None)
+    assert len(names.made_up("p" * 300, b"", None) or "") == 255
+
+
+def test_the_stack_decides_on_made_up_ids() -> None:
+    assert names.made_up("pull", b"seed", Autonaming(disabled=False, proposed="dev-pull")) == "dev-pull"
+    assert names.made_up("pull", b"seed", Autonaming(disabled=True, proposed="")) is None

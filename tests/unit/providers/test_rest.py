@@ -1,0 +1,106 @@
+"""Requests against a service that answers as it is told, over a real socket."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+
+from sandbox.errors import SandboxError
+from sandbox.providers.rest import Loss, Method, RefusedError, Rest, Retries, Service
+
+NEVER = Retries(lambda _: (), lambda _method, _loss: ())
+
+
+def answer(status: int, body: str = "{}", headers: str = "") -> bytes:
+    return (
+        f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n{body}"
+    ).encode()
+
+
+@contextmanager
+def answering(*answers: bytes | None) -> Generator[str]:
+    """Serve the answers in turn, one connection each; None resets the connection instead."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for each in answers:
+                connection, _ = listening.accept()
+                connection.recv(65536)
+                if each is None:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                else:
+                    connection.sendall(each)
+                connection.close()
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        thread.join(timeout=5)
+
+
+def rest(url: str, retries: Retries, pause: Callable[[float], None] = lambda _: None) -> Rest:
+    return Rest(Service("Cloud", url, {"Authorization": "Bearer a-token"}), retries, pause)
+
+
+@pytest.mark.parametrize(("last", "expected"), [(None, "reset"), (b"", "closed"), (answer(200), None)])
+def test_a_lost_answer_is_told_by_how_it_was_lost(last: bytes | None, expected: Loss | None) -> None:
+    losses: list[Loss] = []
+
+    def note(_: Method, loss: Loss) -> tuple[float, ...]:
+        losses.append(loss)
+        return ()
+
+    with answering(last) as url:
+        cloud = rest(url, Retries(lambda _: (), note))
+        if expected is None:
+            assert cloud.send("POST", "x") == {}
+        else:
+            with pytest.raises(SandboxError, match="its answer was lost"):
+                cloud.send("POST", "x")
+    assert losses == ([] if expected is None else [expected])
+
+
+def test_a_refusal_carries_the_services_words_and_its_name_of_the_error() -> None:
+    for body in (
+        '{"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "no"}}',
+        '{"error": {"code": "PERMISSION_DENIED", "message": "no"}}',
+    ):
+        with answering(answer(403, body)) as url, pytest.raises(RefusedError) as refused:
+            rest(url, NEVER).send("GET", "x")
+        assert (refused.value.status, refused.value.code, str(refused.value)) == (
+            403,
+            "PERMISSION_DENIED",
+            "no",
+        )
+
+
+def test_an_answer_that_is_no_json_is_told_by_its_status() -> None:
+    with answering(answer(404, "<html>")) as url, pytest.raises(RefusedError, match="HTTP status 404"):
+        rest(url, NEVER).send("GET", "x")
+
+
+@pytest.mark.parametrize(("heeds", "pauses"), [(True, [7, 2]), (False, [1, 2])])
+def test_the_service_may_say_when_to_come_back(heeds: bool, pauses: list[float]) -> None:
+    waited: list[float] = []
+    retries = Retries(lambda _: (1, 2), lambda _method, _loss: (), heeds_retry_after=heeds)
+    with answering(answer(429, headers="Retry-After: 7\r\n"), answer(503), answer(200)) as url:
+        rest(url, retries, waited.append).send("GET", "x")
+    assert waited == pauses
+
+
+def test_a_refusal_after_the_last_attempt_is_final() -> None:
+    retries = Retries(lambda _: (0,), lambda _method, _loss: ())
+    with answering(answer(503), answer(503)) as url, pytest.raises(RefusedError):
+        rest(url, retries).send("GET", "x")
+
+
+def test_a_token_is_in_no_error() -> None:
+    with pytest.raises(SandboxError) as unreachable:
+        rest("http://127.0.0.1:1/", NEVER).send("GET", "x")
+    assert unreachable.value.code == "service-unreachable"
+    assert "a-token" not in str(unreachable.value)
