@@ -32,18 +32,29 @@ class Redactor:
         return self._pattern.sub(MASK, text) if self._pattern else text
 
 
-def secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
-    """Yield every text that is a secret in a value, or within one."""
+def secret_texts(value: Value) -> frozenset[str]:
+    """Give every text that is a secret in a value, or within one.
+
+    What the same value also holds in the open is none: Google's provider marks the labels of a resource, all
+    of them, beside the ones it was given.
+    """
+    texts = {True: set[str](), False: set[str]()}
+    for text, secret in _marked_texts(value, secret=False):
+        texts[secret].add(text)
+    return frozenset(texts[True] - texts[False])
+
+
+def _marked_texts(value: Value, *, secret: bool) -> Iterator[tuple[str, bool]]:
     if isinstance(value, Secret):
-        yield from secret_texts(reveal(value), secret=True)
+        yield from _marked_texts(reveal(value), secret=True)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from secret_texts(item, secret=secret)
+            yield from _marked_texts(item, secret=secret)
     elif isinstance(value, list):
         for item in value:
-            yield from secret_texts(item, secret=secret)
-    elif secret and isinstance(value, str):
-        yield value
+            yield from _marked_texts(item, secret=secret)
+    elif isinstance(value, str):
+        yield value, secret
 
 
 def _parts(secret: str) -> Iterator[str]:

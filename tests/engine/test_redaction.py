@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from sandbox.engine.redaction import Redactor
+from sandbox.engine.redaction import Redactor, secret_texts
+from sandbox.engine.values import Properties, Secret
 
 _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "hosts": ["db.internal"]})
 
@@ -41,3 +42,13 @@ def test_a_short_secret_does_not_blot_out_innocent_words():
 
 def test_without_secrets_a_text_stays_as_it_is():
     assert Redactor([])("anything") == "anything"
+
+
+def test_what_a_resource_also_holds_in_the_open_is_no_secret():
+    resource: Properties = {
+        "labels": {"managed-by": "hyperfleet"},
+        "effectiveLabels": Secret({"managed-by": "hyperfleet", "team": "platform"}),
+        "data": [Secret("s3cret-token")],
+    }
+
+    assert secret_texts(resource) == {"platform", "s3cret-token"}
