@@ -118,14 +118,15 @@ class PullSecret(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: PullSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster, decision, existing = args.cluster, args.decision, args.existing
-        self.skipped = _skipped(decision, cluster.id, existing)
+        skipped = _skipped(decision, cluster.id, existing)
         props = {
             "clusterId": cluster.id,
             "generation": cluster.generation,
             "secretId": cluster.secret_id,
-            "skipped": self.skipped,
+            "skipped": skipped,
         }
         super().__init__(self.TYPE, name, props, opts)
+        self.skipped = skipped
         self._name, self._args = name, args
         if existing is None:
             self.status = self._told(decision.unmet)
