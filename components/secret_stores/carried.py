@@ -39,7 +39,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class CarriedRead:
-    """A read of a stack: {namespace, target, owner, read, store, provider?, labels?}."""
+    """A read of a stack: {namespace, target, owner, read, store, provider?, labels}."""
 
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
         self._site = Site.configured(configured)
@@ -77,7 +77,7 @@ class CarriedRead:
 
 
 class CarriedPush:
-    """A push of a stack: {namespace, owner, push, store, provider?, labels?}."""
+    """A push of a stack: {namespace, owner, push, store, provider?, labels}."""
 
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
         self._site = Site.configured(configured)
@@ -152,10 +152,9 @@ def _admitted(properties: Properties, purpose: Purpose, site: Site) -> Use:
     provider = None if document is None else provider_from(document)
     if isinstance(provider, Refusal):
         raise StoreError(code="refused", place=store.title, cause=provider.cause, mend=provider.mend)
-    caller, labels = properties["namespace"], properties.get("labels")
-    if labels is None:
-        selects = isinstance(store, ClusterSecretStore) and any(
-            each.namespace_selector for each in store.spec.conditions
-        )
-        labels = StackCluster(site.target).labels(caller) if selects else {}
+    caller, labels = properties["namespace"], properties["labels"]
+    if isinstance(store, ClusterSecretStore) and any(
+        each.namespace_selector for each in store.spec.conditions
+    ):
+        labels = {**StackCluster(site.target).labels(caller), **labels}
     return admit(Asked(store, provider, caller, labels, purpose))

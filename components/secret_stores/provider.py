@@ -246,7 +246,7 @@ class SecretReadArgs:
 
     owner: who wants it, the same text whenever the program runs. read: {name, store, data}, as ExternalSecret
     has them. store, provider: as `direct.document_of` writes them; provider is None for an embedded one.
-    labels: of the namespace; None when they are to be looked up.
+    labels: of the namespace, as far as the stack declares them; others are looked up.
     """
 
     namespace: Input[str]
@@ -255,7 +255,7 @@ class SecretReadArgs:
     read: Mapping[str, Any]
     store: Mapping[str, Any]
     provider: Mapping[str, Any] | None
-    labels: Mapping[str, str] | None
+    labels: Mapping[str, str]
 
 
 class SecretRead(Resource, module="credfleet", name="SecretRead"):
@@ -295,7 +295,7 @@ class SecretPushArgs:
     push: Mapping[str, Any]
     store: Mapping[str, Any]
     provider: Mapping[str, Any] | None
-    labels: Mapping[str, str] | None
+    labels: Mapping[str, str]
 
 
 class SecretPush(Resource, module="credfleet", name="SecretPush"):

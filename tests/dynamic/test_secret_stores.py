@@ -109,11 +109,11 @@ def other(admin: DynamicClient, namespace: str) -> str:
     return name
 
 
-def way(store: Any, of: Any = None, labels: Mapping[str, str] | None = None) -> Properties:
+def way(store: Any, of: Any = None) -> Properties:
     return {
         "store": document_of(store),
         "provider": None if of is None else document_of(of),
-        "labels": labels or {},
+        "labels": {},
     }
 
 
@@ -281,11 +281,11 @@ def test_what_is_not_known_yet_passes_a_preview_and_what_is_known_is_judged(read
     assert len(reads.refusals(read("acme", UNKNOWN, denied))) == 1
 
 
-def test_labels_of_a_namespace_that_is_there_already_are_looked_up(
+def test_labels_that_the_stack_does_not_declare_are_looked_up(
     reads: Provider, admin: DynamicClient, namespace: str
 ) -> None:
     conditions = [{"namespaceSelector": {"matchLabels": {"team": "x"}}}]
-    through = {**way(cluster_store(provider={"fake": {"data": []}}, conditions=conditions)), "labels": None}
+    through = way(cluster_store(provider={"fake": {"data": []}}, conditions=conditions))
     assert len(reads.refusals(read(namespace, "db", through))) == 1
     admin.resources.get(api_version="v1", kind="Namespace").patch(
         name=namespace,
