@@ -53,7 +53,7 @@ def test_a_lost_answer_leaves_the_write_behind_and_the_connection_closed(service
 
 
 def test_a_delay_is_waited_for_and_then_the_request_is_served(service: Served) -> None:
-    service.service.faults.add(Fault(seconds=30))
+    service.service.faults.add(Fault(seconds=0.5))
     with pytest.raises(requests.Timeout):
         requests.get(f"{service.url}{SECRETS}", timeout=0.05)
     assert requests.get(f"{service.url}{SECRETS}", timeout=10).status_code == 200
