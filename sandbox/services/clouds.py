@@ -10,7 +10,7 @@ import http.client
 import json
 import ssl
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,19 +85,23 @@ class Clouds:
 
     def stop(self) -> bool:
         """End all of them; tell whether one ran."""
-        running = [standing.cloud for standing in self.standing() if standing.pid]
+        running = [cloud for cloud in Cloud if self.runs(cloud)]
         if running:
             with exclusive(self.folder / "lock"):
                 self._end(running, patience=STOP_SECONDS)
         return bool(running)
 
     def standing(self) -> list[Standing]:
-        """Give those that were started some time."""
+        """Give those that were started some time.
+
+        Raises:
+            SandboxError: `state-unreadable`.
+        """
         return [*self._standing()]
 
     def runs(self, cloud: Cloud) -> bool:
         """Tell whether one runs."""
-        return any(standing.pid for standing in self._standing() if standing.cloud is cloud)
+        return self._pid(cloud) is not None
 
     def _standing(self) -> Iterator[Standing]:
         for cloud in Cloud:
@@ -161,7 +165,7 @@ class Clouds:
             return False
         return answer == {"service": cloud}
 
-    def _end(self, clouds: Mapping[Cloud, int] | list[Cloud], *, patience: float) -> None:
+    def _end(self, clouds: Iterable[Cloud], *, patience: float) -> None:
         for cloud in clouds:
             processes.end_all(cloud, self._mark(cloud), patience=patience)
 

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from sandbox import files
+from sandbox.services.cloud.certificates import Certificate
+from sandbox.services.cloud.signing import signed
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Certificate:
+    made = Certificate(tmp_path)
+    made.renew()
+    return made
+
+
+def contents(certificate: Certificate) -> tuple[str, str]:
+    return certificate.serving.read_text(), certificate.authority.read_text()
+
+
+def outdate(certificate: Certificate) -> None:
+    serving, authority = signed(datetime.now(UTC) - timedelta(days=340))
+    files.replace(certificate.serving, serving)
+    files.replace(certificate.authority, authority)
+
+
+def part_with(certificate: Certificate) -> None:
+    files.replace(certificate.authority, signed(datetime.now(UTC))[1])
+
+
+def spoil(certificate: Certificate) -> None:
+    files.replace(certificate.serving, "nonsense")
+
+
+def test_one_that_stays_valid_is_kept(certificate: Certificate) -> None:
+    before = contents(certificate)
+    certificate.renew()
+    assert contents(certificate) == before
+
+
+@pytest.mark.parametrize("spoilt", [outdate, part_with, spoil], ids=["soon over", "another's", "no PEM"])
+def test_one_that_is_of_no_use_is_made_anew(
+    certificate: Certificate, spoilt: Callable[[Certificate], None]
+) -> None:
+    spoilt(certificate)
+    before = contents(certificate)
+    certificate.renew()
+    serving, authority = contents(certificate)
+    assert before != (serving, authority)
+    leaf = x509.load_pem_x509_certificate(serving.encode())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.encode()))
+
+
+def test_the_authority_can_vouch_for_loopback_only_and_its_key_is_nowhere(certificate: Certificate) -> None:
+    authority = x509.load_pem_x509_certificate(certificate.authority.read_bytes())
+    permitted = authority.extensions.get_extension_for_class(x509.NameConstraints)
+    assert permitted.critical
+    names = [str(name.value) for name in permitted.value.permitted_subtrees or ()]
+    assert names == ["127.0.0.0/8", "localhost"]
+    limits = authority.extensions.get_extension_for_class(x509.BasicConstraints).value
+    assert (limits.ca, limits.path_length) == (True, 0)
+    public = authority.public_key()
+    assert isinstance(public, ec.EllipticCurvePublicKey)
+    assert certificate.serving.read_text().count("PRIVATE KEY") == 2  # begin and end of the server's own
+    assert "PRIVATE KEY" not in certificate.authority.read_text()
+    assert certificate.serving.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_trusted_is_what_was_trusted_before_and_this_authority(
+    certificate: Certificate, tmp_path: Path
+) -> None:
+    other = Certificate(tmp_path / "other")
+    other.renew()
+    certificate.trust({"SSL_CERT_FILE": str(other.authority)})
+    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusted.load_verify_locations(certificate.trusted)
+    wanted = (ssl.PEM_cert_to_DER_cert(each.authority.read_text()) for each in (other, certificate))
+    assert trusted.get_ca_certs(binary_form=True) == [*wanted]
+
+
+def test_trusting_again_from_an_environment_that_trusts_already_adds_nothing(
+    certificate: Certificate,
+) -> None:
+    certificate.trust({})
+    before = certificate.trusted.read_text()
+    certificate.trust({"SSL_CERT_FILE": str(certificate.trusted)})
+    assert certificate.trusted.read_text() == before

@@ -1,0 +1,168 @@
+"""The stand-ins as processes: found again, never in another's way, gone when they are told to go."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import requests
+
+from sandbox.errors import SandboxError
+from sandbox.services import processes
+from sandbox.services.cloud.kinds import Cloud
+from sandbox.services.clouds import Clouds, Standing
+from sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
+from sandbox.services.progress import Step
+
+SECRETS = "/v1/projects/acme-prod-1/secrets"
+AUTOMATIC = {"replication": {"automatic": {}}}
+
+
+@pytest.fixture
+def clouds(tmp_path: Path) -> Generator[Clouds]:
+    found = Clouds(tmp_path / "clouds")
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def ports() -> dict[Cloud, int]:
+    return dict(zip(Cloud, free_ports(3), strict=True))
+
+
+def pids(clouds: Clouds) -> list[int | None]:
+    return [standing.pid for standing in clouds.standing()]
+
+
+def kill(standing: Standing) -> None:
+    assert standing.pid is not None
+    processes.end([standing.pid], lambda _: True, patience=0)
+
+
+def test_all_serve_once_start_returns_and_a_second_start_leaves_them_alone(
+    clouds: Clouds, ports: dict[Cloud, int]
+) -> None:
+    clouds.start(ports)
+    started = pids(clouds)
+    assert None not in started
+    for standing in clouds.standing():
+        answer = requests.get(
+            f"{standing.address}/sandbox/service", verify=str(clouds.certificate.authority), timeout=10
+        )
+        assert answer.json() == {"service": standing.cloud}
+    clouds.start(ports)
+    assert pids(clouds) == started
+
+
+def test_what_was_written_is_there_after_a_stop_and_another_start(
+    clouds: Clouds, ports: dict[Cloud, int]
+) -> None:
+    port = {Cloud.SECRET_MANAGER: ports[Cloud.SECRET_MANAGER]}
+    clouds.start(port)
+    url = f"http://{LOOPBACK}:{port[Cloud.SECRET_MANAGER]}{SECRETS}"
+    made = requests.post(url, json=AUTOMATIC, params={"secretId": "orders"}, timeout=10).json()
+    assert clouds.stop()
+    assert pids(clouds) == [None]
+    assert not clouds.stop()
+    clouds.start(port)
+    assert requests.get(f"{url}/orders", timeout=10).json() == made
+
+
+def test_one_that_was_killed_is_started_again_and_the_others_are_left_alone(
+    clouds: Clouds, ports: dict[Cloud, int]
+) -> None:
+    clouds.start(ports)
+    first, *others = clouds.standing()
+    kill(first)
+    clouds.start(ports)
+    again, *same = clouds.standing()
+    assert again.pid not in (None, first.pid)
+    assert same == others
+
+
+def test_another_port_moves_it_there(clouds: Clouds, ports: dict[Cloud, int]) -> None:
+    former, new = free_ports(2)
+    clouds.start({Cloud.HYPERFLEET: former})
+    clouds.start({Cloud.HYPERFLEET: new})
+    (standing,) = clouds.standing()
+    assert standing.port == new
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"http://{LOOPBACK}:{former}/sandbox/service", timeout=10)
+
+
+def test_a_taken_port_is_told_with_its_owner_and_nothing_is_left_running(
+    clouds: Clouds, ports: dict[Cloud, int]
+) -> None:
+    with (
+        socket.create_server((LOOPBACK, ports[Cloud.HYPERFLEET])),
+        pytest.raises(PortTakenError) as told,
+    ):
+        clouds.start(ports)
+    assert told.value.owner is not None
+    assert told.value.owner.pid == os.getpid()
+    assert str(ports[Cloud.HYPERFLEET]) in told.value.place
+    assert "hyperfleet" in told.value.cause
+    assert clouds.standing() == []
+
+
+def test_two_services_on_one_port_are_an_error_that_names_it(clouds: Clouds) -> None:
+    (port,) = free_ports(1)
+    with pytest.raises(SandboxError) as told:
+        clouds.start({Cloud.SECRET_MANAGER: port, Cloud.HYPERFLEET: port})
+    assert (told.value.code, told.value.place) == ("port-taken", f"{LOOPBACK}:{port}")
+    assert pids(clouds) == [None, None]
+
+
+def test_one_that_cannot_read_what_it_kept_says_which_file(clouds: Clouds, ports: dict[Cloud, int]) -> None:
+    file = clouds.folder / "hyperfleet" / "data" / "clusters.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("nonsense")
+    with pytest.raises(SandboxError) as told:
+        clouds.start({Cloud.HYPERFLEET: ports[Cloud.HYPERFLEET]})
+    assert told.value.code == "cloud-died"
+    assert str(file) in told.value.cause
+
+
+def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict[Cloud, int]) -> None:
+    def interrupt(_: Step) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clouds.start(ports, progress=interrupt)
+    assert set(pids(clouds)) == {None}
+
+
+def test_two_that_start_at_once_share_what_they_start(clouds: Clouds, ports: dict[Cloud, int]) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for started in [pool.submit(clouds.start, ports) for _ in range(2)]:
+            started.result()
+    marks = [f"--folder={clouds.folder / cloud / 'data'}" for cloud in Cloud]
+    found = [processes.find(cloud, mark) for cloud, mark in zip(Cloud, marks, strict=True)]
+    assert [len(each) for each in found] == [1, 1, 1]
+
+
+def test_they_know_nothing_of_the_environment_they_were_started_from(
+    clouds: Clouds, ports: dict[Cloud, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "sentinel")
+    clouds.start({Cloud.HYPERFLEET: ports[Cloud.HYPERFLEET]})
+    (standing,) = clouds.standing()
+    assert b"sentinel" not in Path(f"/proc/{standing.pid}/environ").read_bytes()
+
+
+def test_a_record_that_is_none_is_named(clouds: Clouds) -> None:
+    record = clouds.folder / "hyperfleet" / "service.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
+    with pytest.raises(SandboxError) as told:
+        clouds.standing()
+    assert (told.value.code, told.value.place) == ("state-unreadable", str(record))
+
+
+def test_nothing_is_made_where_no_service_is_wanted(clouds: Clouds) -> None:
+    clouds.start({})
+    assert not clouds.folder.exists()
