@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from components.account_pool.errors import Unreachable
-from operations import telling, updates
+from operations import existing, telling, updates
 from operations.ground import Ground
 from operations.main import app
 from operations.site import Site
@@ -104,7 +104,12 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
         raise Unreachable(place=f"pool {namespace}", seconds=1, last="refused")
 
     monkeypatch.setenv("KUBECONFIG", "/another")
+
+    def bring(objects: Path, kubeconfig: Path) -> None:
+        """There is no cluster to bring anything into."""
+
     monkeypatch.setattr(updates, "choose", choose)
+    monkeypatch.setattr(existing, "bring", bring)
     monkeypatch.setattr(telling, "open_pool", open_pool)
     return fake
 
