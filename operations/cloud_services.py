@@ -31,12 +31,18 @@ def start(site: Site, values: Mapping[str, str], progress: Progress) -> None:
         SandboxError: as `Clouds.start`.
     """
     wanted = ports(values)
-    clouds = Clouds(site.clouds)
-    clouds.start(wanted, os.environ, progress)
+    Clouds(site.clouds).start(wanted, os.environ, progress)
     if Cloud.RESOURCE_MANAGER in wanted:
-        os.environ[TRUST_VARIABLE] = str(clouds.certificate.trusted)
+        os.environ.update(trust(site))
     if Cloud.HYPERFLEET in wanted:
         _introduce(_pull_secrets(values).get("clusters") or {}, wanted[Cloud.HYPERFLEET])
+
+
+def trust(site: Site) -> dict[str, str]:
+    """Give the variables by which a process trusts what runs here; none when all of it speaks plainly."""
+    clouds = Clouds(site.clouds)
+    runs = clouds.runs(Cloud.RESOURCE_MANAGER)
+    return {TRUST_VARIABLE: str(clouds.certificate.trusted)} if runs else {}
 
 
 def ports(values: Mapping[str, str]) -> dict[Cloud, int]:

@@ -11,13 +11,12 @@ from typing import Any
 import typer
 
 from operations import standins
+from operations.cloud_services import trust
 from operations.forms import print_json, print_table
 from operations.ground import Ground
 from operations.progress_line import ProgressLine
 from operations.site import Site
 from sandbox.engine.workspace import find_backend
-from sandbox.services.cloud.certificates import TRUST_VARIABLE
-from sandbox.services.cloud.kinds import Cloud
 from sandbox.services.clouds import Clouds
 from sandbox.services.control_plane import ControlPlane
 from sandbox.services.parts import Part
@@ -110,12 +109,9 @@ def exports(site: Site, stack: str, environment: Mapping[str, str]) -> dict[str,
     ground = Ground.recall(site.clusters(stack))
     plane = ControlPlane.find(site.control_plane)
     kubeconfig = ground.kubeconfig if ground else plane.kubeconfig("admin") if plane else None
-    variables = {"PULUMI_BACKEND_URL": find_backend(site.backend, environment).as_uri()}
+    variables = {"PULUMI_BACKEND_URL": find_backend(site.backend, environment).as_uri(), **trust(site)}
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
-    clouds = Clouds(site.clouds)
-    if clouds.runs(Cloud.RESOURCE_MANAGER):
-        variables[TRUST_VARIABLE] = str(clouds.certificate.trusted)
     if (running := standins.addresses(site.providers)) is not None:
         variables["PULUMI_DEBUG_PROVIDERS"] = running
     if "PULUMI_CONFIG_PASSPHRASE" not in environment:

@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from components.errors import CredfleetError
+from operations.cloud_services import trust
 from operations.site import Site
 from sandbox import files
 from sandbox.providers.stand_ins import STAND_INS
@@ -60,7 +61,7 @@ async def _serve(site: Site) -> None:
             f"provider {package}",
             [sys.executable, "-u", "-m", module],
             cwd=site.project,
-            env={},
+            env=trust(site),
             log=site.logs / f"standing-{package}.log",
         )
         for package, module in STAND_INS.items()
