@@ -50,9 +50,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Clouds:
-    """The stand-ins of one sandbox, in a folder (an absolute path) that may not be there yet."""
+    """The stand-ins of one sandbox, in a folder (an absolute path) that may not be there yet.
+
+    die_with_parent: let the kernel kill those that are started when the calling thread ends.
+    """
 
     folder: Path
+    die_with_parent: bool = False
 
     @property
     def certificate(self) -> Certificate:
@@ -142,6 +146,7 @@ class Clouds:
                     self._command(cloud, port),
                     self._log(cloud),
                     environment={"PYTHONPATH": str(_SOURCES)},
+                    die_with_parent=self.die_with_parent,
                 )
             launch.wait_for(lambda: all(self._answers(cloud, port) for cloud, port in ports.items()))
         except BaseException:

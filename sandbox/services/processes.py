@@ -20,6 +20,9 @@ from sandbox.files import make_folder
 NOTHING: Mapping[str, str] = MappingProxyType({})
 """The environment of a process that is told everything by its arguments."""
 
+_FIRST_WORDS = 10
+"""Where a program is named: behind the launcher's five words, and those with which Python starts a module."""
+
 
 def spawn(
     command: Sequence[str],
@@ -57,7 +60,7 @@ def find(program: str, argument: str) -> list[int]:
 def is_process_of(pid: int, program: str, argument: str) -> bool:
     """Tell whether process `pid` runs `program` (perhaps still through the launcher) with `argument`."""
     words = command_line(pid)
-    names = [Path(word).name for word in words[:6]]
+    names = [Path(word).name for word in words[:_FIRST_WORDS]]
     return program in names and argument in words
 
 
