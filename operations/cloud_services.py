@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from operations.site import Site
@@ -18,24 +18,30 @@ from sandbox.services.clouds import Clouds
 from sandbox.services.ports import LOOPBACK
 from sandbox.services.progress import Progress
 
+if TYPE_CHECKING:
+    from components.settings.pull_secrets import PullSecretCluster, PullSecrets
+
 _CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
 _CONDITIONS: Final = ("Applied", "Available", "Health")
 
 
-def start(site: Site, values: Mapping[str, str], progress: Progress) -> None:
+def start(
+    site: Site, values: Mapping[str, str], pull_secrets: PullSecrets | None, progress: Progress
+) -> None:
     """Start what a stack's configuration names on loopback, and let this process' children trust it.
 
-    values: full key → text, as the CLI passes a configuration.
+    values: full key → text, as the CLI passes a configuration. pull_secrets: what it says of them.
 
     Raises:
         SandboxError: as `Clouds.start`.
     """
-    wanted = ports(values)
+    wanted = ports(values, pull_secrets)
     Clouds(site.clouds).start(wanted, os.environ, progress)
     if Cloud.RESOURCE_MANAGER in wanted:
         os.environ.update(trust(site))
-    if Cloud.HYPERFLEET in wanted:
-        _introduce(_pull_secrets(values).get("clusters") or {}, wanted[Cloud.HYPERFLEET])
+    if pull_secrets is not None and Cloud.HYPERFLEET in wanted:
+        for id_, cluster in pull_secrets.clusters.items():
+            _introduce(id_, cluster, wanted[Cloud.HYPERFLEET])
 
 
 def trust(site: Site) -> dict[str, str]:
@@ -45,44 +51,37 @@ def trust(site: Site) -> dict[str, str]:
     return {TRUST_VARIABLE: str(clouds.certificate.trusted)} if runs else {}
 
 
-def ports(values: Mapping[str, str]) -> dict[Cloud, int]:
+def ports(values: Mapping[str, str], pull_secrets: PullSecrets | None) -> dict[Cloud, int]:
     """Find the loopback ports a configuration names; an address elsewhere is somebody else's service."""
-    hyperfleet = _pull_secrets(values).get("hyperfleet") or {}
+    hyperfleet = pull_secrets.hyperfleet if pull_secrets else None
     named = {
         Cloud.SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
         Cloud.RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
-        Cloud.HYPERFLEET: hyperfleet.get("apiUrl"),
+        Cloud.HYPERFLEET: hyperfleet.api_url if hyperfleet else None,
     }
     found = {cloud: _port(cloud, url) for cloud, url in named.items() if url}
     return {cloud: port for cloud, port in found.items() if port}
 
 
 def _port(cloud: Cloud, url: str) -> int | None:
-    parts = urlsplit(url)
-    is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
-    return parts.port if is_ours else None
+    """Give the port of a loopback address; what is no address at all is told by the client that gets it."""
+    try:
+        parts = urlsplit(url)
+        is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
+        return parts.port if is_ours else None
+    except ValueError:
+        return None
 
 
-def _pull_secrets(values: Mapping[str, str]) -> dict[str, Any]:
-    return json.loads(values.get("credfleet:pullSecrets") or "{}")
-
-
-def _introduce(clusters: Mapping[str, Mapping[str, Any]], port: int) -> None:
-    """Let HyperFleet know the stack's clusters, and what their adapters say, unless it knows them."""
-    for id_, cluster in clusters.items():
-        path = f"{_CLUSTERS}/{quote(id_, safe='')}"
-        if _call(port, "GET", path) == HTTPStatus.NOT_FOUND:
-            _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", _document(id_, cluster))
-            for adapter, state in (cluster.get("adapters") or {}).items():
-                _call(port, "POST", f"{path}/statuses", _report(adapter, state, cluster.get("generation", 1)))
-
-
-def _document(id_: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": cluster.get("name", id_),
-        "generation": cluster.get("generation", 1),
-        "status": {"phase": cluster.get("phase", "NotReady")},
-    }
+def _introduce(id_: str, cluster: PullSecretCluster, port: int) -> None:
+    """Let HyperFleet know a cluster, and what the stack has its adapters say, unless it knows the cluster."""
+    path = f"{_CLUSTERS}/{quote(id_, safe='')}"
+    if _call(port, "GET", path) == HTTPStatus.NOT_FOUND:
+        status = {"phase": cluster.phase or "NotReady"}
+        known = {"name": cluster.name, "generation": cluster.generation, "status": status}
+        _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", known)
+        for adapter, state in cluster.adapters.items():
+            _call(port, "POST", f"{path}/statuses", _report(adapter, state, cluster.generation))
 
 
 def _report(adapter: str, state: str, generation: int) -> dict[str, Any]:

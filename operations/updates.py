@@ -139,11 +139,16 @@ def _prepare(wanted: Wanted) -> _Prepared:
     """
     site = Site.find(Path.cwd())
     workspace = open_workspace(site, wanted.stack)
-    context = sound_settings(workspace).cluster.context
+    settings = sound_settings(workspace)
     with ProgressLine() as progress:
-        cloud_services.start(site, workspace.config().values, progress)
+        cloud_services.start(site, workspace.config().values, settings.pull_secrets, progress)
         ground, is_stale = choose(
-            site, wanted.stack, context, wanted.kubeconfig, yes=wanted.yes, progress=progress
+            site,
+            wanted.stack,
+            settings.cluster.context,
+            wanted.kubeconfig,
+            yes=wanted.yes,
+            progress=progress,
         )
     os.environ["KUBECONFIG"] = str(ground.kubeconfig)
     if ground.own and (is_stale or Ground.recall(site.clusters(wanted.stack)) is None):

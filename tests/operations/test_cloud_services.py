@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.model import Phase
+from components.settings.pull_secrets import PullSecrets
 from operations import updates
 from operations.cloud_services import ports, start
 from operations.main import app
@@ -27,9 +28,8 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["sandbox", *arguments])
 
 
-def fleet(url: str, clusters: Mapping[str, object] | None = None) -> dict[str, str]:
-    section = {"hyperfleet": {"apiUrl": url}, "clusters": clusters or {}}
-    return {"credfleet:pullSecrets": json.dumps(section)}
+def fleet(url: str, clusters: Mapping[str, object] | None = None) -> PullSecrets:
+    return PullSecrets.model_validate({"hyperfleet": {"apiUrl": url}, "clusters": clusters or {}})
 
 
 @pytest.fixture
@@ -50,23 +50,39 @@ def site(project: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Site]:
         ({"gcp:secretManagerCustomEndpoint": "http://127.0.0.1/v1/"}, {}),
         ({"azure-native:metadataHost": "127.0.0.1:18552"}, {Cloud.RESOURCE_MANAGER: 18552}),
         ({"azure-native:metadataHost": "management.azure.com"}, {}),
-        (fleet("http://127.0.0.1:18553"), {Cloud.HYPERFLEET: 18553}),
-        (fleet("http://127.0.0.1.example:18553"), {}),
-        (fleet("https://hyperfleet.example"), {}),
-        ({"credfleet:pullSecrets": '{"clusters": {}}'}, {}),
+        ({"azure-native:metadataHost": "127.0.0.1:port"}, {}),
+        ({"azure-native:metadataHost": "[127.0.0.1"}, {}),
     ],
 )
 def test_only_what_a_stack_names_on_loopback_is_started(
     values: dict[str, str], named: dict[Cloud, int]
 ) -> None:
-    assert ports(values) == named
+    assert ports(values, None) == named
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("http://127.0.0.1:18553", {Cloud.HYPERFLEET: 18553}),
+        ("http://localhost:18553/", {Cloud.HYPERFLEET: 18553}),
+        ("https://127.0.0.1:18553", {}),
+        ("https://127.0.0.1.example:18553", {}),
+        ("https://hyperfleet.example", {}),
+    ],
+)
+def test_hyperfleet_is_started_where_pull_secrets_name_it_on_loopback(
+    url: str, named: dict[Cloud, int]
+) -> None:
+    assert ports({}, fleet(url)) == named
+    assert ports({}, PullSecrets()) == {}
 
 
 def test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped(site: Site) -> None:
     secret_manager, resource_manager = free_ports(2)
     endpoint = f"http://127.0.0.1:{secret_manager}/v1/"
     host = f"127.0.0.1:{resource_manager}"
-    start(site, {"gcp:secretManagerCustomEndpoint": endpoint, "azure-native:metadataHost": host}, silent)
+    values = {"gcp:secretManagerCustomEndpoint": endpoint, "azure-native:metadataHost": host}
+    start(site, values, None, silent)
 
     told = json.loads(run("status", "--output", "json").stdout)["services"]
     assert {name: each["address"] for name, each in told.items()} == {
@@ -96,10 +112,14 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(site: Site) -> None:
     (port,) = free_ports(1)
     clusters = {
         "cls-000000000001": {"name": "east", "generation": 2, "phase": "Ready"},
-        "cls-000000000002": {"name": "west", "adapters": {"dns": "False", "validation": "True"}},
+        "cls-000000000002": {
+            "name": "west",
+            "generation": 1,
+            "adapters": {"dns": "False", "validation": "True"},
+        },
     }
     url = f"http://127.0.0.1:{port}"
-    start(site, fleet(url, clusters), silent)
+    start(site, {}, fleet(url, clusters), silent)
     observed = {id_: HyperFleet(url).observe(id_) for id_ in clusters}
     assert observed["cls-000000000001"].phase is Phase.READY
     assert observed["cls-000000000002"].adapters == {"dns": "False", "validation": "True"}
@@ -107,7 +127,7 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(site: Site) -> None:
     changed = {"adapter": "dns", "observed_generation": 1, "observed_time": "2026-01-01T00:00:00Z"}
     conditions = [{"type": kind, "status": "True"} for kind in ("Applied", "Available", "Health")]
     HyperFleet(url).report("cls-000000000002", {**changed, "conditions": conditions})
-    start(site, fleet(url, clusters), silent)
+    start(site, {}, fleet(url, clusters), silent)
     assert HyperFleet(url).observe("cls-000000000002").adapters["dns"] == "True"
 
 
