@@ -67,10 +67,11 @@ def _port(cloud: Cloud, url: str) -> int | None:
     """Give the port of a loopback address; what is no address at all is told by the client that gets it."""
     try:
         parts = urlsplit(url)
-        is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
-        return parts.port if is_ours else None
+        port = parts.port
     except ValueError:
         return None
+    is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
+    return port if is_ours else None
 
 
 def _introduce(id_: str, cluster: PullSecretCluster, port: int) -> None:
