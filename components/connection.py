@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import ClusterError
+from components.importing import ALONE
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -151,8 +152,9 @@ def connect(target: ClusterTarget) -> Connection:
 
 
 def _client(target: ClusterTarget) -> ApiClient:
-    from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config import ConfigException, list_kube_config_contexts, load_kube_config
+    with ALONE:
+        from kubernetes.client import ApiClient, Configuration
+        from kubernetes.config import ConfigException, list_kube_config_contexts, load_kube_config
 
     place = f"kubeconfig {target.kubeconfig or '$KUBECONFIG'}"
     configuration = Configuration()

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from components.errors import CredfleetError
+from components.importing import ALONE
 
 if TYPE_CHECKING:
     from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
@@ -260,10 +261,11 @@ def open_secret_manager(target: SecretManagerTarget, patience: Patience | None =
 
 
 def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
-    from google.api_core.client_options import ClientOptions
-    from google.auth.exceptions import DefaultCredentialsError
-    from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
-    from google.oauth2.credentials import Credentials
+    with ALONE:
+        from google.api_core.client_options import ClientOptions
+        from google.auth.exceptions import DefaultCredentialsError
+        from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
+        from google.oauth2.credentials import Credentials
 
     endpoint = target.endpoint and target.endpoint.rstrip("/").removesuffix("/v1")
     make_credentials: Any = Credentials

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from components.importing import ALONE
 from components.pull_secret.errors import PullSecretError
 from components.pull_secret.model import Availability, Phase
 
@@ -68,9 +69,10 @@ class HyperFleet:
         self, method: str, cluster_id: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any] | None:
         """Make a call, again while it fails for a while; None when HyperFleet does not know the cluster."""
-        import requests
-        from google.api_core.exceptions import RetryError
-        from google.api_core.retry import Retry
+        with ALONE:
+            import requests
+            from google.api_core.exceptions import RetryError
+            from google.api_core.retry import Retry
 
         token = os.environ.get(TOKEN)
         headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}

@@ -97,6 +97,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
         }
         if standing.state is VersionState.ENABLED:
             outputs |= {"digest": standing.digest, "latest": standing.latest}
+        else:
+            tell(f"{_expected(props).name} is {standing.state.lower()}; the next update sees to it")
         return ReadResult(id_, outputs, kept(props, _VERIFIED_INPUTS))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:

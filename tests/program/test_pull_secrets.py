@@ -1,0 +1,208 @@
+"""Pull secrets of a stack from the configuration to the cluster, on stand-ins that fail."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
+from sandbox.services.cloud.kinds import Cloud
+from sandbox.services.clouds import Clouds
+from sandbox.services.ports import LOOPBACK, free_ports
+from tests.support.fleet_project import FleetProject, Ran
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+PROJECT = "test-project"
+EAST, WEST, SOUTH, NORTH = (f"cls-00000000000{n}" for n in (1, 2, 3, 4))
+ADAPTERS = dict.fromkeys(("validation", "dns", "placement"), "True")
+FLAPPING = {**ADAPTERS, "dns": "False"}
+READER = "nodes@test-project.iam.gserviceaccount.com"
+
+
+def payload(password: str) -> str:
+    auth = base64.b64encode(f"user:{password}".encode()).decode()
+    return json.dumps({"auths": {"quay.io": {"auth": auth}}}) + "\n"
+
+
+def cluster(pull_secret: str, **more: Any) -> dict[str, Any]:
+    return {
+        "name": pull_secret,
+        "generation": 1,
+        "project": PROJECT,
+        "pullSecretFrom": pull_secret,
+        "adapters": ADAPTERS,
+        **more,
+    }
+
+
+class Stack:
+    """A project of pull secrets, with a Secret Manager and a HyperFleet of its own."""
+
+    def __init__(self, project: FleetProject, google: str, hyperfleet: str, admin: DynamicClient) -> None:
+        self.project = project
+        self.google = google
+        self.hyperfleet = hyperfleet
+        self.manager = open_secret_manager(SecretManagerTarget(f"{google}/v1/", "any"))
+        self._secrets = admin.resources.get(api_version="v1", kind="Secret")
+        self._namespaces = admin.resources.get(api_version="v1", kind="Namespace")
+
+    def configure(self, passwords: dict[str, str], clusters: dict[str, Any], **section: Any) -> None:
+        self.project.configure(
+            credentials={name: payload(password) for name, password in passwords.items()},
+            tenants={},
+            pool={},
+            further={
+                "credfleet:accountPool": {},
+                "gcp:project": PROJECT,
+                "gcp:secretManagerCustomEndpoint": f"{self.google}/v1/",
+                "gcp:accessToken": "any",
+                "credfleet:pullSecrets": {
+                    "namespaceTemplate": f"{self.project.pool}-{{id}}",
+                    "hyperfleet": {"apiUrl": self.hyperfleet},
+                    "reader": {"serviceAccount": READER},
+                    "clusters": clusters,
+                    **section,
+                },
+            },
+        )
+
+    def run(self, verb: str) -> Ran:
+        done = self.project.sandbox(verb)
+        assert done.code == 0, done.out + done.err
+        assert "sentinel-" not in done.out + done.err
+        return done
+
+    def fail(self, service: str, **fault: Any) -> None:
+        """Let a service fail the next requests that match."""
+        requests.post(f"{service}/sandbox/faults", json=fault, timeout=10).raise_for_status()
+
+    def versions(self, cluster_id: str) -> dict[int, str]:
+        return {one.number: one.state.value for one in self.manager.versions(entry(cluster_id))}
+
+    def secret(self, cluster_id: str) -> Any:
+        return self._secrets.get(name=f"{cluster_id}-pull-secret", namespace=self.namespace(cluster_id))
+
+    def content(self, cluster_id: str) -> str:
+        return base64.b64decode(self.secret(cluster_id).data[".dockerconfigjson"]).decode()
+
+    def namespace(self, cluster_id: str) -> str:
+        return f"{self.project.pool}-{cluster_id}"
+
+    def secrets(self, cluster_id: str) -> list[str]:
+        return [one.metadata.name for one in self._secrets.get(namespace=self.namespace(cluster_id)).items]
+
+    def report(self, cluster_id: str) -> dict[str, Any]:
+        """What HyperFleet was told last by this adapter."""
+        path = f"{self.hyperfleet}/api/hyperfleet/v1/clusters/{cluster_id}/statuses"
+        items = requests.get(path, timeout=10).json()["items"]
+        return {one["adapter"]: one for one in items}["pullsecret"]
+
+    def readers(self, cluster_id: str) -> list[Any]:
+        answer = requests.get(
+            f"{self.google}/v1/{entry(cluster_id)}:getIamPolicy",
+            headers={"Authorization": "Bearer any"},
+            timeout=10,
+        )
+        return answer.json()["bindings"]
+
+
+def entry(cluster_id: str) -> str:
+    return secret_name(PROJECT, f"hyperfleet-{cluster_id}-pull-secret")
+
+
+@pytest.fixture
+def stack(project: FleetProject, admin: DynamicClient) -> Generator[Stack]:
+    services = Clouds(project.folder.resolve() / ".sandbox" / "clouds")
+    google, hyperfleet = free_ports(2)
+    services.start({Cloud.SECRET_MANAGER: google, Cloud.HYPERFLEET: hyperfleet})
+    try:
+        yield Stack(project, f"http://{LOOPBACK}:{google}", f"http://{LOOPBACK}:{hyperfleet}", admin)
+    finally:
+        services.stop()
+
+
+def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack: Stack) -> None:
+    first = {"east": "sentinel-1", "west": "sentinel-2", "south": "sentinel-3"}
+    east, west = cluster("east"), cluster("west")
+    waiting = cluster("east", adapters=FLAPPING)
+    clusters = {EAST: east, WEST: west, SOUTH: cluster("south"), NORTH: waiting}
+    stack.configure(first, clusters, onDelete="keep")
+    brought = stack.run("up")
+    assert f"pull secret {NORTH}" in brought.out
+    assert "adapter dns reports False" in brought.out
+    assert stack.manager.secret(entry(NORTH)) is None
+    assert stack.manager.access(version_name(entry(EAST), 1)).content.decode() == payload("sentinel-1")
+    assert stack.content(EAST) == payload("sentinel-1")
+    assert stack.secret(EAST).type == "kubernetes.io/dockerconfigjson"
+    assert stack.readers(EAST) == [
+        {"role": "roles/secretmanager.secretAccessor", "members": [f"serviceAccount:{READER}"]}
+    ]
+    told = stack.report(EAST)
+    assert [(one["type"], one["status"], one["reason"]) for one in told["conditions"]] == [
+        ("Applied", "True", "SecretCreated"),
+        ("Available", "True", "SecretAvailable"),
+        ("Health", "True", "Healthy"),
+    ]
+    assert (told["observed_generation"], told["data"]["secretVersion"]) == (1, "1")
+    uid = stack.secret(EAST).metadata.uid
+
+    lost = stack.manager.version(version_name(entry(WEST), 1))
+    assert lost is not None
+    stack.manager.destroy(lost)
+    assert f"{lost.name} is destroyed".partition("/secrets/")[2] in stack.run("refresh").out
+
+    rotating = {EAST: {**east, "adapters": FLAPPING, "generation": 2}, WEST: west}
+    stack.configure({**first, "east": "sentinel-4"}, rotating, onReplace="destroy")
+    stack.fail(stack.hyperfleet, path=f"{EAST}/statuses", method="POST", status=400)
+    rotated = stack.run("up")
+    assert stack.versions(EAST) == {2: "ENABLED", 1: "DESTROYED"}
+    assert (stack.content(EAST), stack.secret(EAST).metadata.uid) == (payload("sentinel-4"), uid)
+    assert "the cluster has its pull secret, but adapter dns reports False" in rotated.out
+    assert f"cluster {EAST}: HyperFleet answers HTTP 400" in rotated.out
+    assert stack.versions(WEST) == {2: "ENABLED", 1: "DESTROYED"}
+    assert stack.content(WEST) == payload("sentinel-2")
+    assert (stack.versions(SOUTH), stack.secrets(SOUTH)) == ({1: "ENABLED"}, [])
+
+    left = stack.run("destroy")
+    assert f"{entry(EAST)} stays; its versions are disabled (2)" in left.out
+    assert (stack.versions(EAST), stack.secrets(EAST)) == ({2: "DISABLED", 1: "DESTROYED"}, [])
+
+
+def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Stack) -> None:
+    stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")}, onDelete="destroy")
+    stack.fail(stack.google, path=":addVersion", lost=True)
+    stack.fail(stack.google, path="secrets", method="GET", status=429, times=2)
+    broken = stack.project.sandbox("up")
+    assert broken.code != 0
+    assert "sentinel-" not in broken.out + broken.err
+    assert stack.secrets(EAST) == []
+
+    brought = stack.run("up")
+    assert f"{entry(EAST)}: version 1 held the same, and the answer to adding it was lost" in brought.out
+    assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
+    assert stack.content(EAST) == payload("sentinel-1")
+    states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
+    assert not any(b"sentinel-" in path.read_bytes() for path in states)
+
+    stack.run("destroy")
+    assert stack.manager.secret(entry(EAST)) is None
+
+
+def test_an_entry_somebody_else_made_is_never_taken_over(stack: Stack) -> None:
+    stack.manager.create(entry(EAST), {"team": "platform"})
+    stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")})
+
+    refused = stack.project.sandbox("up")
+
+    assert refused.code != 0
+    assert f"{entry(EAST)}: it exists and this stack has not made it" in refused.out
+    assert "its labels: team=platform" in refused.out
+    assert f"pulumi import gcp:secretmanager/secret:Secret {EAST}-entry {entry(EAST)}" in refused.out
+    assert stack.versions(EAST) == {}
