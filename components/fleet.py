@@ -29,6 +29,7 @@ from components.providers import kubernetes_provider
 from components.settings import Settings, nouns
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Account, Declared
+from components.wiring.secret_stores import declare_secret_stores
 from components.wiring.services import declare_services
 
 _ACCOUNT_READER: Final = "account-reader"
@@ -39,9 +40,9 @@ class Fleet(pulumi.ComponentResource):
 
     Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
     deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
-    Secret, namespace/name; asoCredentials and pullSecrets, as `declare_…` of either returns it; services,
-    instance → {secretName, bindings}; skipped, what the configuration asks for and the stack does not declare
-    yet → why. Secrets are named, never shown.
+    Secret, namespace/name; asoCredentials, pullSecrets and secretStores, as `declare_…` of each returns it;
+    services, instance → {secretName, bindings}; skipped, what the configuration asks for and the stack does
+    not declare yet → why. Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
@@ -50,6 +51,7 @@ class Fleet(pulumi.ComponentResource):
     aso_credentials: Mapping[str, Any]
     pull_secrets: Mapping[str, pulumi.Output[Any]]
     services: Mapping[str, Any]
+    secret_stores: Mapping[str, Any]
     skipped: pulumi.Input[Mapping[str, str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -67,6 +69,7 @@ class Fleet(pulumi.ComponentResource):
             pool = AccountPool("account-pool", args, self._child)
             self.account_pool = {"namespace": pool.namespace, "members": pool.members}
         self._copies: dict[Account, pulumi.Resource] = {}
+        self._claimed: list[pulumi.Resource] = []
         self.tenants = {
             name: self._declare_tenant(name, tenant, pool, claims.get(name, ()))
             for name, tenant in settings.tenants.items()
@@ -89,6 +92,12 @@ class Fleet(pulumi.ComponentResource):
             )
         if settings.services is not None:
             self.services = declare_services(settings.services, settings.credentials, declared, self._child)
+        self.secret_stores = {}
+        if settings.secret_stores is not None:
+            self.secret_stores, without = declare_secret_stores(
+                settings.secret_stores, settings.tenants, settings.credentials, declared, self._after_all()
+            )
+            self.skipped = pulumi.Output.all(self.skipped, without).apply(lambda both: {**both[0], **both[1]})
         self.register_outputs(
             {
                 "accountPool": self.account_pool,
@@ -96,9 +105,16 @@ class Fleet(pulumi.ComponentResource):
                 "asoCredentials": self.aso_credentials,
                 "pullSecrets": self.pull_secrets,
                 "services": self.services,
+                "secretStores": self.secret_stores,
                 "skipped": self.skipped,
             }
         )
+
+    def _after_all(self) -> pulumi.ResourceOptions:
+        """Order a child after the accounts with all rights on them, and after the Secrets of services."""
+        services = pulumi.Output.from_input(self.services)
+        after = pulumi.ResourceOptions(depends_on=services.apply(lambda _: self._claimed))
+        return pulumi.ResourceOptions.merge(self._child, after)
 
     def _declared(self, tenants: Mapping[str, nouns.Tenant]) -> Declared:
         return Declared(
@@ -130,6 +146,7 @@ class Fleet(pulumi.ComponentResource):
             ),
             pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
         )
+        self._claimed.append(claimed)
         copies = {
             claim.slot: _delivery(claim, claimed, copy)
             for claim in claims

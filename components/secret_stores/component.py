@@ -45,10 +45,12 @@ class StoreArgs:
     """A store, and what it keeps secrets in.
 
     namespace: of a SecretStore, as the stack declares it. provider: what the store refers to; None when it
-    has one embedded. credential: the provider's name in SecretStoresArgs.credentials.
+    has one embedded. credential: the provider's name in SecretStoresArgs.credentials. by_eso: whether ESO has
+    the store, too.
     """
 
     store: AnyStore
+    by_eso: bool
     namespace: pulumi.Input[str] | None = None
     provider: AnyProvider | None = None
     credential: str | None = None
@@ -168,12 +170,8 @@ class SecretStores(pulumi.ComponentResource):
         return lookout.kinds.apply(lambda served: declare(wanted, served, self))
 
     def _eso_stores(self) -> Iterator[EsoObject]:
-        """Give the stores that ESO serves: all but those that only this program uses."""
-        consumers = (*self._args.reads.values(), *self._args.pushes.values())
-        directly = {each.store for each in consumers if each.backend is Backend.DIRECT}
-        by_eso = {each.store for each in consumers if each.backend is Backend.ESO}
         for key, each in self._args.stores.items():
-            if key in directly - by_eso:
+            if not each.by_eso:
                 continue
             manifest = compile_store(each.store, each.meant, KINDS)
             yield EsoObject(

@@ -7,16 +7,13 @@ Operator's (ESO), whose objects the same consumers can be compiled to.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
 
-from components.secret_stores.model import DataKey, NamespaceName, ObjectName, Shape, unfit
-
-_DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+from components.secret_stores.model import DataKey, Duration, NamespaceName, ObjectName, Shape, unfit
 
 
 class Backend(StrEnum):
@@ -40,19 +37,12 @@ class DeletionPolicy(StrEnum):
     NONE = "None"
 
 
-def _duration(text: str) -> str:
-    if not _DURATION.fullmatch(text):
-        raise unfit("it is no duration", "write such as 1h, 90s or 1h30m; 0 means once")
-    return text
-
-
 def _remote_key(text: str) -> str:
     if not text or text != text.strip() or not text.isprintable():
         raise unfit("it is empty, or has characters nobody sees", "name the secret as its store does")
     return text
 
 
-Duration: TypeAlias = Annotated[str, AfterValidator(_duration)]
 RemoteKey: TypeAlias = Annotated[str, AfterValidator(_remote_key)]
 Property: TypeAlias = Annotated[RemoteKey | None, Field(alias="property")]
 

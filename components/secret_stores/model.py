@@ -8,15 +8,18 @@ never by a field. Field names, and the defaults that ESO takes from the schema o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, InstanceOf
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from components.naming import is_data_key, is_namespace, is_object_name
+
+_DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,16 @@ def _data_key(text: str) -> str:
     return text
 
 
+def _duration(text: str) -> str:
+    if not _DURATION.fullmatch(text):
+        raise unfit("it is no duration", "write such as 1h, 90s or 1h30m")
+    return text
+
+
 NamespaceName: TypeAlias = Annotated[str, AfterValidator(_namespace)]
 ObjectName: TypeAlias = Annotated[str, AfterValidator(_object_name)]
 DataKey: TypeAlias = Annotated[str, AfterValidator(_data_key)]
+Duration: TypeAlias = Annotated[str, AfterValidator(_duration)]
 
 
 class Selector(Shape):
@@ -154,31 +164,39 @@ class ProviderRef(Shape):
 class Requirement(Shape):
     """One expression of a label selector; the operators are judged when it is used, as Kubernetes does."""
 
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
+    key: str = Field(description="Key of the label.")
+    operator: str = Field(description="In, NotIn, Exists or DoesNotExist.")
+    values: tuple[str, ...] = Field(default=(), description="Values to compare with, for In and NotIn.")
 
 
 class LabelSelector(Shape):
     """Labels a namespace must have: all of them. An empty one takes every namespace."""
 
-    match_labels: Mapping[str, str] = {}
-    match_expressions: tuple[Requirement, ...] = ()
+    match_labels: Mapping[str, str] = Field(default={}, description="Labels with their values: all of them.")
+    match_expressions: tuple[Requirement, ...] = Field(default=(), description="Expressions: all of them.")
 
 
 class Condition(Shape):
     """Namespaces that may use a store of the whole cluster: any of the three ways is enough."""
 
-    namespace_selector: LabelSelector | None = None
-    namespaces: tuple[NamespaceName, ...] = ()
-    namespace_regexes: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = Field(
+        default=None, description="Labels of the namespace; an empty one takes every namespace."
+    )
+    namespaces: tuple[NamespaceName, ...] = Field(default=(), description="Names of namespaces.")
+    namespace_regexes: tuple[str, ...] = Field(
+        default=(), description="Regular expressions (RE2) that match anywhere in a name: write ^ and $."
+    )
 
 
 class RetrySettings(Shape):
     """How often a client tries again, and after which duration (`10s`)."""
 
-    max_retries: int | None = None
-    retry_interval: str | None = None
+    max_retries: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="How often it is tried again; absent, the back end decides."
+    )
+    retry_interval: Duration | None = Field(
+        default=None, description="How long is waited before, such as 10s."
+    )
 
 
 class StoreSpec(Shape):
@@ -192,7 +210,7 @@ class StoreSpec(Shape):
     provider: Mapping[str, Any] | None = Field(default=None, repr=False)
     provider_ref: ProviderRef | None = None
     retry_settings: RetrySettings | None = None
-    refresh_interval: int | str | None = None
+    refresh_interval: Annotated[int, Field(ge=0)] | Duration | None = None
 
 
 class ClusterStoreSpec(StoreSpec):

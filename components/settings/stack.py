@@ -25,8 +25,10 @@ from components.settings.review import (
     review_namespaces,
     review_pool,
 )
+from components.settings.secret_stores import SecretStores
+from components.settings.secret_stores_review import review_secret_stores
 from components.settings.services import Services, review_services
-from components.settings.words import Coming, Name
+from components.settings.words import Name
 
 if TYPE_CHECKING:
     import pulumi
@@ -59,7 +61,7 @@ class Settings(Noun):
     aso_credentials: Annotated[AsoCredentials | None, BeforeValidator(lambda given: given or None)] = None
     pull_secrets: Annotated[PullSecrets | None, BeforeValidator(lambda given: given or None)] = None
     services: Annotated[Services | None, BeforeValidator(lambda given: given or None)] = None
-    secret_stores: Coming = None
+    secret_stores: Annotated[SecretStores | None, BeforeValidator(lambda given: given or None)] = None
 
     @classmethod
     def load(cls, config: pulumi.Config) -> Self:
@@ -134,6 +136,16 @@ class Settings(Noun):
                 credentials=self.credentials,
                 root=root,
                 whole=not any(problem.place.startswith(config_path("tenants")) for problem in malformed),
+            )
+        if self.secret_stores is not None:
+            told = (config_path("secretStores"), config_path("tenants"))
+            yield from review_secret_stores(
+                self.secret_stores,
+                self.tenants,
+                pool,
+                self.cluster,
+                credentials=self.credentials,
+                whole=not any(problem.place.startswith(told) for problem in malformed),
             )
 
 

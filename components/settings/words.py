@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, JsonValue, WithJsonSchema
+from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
@@ -35,12 +35,6 @@ def _fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
-
-
-def _refuse_coming(value: JsonValue) -> JsonValue:
-    if value:
-        raise unfit("it is not available yet, and a setting without effect would mislead", "leave it out")
-    return value
 
 
 NamespaceName: TypeAlias = Annotated[
@@ -132,9 +126,4 @@ FileName: TypeAlias = Annotated[
         "it becomes a directory that applications look for: up to 253 of a-z, 0-9, '-' and '.'",
         "rename it, such as orders-db",
     ),
-]
-Coming: TypeAlias = Annotated[
-    JsonValue,
-    AfterValidator(_refuse_coming),
-    WithJsonSchema({"description": "Not available yet.", "not": {}}),
 ]

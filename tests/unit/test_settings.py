@@ -40,14 +40,6 @@ def test_settings_never_change() -> None:
         settings(stack()).tenants = {}  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
 
 
-@pytest.mark.parametrize("room", ["secretStores"])
-def test_a_room_that_is_not_built_yet_is_refused_by_name(room: str) -> None:
-    (problem,) = problems(stack(**{room: {"something": {}}}))
-
-    assert problem.place == f"credfleet:{room}"
-    assert "not available yet" in problem.cause
-
-
 @pytest.mark.parametrize(
     ("change", "place", "meant"),
     [

@@ -1,0 +1,69 @@
+"""The Secret that is drawn for a provider: which keys of it serve which selectors of the provider's spec."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from components.secret_stores.model import Refusal
+from components.secret_stores.registry import Kind
+
+
+def secret_name(provider: str) -> str:
+    """Name the Secret of a provider."""
+    return f"{provider}-credentials"
+
+
+def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Refusal:
+    """Write into a spec the selectors that the provider's own Secret serves."""
+    if not kind.credential:
+        return Refusal(f"providers of kind {kind.name} log in with no Secret", "leave credentialsFrom out")
+    filled: dict[str, Any] = json.loads(json.dumps(spec))
+    for key, path in kind.credential.items():
+        *steps, last = path.split(".")
+        part = filled
+        for step in steps:
+            part = part.setdefault(step, {})
+            if not isinstance(part, dict):
+                return _given(path)
+        if last in part:
+            return _given(path)
+        part[last] = {"name": secret_name(provider), "key": key}
+    return filled
+
+
+def login_fault(kind: Kind, content: bytes) -> Refusal | None:
+    """Tell why a credential cannot be the Secret of a provider of a kind, without its values."""
+    if not content:
+        return Refusal("the credential is empty, and an empty one opens nothing", "give its text")
+    if len(kind.credential) == 1:
+        return None
+    fields = _fields(content)
+    if fields is None or set(fields) != set(kind.credential):
+        names = ", ".join(kind.credential)
+        return Refusal(f"it is no JSON object with exactly {names}", f"give it as JSON text with {names}")
+    unfit = [name for name, value in fields.items() if not isinstance(value, str) or not value]
+    return Refusal(f"{', '.join(unfit)} is empty or no text", "give each as text") if unfit else None
+
+
+def login_data(kind: Kind, content: bytes) -> Mapping[str, str]:
+    """Make the Secret's data, base64, from a credential that has no fault: its fields, or all of it."""
+    if len(kind.credential) == 1:
+        [key] = kind.credential
+        return {key: base64.b64encode(content).decode()}
+    fields = _fields(content) or {}
+    return {key: base64.b64encode(str(fields[key]).encode()).decode() for key in kind.credential}
+
+
+def _given(path: str) -> Refusal:
+    return Refusal(f"spec.{path} is given, and credentialsFrom is another way to log in", "keep one of them")
+
+
+def _fields(content: bytes) -> Mapping[str, Any] | None:
+    try:
+        found: Any = json.loads(content)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,199 @@
+"""What `credfleet:secretStores` holds: providers apart from stores, and what goes through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Final, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from components.naming import config_path
+from components.secret_stores.consumers import (
+    Backend,
+    DeletionPolicy,
+    Property,
+    RemoteKey,
+    UpdatePolicy,
+)
+from components.secret_stores.login import secret_name
+from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
+from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
+from components.settings.nouns import Noun
+from components.settings.words import NamespaceName, ObjectName, Text, unfit
+
+KEY: Final = "secretStores"
+
+
+class StoreProvider(Noun):
+    """Where secrets are kept. With a namespace it is that namespace's, without the whole cluster's."""
+
+    kind: Text = Field(description="Kind of provider, such as Kubernetes or GCPSM.")
+    version: Text = Field(default=VERSION, description="Version of the kind.")
+    namespace: NamespaceName | None = Field(
+        default=None, description="Namespace it belongs to; absent: the whole cluster."
+    )
+    credentials_from: Text | None = Field(
+        default=None, description="Name of an entry of credentials; a Secret is drawn of it to log in with."
+    )
+    spec: Mapping[str, JsonValue] = Field(
+        default={}, description="As External Secrets Operator has it for the kind."
+    )
+
+    @property
+    def api_version(self) -> str:
+        """Its group and version."""
+        return f"{GROUP if self.namespace else CLUSTER_GROUP}/{self.version}"
+
+    @model_validator(mode="after")
+    def _has_a_place_for_its_secret(self) -> Self:
+        if self.credentials_from is not None and self.namespace is None:
+            raise unfit(
+                "who uses a provider of the whole cluster brings the credential along, so it has no Secret",
+                "give it a namespace, or leave credentialsFrom out",
+            )
+        return self
+
+
+class Store(Noun):
+    """What reads and pushes name: a provider, and who may use it."""
+
+    cluster: bool = Field(default=False, description="Whether the whole cluster's namespaces use it.")
+    namespace: NamespaceName | None = Field(default=None, description="The one namespace that uses it.")
+    provider_ref: ObjectName | None = Field(default=None, description="Entry of providers.")
+    provider: Mapping[str, JsonValue] | None = Field(
+        default=None, description="Instead of providerRef: a provider as External Secrets Operator embeds it."
+    )
+    conditions: tuple[Condition, ...] = Field(
+        default=(), description="Namespaces that may use it, if it is the whole cluster's; empty: all."
+    )
+    controller: Text | None = Field(
+        default=None, description="Class of who serves it; credfleet: the direct back end only."
+    )
+    retry_settings: RetrySettings | None = Field(default=None, description="How often a call is tried again.")
+    refresh_interval: Duration | None = Field(
+        default=None, description="How often External Secrets Operator validates it."
+    )
+
+    @model_validator(mode="after")
+    def _is_somebodys(self) -> Self:
+        if self.cluster == (self.namespace is not None):
+            raise unfit(
+                "a store is one namespace's or the whole cluster's, one of the two",
+                "give namespace, or cluster: true",
+            )
+        if self.conditions and not self.cluster:
+            raise unfit(
+                "conditions say who may use a store of the whole cluster, and this one is its namespace's",
+                "leave conditions out",
+            )
+        if (self.provider is None) == (self.provider_ref is None):
+            raise unfit("a store has one provider", "give providerRef, or an embedded provider")
+        return self
+
+
+class ReadValue(Noun):
+    """A value of a store: by its key there, or of an account its tenant claims."""
+
+    account: Text | None = Field(
+        default=None, description="tenant/slot: the Secret of a claimed account, where the pool keeps it."
+    )
+    key: RemoteKey = Field(description="Key in the store; with account, key of the account's Secret.")
+    property_name: Property = Field(
+        default=None, alias="property", description="Property of the value, if it has any."
+    )
+    version: RemoteKey | None = Field(default=None, description="Version of the value; absent: the newest.")
+
+    @model_validator(mode="after")
+    def _is_found_one_way(self) -> Self:
+        if self.account is not None and (self.property_name or self.version):
+            raise unfit(
+                "the Secret of an account has keys, and neither properties nor versions",
+                "leave property and version out",
+            )
+        return self
+
+
+class _Consumer(Noun):
+    namespace: NamespaceName = Field(
+        description="Namespace it belongs to: a tenant's, or one of cluster.existingNamespaces."
+    )
+    store: ObjectName = Field(description="Entry of stores.")
+    backend: Backend = Field(
+        default=Backend.DIRECT,
+        description="Who carries it out: this program, or External Secrets Operator in the cluster.",
+    )
+    refresh_interval: Duration | None = Field(
+        default=None, description="How often External Secrets Operator looks; absent: 1h."
+    )
+
+    @model_validator(mode="after")
+    def _looks_when_it_can(self) -> Self:
+        if self.refresh_interval is not None and self.backend is Backend.DIRECT:
+            raise unfit(
+                "the direct back end looks at every update of the stack, so an interval would do nothing",
+                "leave refreshInterval out, or choose backend: eso",
+            )
+        return self
+
+
+class Read(_Consumer):
+    """A Secret made of values of a store."""
+
+    target: ObjectName | None = Field(default=None, description="Name of the Secret; absent: the read's own.")
+    data: Annotated[Mapping[DataKey, ReadValue], Field(min_length=1)] = Field(
+        description="Key of the Secret → value."
+    )
+
+
+class PushValue(Noun):
+    """A key of a Secret of the namespace, and where it goes to."""
+
+    secret: ObjectName | None = Field(default=None, description="Secret of the namespace.")
+    account: Text | None = Field(
+        default=None, description="tenant/slot: the copy of a claimed account (deliverTo)."
+    )
+    key: DataKey = Field(description="Key of that Secret.")
+    remote_key: RemoteKey | None = Field(
+        default=None, description="Key in the store; absent: the name of the entry."
+    )
+    property_name: Property = Field(
+        default=None, alias="property", description="Property it becomes there; a Secret's key."
+    )
+
+    @model_validator(mode="after")
+    def _is_of_one_secret(self) -> Self:
+        if (self.secret is None) == (self.account is None):
+            raise unfit("it is a key of one Secret", "give secret or account")
+        return self
+
+
+class Push(_Consumer):
+    """Keys of Secrets that are written to a store."""
+
+    update_policy: UpdatePolicy = Field(
+        default=UpdatePolicy.REPLACE, description="Whether a value that is there already is kept."
+    )
+    deletion_policy: DeletionPolicy = Field(
+        default=DeletionPolicy.NONE, description="Whether what was pushed goes with the push."
+    )
+    data: Annotated[Mapping[RemoteKey, PushValue], Field(min_length=1)] = Field(
+        description="Key in the store → value."
+    )
+
+
+class SecretStores(Noun):
+    """Stores of secrets, and what goes through them."""
+
+    providers: Mapping[ObjectName, StoreProvider] = Field(default={}, description="Name → provider.")
+    stores: Mapping[ObjectName, Store] = Field(default={}, description="Name → store.")
+    reads: Mapping[ObjectName, Read] = Field(default={}, description="Name → read.")
+    pushes: Mapping[ObjectName, Push] = Field(default={}, description="Name → push.")
+
+
+def secrets_of(section: SecretStores) -> Iterator[tuple[str, str, str]]:
+    """Name every Secret the section makes in the cluster: namespace, name, and the place it comes from."""
+    for name, provider in section.providers.items():
+        if provider.credentials_from is not None and provider.namespace is not None:
+            yield provider.namespace, secret_name(name), config_path(KEY, "providers", name)
+    for name, read in section.reads.items():
+        yield read.namespace, read.target or name, config_path(KEY, "reads", name)
