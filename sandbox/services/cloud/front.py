@@ -20,7 +20,7 @@ from sandbox.services.cloud.faults import Fault, Faults
 from sandbox.services.cloud.journal import Journal, Request
 from sandbox.services.cloud.kinds import Cloud
 
-OWN_PATHS = "/sandbox/"
+_OWN_PATHS = "/sandbox/"
 
 
 class Service:
@@ -46,9 +46,7 @@ class Service:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, as its fault says if it meets one."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-        elif scope["path"].startswith(OWN_PATHS):
+        if scope["path"].startswith(_OWN_PATHS):
             await self._own(scope, receive, send)
         else:
             await self._serve(scope, receive, send)
