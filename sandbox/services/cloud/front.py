@@ -52,25 +52,24 @@ class Service:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method, path = scope["method"], scope["path"]
+        method, path, query = scope["method"], scope["path"], scope["query_string"].decode()
         began, status = self.journal.moment(), None
         fault = self.faults.take(method, path) or Fault()
 
         async def answer(message: Message) -> None:
             nonlocal status
+            status = message.get("status", status)
+            if message["type"] == "http.response.body":  # noted before it is answered: who reads on finds it
+                seen = None if fault.lost else status
+                self.journal.add(Request(began, self.journal.moment(), method, path, query, seen))
             if not fault.lost:
-                status = message.get("status", status)
                 await send(message)
 
         app = self._app if fault.status is None else self._refusal(fault.status)
-        try:
-            await asyncio.sleep(fault.seconds)
-            await app(scope, receive, answer)
-            if fault.lost:
-                await _hang_up(scope)
-        finally:
-            query = scope["query_string"].decode()
-            self.journal.add(Request(began, self.journal.moment(), method, path, query, status))
+        await asyncio.sleep(fault.seconds)
+        await app(scope, receive, answer)
+        if fault.lost:
+            await _hang_up(scope)
 
 
 async def _hang_up(scope: Scope) -> None:
