@@ -1,4 +1,4 @@
-"""`credfleet pull-secret`: judge a pull secret before it is given to a cluster."""
+"""`credfleet pull-secret`: judge a pull secret, and ask how the clusters are that get one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 
 from operations.forms import Form, OutputOption, examples
+from operations.options import StackOption
 
 app = typer.Typer(
-    help="Judge pull secrets, the credentials a cluster pulls images with.",
+    help="Judge pull secrets, the credentials a cluster pulls images with, and ask about clusters.",
     epilog=examples(
         "credfleet pull-secret check pull-secret.json",
         "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
+        "credfleet pull-secret observe --stack prod",
     ),
     no_args_is_help=True,
 )
@@ -47,3 +49,27 @@ def check(
     from operations.pull_secret_check import show
 
     show(file, cluster_id, strict=strict, as_json=output is Form.JSON)
+
+
+@app.command(
+    epilog=examples(
+        "credfleet pull-secret observe",
+        "credfleet pull-secret observe --stack prod --api-url https://hyperfleet.example",
+    )
+)
+def observe(
+    *,
+    stack: StackOption = "dev",
+    api_url: Annotated[
+        str | None, typer.Option("--api-url", metavar="URL", help="Instead of pullSecrets.hyperfleet.apiUrl.")
+    ] = None,
+    output: OutputOption = Form.TABLE,
+) -> None:
+    """Ask HyperFleet how a stack's clusters are, and keep it in the file of pullSecrets.adaptersFrom.
+
+    The next update reads it there. The token is taken from HYPERFLEET_API_TOKEN. When HyperFleet does not
+    answer, the file stays as it was.
+    """
+    from operations.pull_secret_observe import observe as ask
+
+    ask(stack, api_url, as_json=output is Form.JSON)

@@ -17,10 +17,13 @@ from components.pull_secret.names import (
     SECRET,
     Name,
     cluster_id_faults,
+    cluster_secret_of,
     job,
     job_faults,
+    namespace_of,
     secret_id,
     secret_id_faults,
+    template_fault,
 )
 
 GOOGLE_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
@@ -150,3 +153,28 @@ def test_all_six_labels_are_ones_google_takes_whatever_the_name(name: str) -> No
 def test_an_id_is_never_changed_to_fit_a_label(bad: str) -> None:
     with pytest.raises(ValueError, match="as it stands"):
         secret_labels(bad)
+
+
+@pytest.mark.parametrize("template", ["clusters-{id}", "{region}-clusters", "clusters", "{region}-{id}"])
+def test_a_template_of_a_namespace_is_made_of_id_and_region(template: str) -> None:
+    assert template_fault(namespace_of(template), "place") is None
+
+
+@pytest.mark.parametrize(
+    "template", ["{name}-x", "a{id", "a}", "{id}{id}", "{}", "UPPER-{id}", "-{id}", "a.{id}"]
+)
+def test_a_template_no_namespace_comes_of_is_refused(template: str) -> None:
+    fault = template_fault(namespace_of(template), "place")
+    assert fault is not None
+    assert fault.mend == "write it such as clusters-{id}"
+
+
+def test_a_secret_may_have_dots_in_its_name() -> None:
+    assert template_fault(cluster_secret_of("pull.{id}"), "place") is None
+
+
+def test_the_region_takes_its_part_of_the_room() -> None:
+    name = namespace_of("{region}-{id}")
+    assert name.of("cls-1", "europe-west1") == "europe-west1-cls-1"
+    assert name.in_region("europe-west1").longest_id == 63 - len("europe-west1-")
+    assert (name.is_of_one_cluster, namespace_of("{region}-clusters").is_of_one_cluster) == (True, False)

@@ -112,6 +112,37 @@ def test_no_adapter_ever_takes_the_pull_secret_from_a_ready_cluster(
     assert decide(replace(COMPLETE, phase=Phase.READY, adapters=adapters)).proceeds
 
 
+def test_a_cluster_hyperfleet_does_not_know_is_skipped_a5() -> None:
+    unmet = decide(replace(COMPLETE, known=False)).unmet
+    assert unmet == ("HyperFleet knows no such cluster (ResourceNotFound)",)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "passing"),
+    [
+        pytest.param(replace(COMPLETE, adapters={}), True, id="A2"),
+        pytest.param(replace(COMPLETE, phase=Phase.DELETING), True, id="A4"),
+        pytest.param(replace(COMPLETE, known=False, adapters={}), True, id="A5"),
+        pytest.param(replace(COMPLETE, provider="aws"), False, id="A1-provider"),
+        pytest.param(replace(COMPLETE, project=None), False, id="A1-project"),
+        pytest.param(replace(COMPLETE, pull_secret=None, adapters={}), False, id="A1-pull-secret"),
+    ],
+)
+def test_what_is_only_reported_passes_and_what_is_configured_does_not(
+    cluster: Cluster, passing: bool
+) -> None:
+    assert decide(cluster).passing is passing
+
+
+def test_a_cluster_that_keeps_its_pull_secret_is_warned_of_every_condition() -> None:
+    decision = decide(replace(COMPLETE, phase=Phase.DELETING, adapters={"validation": TRUE, "dns": FALSE}))
+    assert decision.warnings_to_a_live_one == (
+        "the cluster has its pull secret, but the cluster is being deleted",
+        "the cluster has its pull secret, but adapter dns reports False",
+        "the cluster has its pull secret, but adapter placement has not reported",
+    )
+
+
 def test_what_is_empty_is_told_in_the_order_of_hyperfleets_job_b1_b2() -> None:
     empty = replace(COMPLETE, pull_secret="", project="", id="")
     assert [fault.place for fault in empty.faults()] == ["pullSecret", "project", "id"]

@@ -18,6 +18,7 @@ clusters = st.builds(
     pull_secret=st.sampled_from([None, "quay"]),
     adapters=st.dictionaries(st.sampled_from(ADAPTERS), st.sampled_from(Availability)),
     phase=st.sampled_from([None, *Phase]),
+    known=st.booleans(),
 )
 
 

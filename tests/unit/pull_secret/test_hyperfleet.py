@@ -1,0 +1,138 @@
+"""What HyperFleet tells of clusters and is told of pull secrets: 404, errors, repetition (tables A and F)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+import requests
+
+from components.pull_secret.errors import PullSecretError
+from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
+from components.pull_secret.model import Availability, Phase
+from components.pull_secret.observations import read, written
+from components.pull_secret.status import of_verified, report
+from sandbox.services.cloud.faults import Fault
+from tests.support import clouds
+from tests.support.clouds import Served
+
+EAST = "cls-1"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with clouds.hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
+        yield running
+
+
+@pytest.fixture
+def hyperfleet(served: Served) -> Generator[HyperFleet]:
+    clouds.bring(served, EAST, generation=3, phase="Ready")
+    yield HyperFleet(served.url, seconds=5.0)
+    served.service.faults.clear()
+
+
+def say(served: Served, adapter: str, available: str, *, generation: int = 3) -> None:
+    conditions = [{"type": kind, "status": "True"} for kind in ("Applied", "Health")]
+    body = {
+        "adapter": adapter,
+        "observed_generation": generation,
+        "observed_time": "2026-01-01T00:00:00Z",
+        "conditions": [*conditions, {"type": "Available", "status": available}],
+    }
+    path = f"{served.url}/api/hyperfleet/v1/clusters/{EAST}/statuses"
+    requests.post(path, json=body, timeout=10).raise_for_status()
+
+
+def test_a_cluster_is_told_with_its_phase_and_what_each_adapter_last_said(
+    served: Served, hyperfleet: HyperFleet
+) -> None:
+    say(served, "dns", "True")
+    say(served, "validation", "False")
+    observed = hyperfleet.observe(EAST)
+    assert observed.phase is Phase.READY
+    assert {name: observed.adapters[name] for name in ("dns", "validation")} == {
+        "dns": Availability.TRUE,
+        "validation": Availability.FALSE,
+    }
+
+
+def test_a_phase_that_changes_nothing_is_none(served: Served, hyperfleet: HyperFleet) -> None:
+    clouds.bring(served, EAST, phase="Installing")
+    assert hyperfleet.observe(EAST).phase is None
+
+
+def test_a_cluster_hyperfleet_does_not_know_is_no_failure_a5(hyperfleet: HyperFleet) -> None:
+    assert hyperfleet.observe("cls-unknown") == Observed({}, known=False)
+
+
+def test_a_path_hyperfleet_does_not_know_is_a_failure_a5(served: Served) -> None:
+    with pytest.raises(PullSecretError) as failed:
+        HyperFleet(f"{served.url}/elsewhere").observe(EAST)
+    assert (failed.value.code, failed.value.cause) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_passes_is_tried_again_f(served: Served, hyperfleet: HyperFleet, status: int) -> None:
+    served.service.faults.add(Fault(path="clusters", status=status, times=2))
+    assert hyperfleet.observe(EAST).known
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 422])
+def test_what_does_not_pass_is_tried_once_f(served: Served, hyperfleet: HyperFleet, status: int) -> None:
+    served.service.faults.add(Fault(path="clusters", status=status))
+    with pytest.raises(PullSecretError, match=f"HTTP {status}"):
+        hyperfleet.observe(EAST)
+    assert served.service.faults.waiting == []
+
+
+def test_no_answer_is_a_failure_once_the_time_is_over_f(served: Served) -> None:
+    served.service.faults.add(Fault(path="clusters", status=503, times=10_000))
+    with pytest.raises(PullSecretError) as failed:
+        HyperFleet(served.url, seconds=0.3).observe(EAST)
+    served.service.faults.clear()
+    assert failed.value.code == "hyperfleet-unreachable"
+
+
+def test_a_report_whose_answer_is_lost_is_made_again_and_is_one_report(
+    served: Served, hyperfleet: HyperFleet
+) -> None:
+    document = report(3, [one.document for one in of_verified(1, "")], {}, "2026-01-01T00:00:00Z")
+    served.service.faults.add(Fault(path="statuses", method="POST", lost=True))
+    hyperfleet.report(EAST, document)
+    path = f"{served.url}/api/hyperfleet/v1/clusters/{EAST}/statuses"
+    items = requests.get(path, timeout=10).json()["items"]
+    assert [one for one in items if one["adapter"] == "pullsecret"] == [document]
+
+
+def test_a_report_about_an_unknown_cluster_is_a_failure(hyperfleet: HyperFleet) -> None:
+    with pytest.raises(PullSecretError, match="knows no such cluster"):
+        hyperfleet.report("cls-unknown", report(1, [], {}, "2026-01-01T00:00:00Z"))
+
+
+def test_the_token_of_the_environment_is_sent_and_never_shown(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN, "sentinel-token")
+    served.service.faults.add(Fault(path="clusters", status=401))
+    with pytest.raises(PullSecretError) as failed:
+        HyperFleet(served.url).observe(EAST)
+    assert "sentinel-token" not in str(failed.value)
+
+
+def test_what_was_observed_is_read_back_as_it_was_written() -> None:
+    observed = {
+        "cls-1": Observed({"dns": Availability.FALSE, "validation": Availability.TRUE}, Phase.READY),
+        "cls-2": Observed({}, known=False),
+        "cls-3": Observed({"dns": Availability.UNKNOWN}, Phase.DELETING),
+    }
+    assert read(written(observed, "2026-01-01T00:00:00Z")) == observed
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"clusters": []}', '{"clusters": {"a": {"phase": "x"}}}', '{"clusters": {"a": 1}}'],
+)
+def test_a_file_nobody_wrote_so_is_refused_without_being_shown(text: str) -> None:
+    with pytest.raises(ValueError, match="credfleet pull-secret observe"):
+        read(text)

@@ -1,0 +1,64 @@
+"""What becomes of versions nobody needs any more (table I, decision 24)."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.pull_secret.retention import Retention, settle_all, settle_replaced
+from components.secret_manager import VersionState
+from tests.support.memory_secret_manager import DESTROYED, DISABLED, ENABLED, SECRET, MemorySecretManager
+
+KEEP, DISABLE, DESTROY = Retention.KEEP, Retention.DISABLE, Retention.DESTROY
+
+
+@pytest.mark.parametrize(
+    ("retention", "states", "told"),
+    [
+        pytest.param(KEEP, [ENABLED, ENABLED, ENABLED], "version 2 is kept", id="I1-keep"),
+        pytest.param(DISABLE, [ENABLED, DISABLED, ENABLED], "version 2 is disabled", id="I1-disable"),
+        pytest.param(DESTROY, [ENABLED, DESTROYED, ENABLED], "version 2 is destroyed", id="I1-destroy"),
+    ],
+)
+def test_only_the_version_that_was_replaced_is_touched(
+    retention: Retention, states: list[VersionState], told: str
+) -> None:
+    there = MemorySecretManager([(b"1", ENABLED), (b"2", ENABLED), (b"3", ENABLED)])
+    assert settle_replaced(there, SECRET, 2, retention) == told
+    assert there.states() == states
+
+
+@pytest.mark.parametrize("retention", Retention)
+@pytest.mark.parametrize("state", VersionState)
+def test_what_was_done_is_not_done_again(retention: Retention, state: VersionState) -> None:
+    there = MemorySecretManager([(b"1", state)])
+    settle_replaced(there, SECRET, 1, retention)
+    before = [*there.writes]
+    settle_replaced(there, SECRET, 1, retention)
+    assert there.writes == before
+
+
+def test_a_destroyed_version_is_never_disabled() -> None:
+    there = MemorySecretManager([(b"1", DESTROYED)])
+    assert settle_replaced(there, SECRET, 1, DISABLE) == "version 1 is destroyed"
+    assert there.writes == []
+
+
+def test_a_version_that_is_gone_is_none_to_settle() -> None:
+    assert settle_replaced(MemorySecretManager([]), SECRET, 1, DESTROY) == "version 1 was gone already"
+
+
+@pytest.mark.parametrize(
+    ("retention", "states"),
+    [
+        pytest.param(KEEP, [ENABLED, DESTROYED, ENABLED], id="I4-keep"),
+        pytest.param(DISABLE, [DISABLED, DESTROYED, DISABLED], id="I4-disable"),
+        pytest.param(DESTROY, [ENABLED, DESTROYED, ENABLED], id="I4-destroy-is-the-providers"),
+    ],
+)
+def test_all_versions_are_settled_when_a_cluster_leaves(
+    retention: Retention, states: list[VersionState]
+) -> None:
+    there = MemorySecretManager([(b"1", ENABLED), (b"2", DESTROYED), (b"3", ENABLED)])
+    settled = settle_all(there, SECRET, retention)
+    assert there.states() == states
+    assert [*settled] == ([3, 1] if retention is DISABLE else [])

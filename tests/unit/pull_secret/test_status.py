@@ -1,0 +1,58 @@
+"""What HyperFleet is told (table G)."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.pull_secret.status import Condition, of_skipped, of_verified, report
+
+
+def told(conditions: tuple[Condition, ...]) -> list[tuple[str, bool, str]]:
+    return [(one.type, one.holds, one.reason) for one in conditions]
+
+
+def test_a_cluster_that_waits_is_not_applied_and_healthy_g1() -> None:
+    conditions = of_skipped(["adapter dns reports False", "no GCP project is named"])
+    assert told(conditions) == [
+        ("Applied", False, "PreconditionsNotMet"),
+        ("Available", False, "PreconditionsNotMet"),
+        ("Health", True, "Healthy"),
+    ]
+    assert conditions[0].message == "adapter dns reports False; no GCP project is named"
+
+
+def test_a_verified_pull_secret_is_everything_g3() -> None:
+    assert told(of_verified(3, "")) == [
+        ("Applied", True, "SecretCreated"),
+        ("Available", True, "SecretAvailable"),
+        ("Health", True, "Healthy"),
+    ]
+
+
+def test_one_that_was_overtaken_is_available_and_not_healthy_e() -> None:
+    conditions = of_verified(3, "version 4 is the latest")
+    assert told(conditions)[1:] == [
+        ("Available", True, "SecretAvailable"),
+        ("Health", False, "VersionOvertaken"),
+    ]
+    assert conditions[2].message == "version 4 is the latest"
+
+
+@pytest.mark.parametrize("conditions", [of_skipped(["x"]), of_verified(1, ""), of_verified(1, "x")])
+def test_no_condition_is_ever_unknown_which_would_make_hyperfleet_ignore_the_report_g2(
+    conditions: tuple[Condition, ...],
+) -> None:
+    assert {one.document["status"] for one in conditions} <= {"True", "False"}
+
+
+def test_a_report_has_what_the_contract_wants_and_the_generation_is_a_whole_number() -> None:
+    document = report(
+        2, [one.document for one in of_verified(1, "")], {"secretName": "s"}, "2026-01-01T00:00:00Z"
+    )
+    assert {key: document[key] for key in ("adapter", "observed_generation", "observed_time", "data")} == {
+        "adapter": "pullsecret",
+        "observed_generation": 2,
+        "observed_time": "2026-01-01T00:00:00Z",
+        "data": {"secretName": "s"},
+    }
+    assert [one["type"] for one in document["conditions"]] == ["Applied", "Available", "Health"]

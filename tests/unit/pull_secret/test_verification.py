@@ -1,0 +1,113 @@
+"""Whether the version that was added is the one that was meant (table E, and D where answers are lost)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from components.pull_secret.errors import PullSecretError
+from components.pull_secret.verification import Expected, digest_of, stand, verify
+from components.secret_manager import VersionState
+from tests.support.memory_secret_manager import (
+    DESTROYED,
+    DISABLED,
+    ENABLED,
+    SECRET,
+    MemorySecretManager,
+)
+
+OURS, THEIRS = b"sentinel-ours", b"sentinel-theirs"
+
+
+def expected(version: int, content: bytes = OURS) -> Expected:
+    return Expected("p", "s", version, "east", digest_of("east", content))
+
+
+def manager(*laid_out: tuple[bytes, VersionState]) -> MemorySecretManager:
+    return MemorySecretManager([*laid_out])
+
+
+def test_the_very_version_that_was_added_is_read_back_and_compared() -> None:
+    standing, disabled = verify(manager((THEIRS, ENABLED), (OURS, ENABLED)), expected(2), before=1)
+    assert (standing.state, standing.latest, standing.overtaken, disabled) == (ENABLED, 2, "", [])
+
+
+@pytest.mark.parametrize(
+    ("state", "cause"),
+    [
+        pytest.param(DISABLED, "it is disabled, so nobody can read it", id="E-disabled"),
+        pytest.param(DESTROYED, "it is destroyed, so nobody can read it", id="E-destroyed"),
+    ],
+)
+def test_a_version_nobody_can_read_fails(state: VersionState, cause: str) -> None:
+    with pytest.raises(PullSecretError) as refused:
+        verify(manager((OURS, state)), expected(1), before=0)
+    assert (refused.value.place, refused.value.cause) == (f"{SECRET}/versions/1", cause)
+
+
+def test_a_version_that_is_not_there_fails_and_the_others_stay_e() -> None:
+    there = manager((OURS, ENABLED))
+    with pytest.raises(PullSecretError, match="it is not there"):
+        verify(there, expected(2), before=0)
+    assert there.writes == []
+
+
+def test_a_version_that_holds_something_else_fails_without_telling_what_e() -> None:
+    with pytest.raises(PullSecretError) as refused:
+        verify(manager((THEIRS, ENABLED)), expected(1), before=0)
+    assert refused.value.code == "version-content-differs"
+    assert "sentinel" not in repr(refused.value) + str(refused.value)
+    assert digest_of("east", OURS) not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("newer", "told"),
+    [
+        pytest.param((THEIRS, ENABLED), "; it holds something else", id="other-content"),
+        pytest.param((OURS, ENABLED), "; it holds the same", id="same-content"),
+        pytest.param((THEIRS, DISABLED), " and is disabled, so whoever reads the latest", id="disabled"),
+    ],
+)
+def test_a_newer_version_of_somebody_else_is_named_and_left_alone_e(
+    newer: tuple[bytes, VersionState], told: str
+) -> None:
+    there = manager((OURS, ENABLED), newer)
+    standing, disabled = verify(there, expected(1), before=0)
+    who = "version 2, which somebody else added at 2026-01-02T00:00:00Z, is the latest"
+    assert (standing.latest, disabled, there.writes) == (2, [], [])
+    assert standing.overtaken.startswith(f"{who}{told}")
+
+
+def test_what_a_lost_answer_left_behind_is_disabled_d9() -> None:
+    there = manager((THEIRS, ENABLED), (OURS, ENABLED), (OURS, ENABLED), (OURS, ENABLED))
+    _, disabled = verify(there, expected(4), before=1)
+    assert disabled == [3, 2]
+    assert there.states() == [ENABLED, DISABLED, DISABLED, ENABLED]
+
+
+def test_an_equal_version_of_an_earlier_update_has_a_number_somebody_knows_and_stays() -> None:
+    there = manager((OURS, ENABLED), (THEIRS, ENABLED), (OURS, ENABLED))
+    assert verify(there, expected(3), before=2)[1] == []
+    assert there.states() == [ENABLED, ENABLED, ENABLED]
+
+
+def test_other_content_between_the_two_is_somebody_elses_and_stays() -> None:
+    there = manager((OURS, ENABLED), (THEIRS, ENABLED), (OURS, ENABLED))
+    assert verify(there, expected(3), before=1)[1] == []
+
+
+@pytest.mark.parametrize("state", [DISABLED, DESTROYED])
+def test_a_look_tells_of_a_version_nobody_can_read_without_reading_it(state: VersionState) -> None:
+    found = stand(manager((OURS, state)), expected(1))
+    assert found is not None
+    assert (found.state, found.digest) == (state, "")
+
+
+def test_a_look_at_a_version_that_is_gone_finds_nothing() -> None:
+    assert stand(manager(), expected(1)) is None
+
+
+def test_equal_pull_secrets_of_two_clusters_have_different_digests() -> None:
+    assert digest_of("east", OURS) != digest_of("west", OURS)
+    assert not replace(expected(1), owner="west").is_met_by(OURS)

@@ -1,0 +1,205 @@
+"""The one connection to Secret Manager, on the stand-in: what is repeated, and what is told (table F)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from components.secret_manager import (
+    LATEST,
+    Patience,
+    SecretManager,
+    SecretManagerError,
+    SecretManagerTarget,
+    VersionState,
+    open_secret_manager,
+    secret_name,
+    version_name,
+)
+from sandbox.services.cloud.faults import Fault
+from sandbox.services.ports import free_ports
+from tests.support import clouds
+from tests.support.clouds import Served
+
+SENTINEL = b"sentinel-of-a-payload"
+PATIENCE = Patience(first_pause=0.01, longest_pause=0.05, in_all=5.0)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with clouds.secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
+        yield running
+
+
+@pytest.fixture
+def manager(served: Served) -> Generator[SecretManager]:
+    yield open_secret_manager(SecretManagerTarget(f"{served.url}/v1/", "any"), PATIENCE)
+    served.service.faults.clear()
+
+
+@pytest.fixture
+def secret(manager: SecretManager) -> str:
+    name = secret_name("test-project", f"s-{uuid4()}")
+    assert manager.create(name, {"team": "platform"})
+    return name
+
+
+def test_a_secret_is_found_with_its_labels_and_a_missing_one_is_none(
+    manager: SecretManager, secret: str
+) -> None:
+    found = manager.secret(secret)
+    assert found is not None
+    assert found.labels == {"team": "platform"}
+    assert manager.secret(f"{secret}-other") is None
+    assert manager.version(version_name(secret, 1)) is None
+
+
+def test_versions_are_listed_the_newest_first_however_many_pages_there_are(
+    manager: SecretManager, secret: str
+) -> None:
+    for number in range(30):
+        manager.add(secret, b"%d" % number)
+    assert [one.number for one in manager.versions(secret)] == [*range(30, 0, -1)]
+
+
+def test_a_version_is_read_by_its_number_and_the_latest_says_which_it_is(
+    manager: SecretManager, secret: str
+) -> None:
+    manager.add(secret, b"one")
+    manager.add(secret, SENTINEL)
+    assert manager.access(version_name(secret, 1)).content == b"one"
+    latest = manager.access(version_name(secret, LATEST))
+    assert (latest.version, latest.content) == (2, SENTINEL)
+    assert "sentinel" not in repr(latest)
+
+
+def test_a_version_goes_through_its_states(manager: SecretManager, secret: str) -> None:
+    disabled = manager.disable(manager.add(secret, SENTINEL))
+    assert disabled.state is VersionState.DISABLED
+    with pytest.raises(SecretManagerError) as refused:
+        manager.access(disabled.name)
+    assert (refused.value.code, "sentinel" in str(refused.value)) == ("refused", False)
+    assert manager.enable(disabled).state is VersionState.ENABLED
+    found = manager.version(version_name(secret, 1))
+    assert found is not None
+    assert manager.destroy(found).state is VersionState.DESTROYED
+
+
+def test_a_version_somebody_else_turned_meanwhile_is_refused(manager: SecretManager, secret: str) -> None:
+    version = manager.add(secret, SENTINEL)
+    manager.disable(version)
+    with pytest.raises(SecretManagerError):
+        manager.destroy(version)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 504])
+def test_the_four_codes_that_pass_are_repeated_f1(
+    served: Served, manager: SecretManager, secret: str, status: int
+) -> None:
+    served.service.faults.add(Fault(path=secret, status=status, times=3))
+    assert manager.secret(secret) is not None
+    assert served.service.faults.waiting == []
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(400, "refused"), (401, "not-allowed"), (403, "not-allowed"), (409, "exists"), (501, "refused")],
+)
+def test_any_other_code_is_told_at_once_f2(
+    served: Served, manager: SecretManager, secret: str, status: int, code: str
+) -> None:
+    served.service.faults.add(Fault(path=secret, status=status))
+    with pytest.raises(SecretManagerError) as failed:
+        manager.versions(secret)
+    assert failed.value.code == code
+    assert manager.versions(secret) == []
+
+
+def test_a_secret_that_is_missing_where_it_has_to_be_is_told_at_once_f2(manager: SecretManager) -> None:
+    with pytest.raises(SecretManagerError) as failed:
+        manager.versions(secret_name("test-project", "nobody-made-it"))
+    assert failed.value.code == "absent"
+
+
+def test_repeating_ends_when_the_time_is_over(served: Served, secret: str) -> None:
+    brief = Patience(first_pause=0.01, longest_pause=0.01, in_all=0.2)
+    hurried = open_secret_manager(SecretManagerTarget(f"{served.url}/v1", "any"), brief)
+    served.service.faults.add(Fault(path=secret, status=503, times=100_000))
+    with pytest.raises(SecretManagerError) as failed:
+        hurried.secret(secret)
+    served.service.faults.clear()
+    assert failed.value.code == "unreachable"
+    assert "UNAVAILABLE" in failed.value.cause
+
+
+def test_an_answer_that_takes_too_long_is_asked_for_again(served: Served, secret: str) -> None:
+    impatient = Patience(first_pause=0.01, longest_pause=0.01, attempt=0.2, in_all=5.0)
+    manager = open_secret_manager(SecretManagerTarget(f"{served.url}/v1", "any"), impatient)
+    served.service.faults.add(Fault(path=secret, seconds=0.6))
+    assert manager.secret(secret) is not None
+
+
+def test_nobody_there_is_told_as_unreachable() -> None:
+    (port,) = free_ports(1)
+    target = SecretManagerTarget(f"http://127.0.0.1:{port}/v1/", "any")
+    manager = open_secret_manager(target, Patience(first_pause=0.01, longest_pause=0.01, in_all=0.1))
+    with pytest.raises(SecretManagerError) as failed:
+        manager.secret("projects/p/secrets/s")
+    assert failed.value.code == "unreachable"
+
+
+def test_an_answer_to_adding_that_is_lost_adds_nothing_twice(
+    served: Served, manager: SecretManager, secret: str
+) -> None:
+    manager.add(secret, b"before")
+    served.service.faults.add(Fault(path=":addVersion", lost=True))
+    assert manager.add(secret, SENTINEL).number == 2
+    assert [one.number for one in manager.versions(secret)] == [2, 1]
+
+
+def test_adding_that_was_refused_for_a_while_is_done_once(
+    served: Served, manager: SecretManager, secret: str
+) -> None:
+    served.service.faults.add(Fault(path=":addVersion", status=503, times=2))
+    assert manager.add(secret, SENTINEL).number == 1
+    assert len(manager.versions(secret)) == 1
+
+
+def test_no_error_holds_the_payload_or_the_token_f4(served: Served, secret: str) -> None:
+    target = SecretManagerTarget(f"{served.url}/v1/", "sentinel-token")
+    manager = open_secret_manager(target, PATIENCE)
+    served.service.faults.add(Fault(path=":addVersion", status=400))
+    with pytest.raises(SecretManagerError) as failed:
+        manager.add(secret, SENTINEL)
+    told = f"{failed.value} {failed.value!r} {failed.value.__cause__!r} {target!r}"
+    assert "sentinel" not in told
+
+
+def test_a_payload_google_refuses_for_its_size_is_told_without_it_c5(
+    manager: SecretManager, secret: str
+) -> None:
+    with pytest.raises(SecretManagerError) as failed:
+        manager.add(secret, SENTINEL * 4000)
+    assert failed.value.code == "refused"
+    assert "sentinel" not in str(failed.value)
+
+
+def test_the_target_is_that_of_the_stacks_gcp_keys() -> None:
+    keys = {"gcp:secretManagerCustomEndpoint": "http://127.0.0.1:1/v1/", "gcp:accessToken": "any"}
+    assert SecretManagerTarget.configured(keys.get) == SecretManagerTarget("http://127.0.0.1:1/v1/", "any")
+    assert SecretManagerTarget.configured({}.get) == SecretManagerTarget(None, None)
+
+
+def test_nobody_signed_in_is_told_with_both_ways_to_do_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    with pytest.raises(SecretManagerError) as failed:
+        open_secret_manager(SecretManagerTarget("http://127.0.0.1:1/v1/", None))
+    assert failed.value.code == "no-identity"
+    assert "gcp:accessToken" in failed.value.mend
