@@ -20,10 +20,14 @@ def kept(props: Properties, keys: Sequence[str]) -> Properties:
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value, or one inside an object, is known only at the update."""
-    if isinstance(value, dict):
-        return any(is_unknown(each) for each in value.values())
-    return isinstance(value, Unknown)
+    """Whether a value, or one inside an object or list, is known only at the update."""
+    match value:
+        case dict():
+            return any(is_unknown(each) for each in value.values())
+        case list():
+            return any(is_unknown(each) for each in value)
+        case _:
+            return isinstance(value, Unknown)
 
 
 def short(error: CredfleetError) -> pulumi.RunError:

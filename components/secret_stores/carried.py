@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from components.connection import connect
 from components.errors import CredfleetError
-from components.projection.kubernetes_secrets import KubernetesSecrets, open_projector
+from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Written
 from components.secret_stores.clients.client import Place
-from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
+from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
 from components.secret_stores.direct import (
     Asked,
     Purpose,
@@ -31,7 +30,7 @@ from components.secret_stores.errors import StoreError
 from components.secret_stores.faults import faults
 from components.secret_stores.model import ClusterSecretStore, Refusal
 from components.secret_stores.pushing import Done, Pusher, place, push_objections
-from components.secret_stores.reading import Reading, is_current, written
+from components.secret_stores.reading import Reading, is_current, open_secrets, written
 from components.secret_stores.stack_cluster import StackCluster
 
 Properties = Mapping[str, Any]
@@ -125,31 +124,42 @@ class CarriedPush:
             return pusher.is_there()
 
     def remove(self) -> None:
-        """Remove what it wrote, as its deletion policy says."""
+        """Remove what it wrote, as its deletion policy says; nobody is asked where it says to leave it."""
+        if self._push.deletion_policy is DeletionPolicy.NONE:
+            return
         with self._pusher(self.admitted()) as pusher:
             pusher.remove(self.places)
 
     @contextmanager
     def _pusher(self, use: Use) -> Generator[Pusher]:
         with lent_client(use, self._site, Purpose.PUSH) as client:
-            secrets = KubernetesSecrets(connect(self._site.target))
+            secrets = open_secrets(self._site)
             yield Pusher(self._push, self._properties["owner"], secrets, client)
 
 
 def _parsed(model: type[Model], document: Mapping[str, Any]) -> Model:
-    try:
+    with _told(model.__name__, document):
         return model.model_validate(document)
+
+
+@contextmanager
+def _told(kind: str, document: Mapping[str, Any]) -> Generator[None]:
+    try:
+        yield
     except ValidationError as error:
-        path, cause, mend = next(faults(error, model))
+        path, cause, mend = next(faults(error, None))
         raise StoreError(
-            code="misconfigured", place=f"{model.__name__} {document['name']}: {path}", cause=cause, mend=mend
+            code="misconfigured", place=f"{kind} {document['name']}: {path}", cause=cause, mend=mend
         ) from None
 
 
 def _admitted(properties: Properties, purpose: Purpose, site: Site) -> Use:
-    store = store_from(properties["store"])
-    document = properties.get("provider")
-    provider = None if document is None else provider_from(document)
+    with _told("store", properties["store"]):
+        store = store_from(properties["store"])
+    document, provider = properties.get("provider"), None
+    if document is not None:
+        with _told(document["kind"], document):
+            provider = provider_from(document)
     if isinstance(provider, Refusal):
         raise StoreError(code="refused", place=store.title, cause=provider.cause, mend=provider.mend)
     caller, labels = properties["namespace"], properties["labels"]

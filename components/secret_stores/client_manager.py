@@ -1,8 +1,8 @@
 """The clients of this process: one for each provider and each way its selectors are read.
 
 A client is found by the provider and a digest of its spec with every namespace written out, so that two
-callers share one only where they read the same (stores, table E). What is in use is never closed under its
-user: a client that is outdated goes when its last user has left.
+callers share one only where they read the same (stores, table E). A client that is outdated goes when its
+last user has left; only closing the manager takes clients from under their users.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class ClientManager:
         try:
             with entry.making:
                 if entry.client is None:
-                    entry.client, entry.made = make(), self._clock()
+                    made = make()
+                    entry.made = self._clock()  # first, or another thread takes the client for an old one
+                    entry.client = made
                 client = entry.client
             yield client
         finally:

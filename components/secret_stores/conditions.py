@@ -12,8 +12,8 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """The label by which conditions know a namespace's name."""
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-_NOT_RE2 = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=|#)|[*+?}]\+|\\[1-9Z]")
-"""What Python's regular expressions know and Go's (RE2), which ESO uses, do not."""
+_NOT_ALIKE = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=|#)|[*+?}]\+|\\[1-9Z]|\[\[:")
+"""What Python's regular expressions and Go's (RE2), which ESO uses, do not both know."""
 
 
 def condition_objections(conditions: Iterable[Condition]) -> Iterator[Refusal]:
@@ -22,7 +22,8 @@ def condition_objections(conditions: Iterable[Condition]) -> Iterator[Refusal]:
         for position, pattern in enumerate(condition.namespace_regexes):
             if not _is_regex(pattern):
                 yield Refusal(
-                    f"spec.conditions[{index}].namespaceRegexes[{position}] is no regular expression (RE2)",
+                    f"spec.conditions[{index}].namespaceRegexes[{position}] is no regular expression that Go"
+                    " (RE2) and Python read alike",
                     "correct it, such as ^tenant-",
                 )
 
@@ -84,8 +85,10 @@ def _listed() -> str:
 
 
 def _is_regex(pattern: str) -> bool:
+    if _NOT_ALIKE.search(pattern) is not None:
+        return False
     try:
         re.compile(pattern)
     except re.error:
         return False
-    return _NOT_RE2.search(pattern) is None
+    return True

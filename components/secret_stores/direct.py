@@ -69,12 +69,11 @@ class Site:
 
     cluster: str | None = None
     google: SecretManagerTarget = field(default_factory=SecretManagerTarget)
-    google_project: str | None = None
 
     @classmethod
     def configured(cls, read: Callable[[str], str | None]) -> Site:
         """Read it from a stack's configuration by key."""
-        return cls(read("cluster"), SecretManagerTarget.configured(read), read("gcp:project") or None)
+        return cls(read("cluster"), SecretManagerTarget.configured(read))
 
     @property
     def target(self) -> ClusterTarget:
@@ -209,7 +208,6 @@ def lent_client(
                 caller=use.caller,
                 cluster=StackCluster(site.target),
                 google=site.google,
-                google_project=site.google_project,
             )
         )
 
@@ -225,8 +223,9 @@ def lent_client(
 
 
 def _denied(store: AnyStore, found: Explanation) -> StoreError:
-    cause, _, mend = (found.reason or "").rpartition(" → ")
-    return _refused(store, f"namespace {found.caller} may not use it: {cause}", mend)
+    causes = "; ".join(each.cause for each in found.refusals) or str(found.deferred)
+    mends = "; ".join(each.mend for each in found.refusals) or "name a namespace that uses it"
+    return _refused(store, f"namespace {found.caller} may not use it: {causes}", mends)
 
 
 def _refused(store: AnyStore, cause: str, mend: str) -> StoreError:

@@ -8,8 +8,7 @@ credentials and holds none; what a Fake keeps in its own spec stands there as we
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from components.errors import CredfleetError
 from components.labels import PREFIX
@@ -26,6 +25,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import (
     Resolution,
+    pinned,
     resolve,
     selector_objections,
     selectors,
@@ -73,12 +73,12 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     said = store.spec.model_dump(
         mode="json", by_alias=True, exclude_defaults=True, exclude={"provider", "provider_ref"}
     )
-    [(key, spec)] = embed(provider, kinds).items()
+    spec = pinned(provider.spec, _namespaces(store, provider, resolution))
     return {
         "apiVersion": V1,
         "kind": "SecretStore" if own else "ClusterSecretStore",
         "metadata": metadata,
-        "spec": {**said, "provider": {key: _pinned(spec, _namespaces(store, provider, resolution))}},
+        "spec": {**said, "provider": embed(provider.model_copy(update={"spec": spec}), kinds)},
     }
 
 
@@ -147,17 +147,3 @@ def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) 
         return {**resolution.namespaces}
     certificates = (path for path, each in selectors(provider.spec) if isinstance(each, CaSelector))
     return {**resolution.namespaces, **dict.fromkeys(certificates)}
-
-
-def _pinned(part: Any, namespaces: Mapping[str, str | None], path: str = "") -> Any:
-    """Write into each selector of a spec's document what it names; paths are those `selectors` tells."""
-    if isinstance(part, list):
-        items = cast("list[Any]", part)
-        return [_pinned(item, namespaces, f"{path}[{index}]") for index, item in enumerate(items)]
-    if not isinstance(part, dict):
-        return part
-    fields = cast("dict[str, Any]", part).items()
-    pinned = {key: _pinned(value, namespaces, f"{path}.{key}" if path else key) for key, value in fields}
-    if path in namespaces:
-        pinned["namespace"] = namespaces[path]
-    return {key: value for key, value in pinned.items() if value is not None}

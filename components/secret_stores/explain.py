@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from components.secret_stores.conditions import allows
 from components.secret_stores.model import (
@@ -38,6 +38,9 @@ class Ready(StrEnum):
 
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
 
+_Verdict: TypeAlias = tuple[Ready, tuple[Refusal, ...], str | None]
+"""What it comes to, all that stands in the way, and why nobody can tell yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -54,16 +57,22 @@ class Explanation:
 
     caller: empty while the store is only validated. provider: its title, as far as it is known.
     referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
-    reason: None when there is nothing to say.
+    refusals: all that stands in the way. deferred: why nobody can tell yet.
     """
 
     store: str
     caller: str
     ready: Ready
-    reason: str | None
+    refusals: tuple[Refusal, ...]
+    deferred: str | None
     provider: str | None
     referent: bool
     selectors: Mapping[str, str]
+
+    @property
+    def reason(self) -> str | None:
+        """Say it in one line; None when there is nothing to say."""
+        return "; ".join(map(str, self.refusals)) or self.deferred
 
     @property
     def admitted(self) -> bool:
@@ -79,20 +88,23 @@ def explain(store: AnyStore, caller: str, around: Surroundings) -> Explanation:
     provider = _provider(store, caller, around)
     known = None if isinstance(provider, Refusal) else provider
     resolution = resolve(store, known, caller, around.kinds) if known else None
-    ready, reason = _reach(store, caller, around) or _verdict(store, provider, resolution, around.kinds)
+    ready, refusals, deferred = _reach(store, caller, around) or _verdict(
+        store, provider, resolution, around.kinds
+    )
     resolved = resolution if isinstance(resolution, Resolution) else None
     return Explanation(
         store.title,
         caller,
         ready,
-        reason,
+        refusals,
+        deferred,
         provider=known.key.title if known else None,
         referent=provider is None or (resolved is not None and resolved.referent),
         selectors=resolved.namespaces if resolved and ready in _USABLE else {},
     )
 
 
-def _reach(store: AnyStore, caller: str, around: Surroundings) -> tuple[Ready, str] | None:
+def _reach(store: AnyStore, caller: str, around: Surroundings) -> _Verdict | None:
     """Tell why a caller does not even get to a store's provider."""
     if not caller:
         return None
@@ -104,24 +116,24 @@ def _reach(store: AnyStore, caller: str, around: Surroundings) -> tuple[Ready, s
         f"a SecretStore is looked for in the caller's namespace only: {caller}, not {store.namespace}",
         "use a ClusterSecretStore, or a store of that namespace",
     )
-    return Ready.INVALID, str(elsewhere)
+    return Ready.INVALID, (elsewhere,), None
 
 
-def _barred(conditions: Sequence[Condition], caller: str, around: Surroundings) -> tuple[Ready, str] | None:
+def _barred(conditions: Sequence[Condition], caller: str, around: Surroundings) -> _Verdict | None:
     if conditions and caller not in around.namespaces:
         unknown = Refusal(
             f"there is no Namespace {caller}, so nobody can tell whether it meets the conditions",
             "add it to the files",
         )
-        return Ready.INVALID, str(unknown)
+        return Ready.INVALID, (unknown,), None
     match allows(conditions, caller, around.namespaces.get(caller, {})):
         case Refusal() as senseless:
-            return Ready.INVALID, str(senseless)
+            return Ready.INVALID, (senseless,), None
         case False:
             denied = Refusal(
                 f"namespace {caller} meets none of spec.conditions", "extend them, or use another store"
             )
-            return Ready.DENIED, str(denied)
+            return Ready.DENIED, (denied,), None
         case _:
             return None
 
@@ -131,22 +143,20 @@ def _verdict(
     provider: AnyProvider | Refusal | None,
     resolution: Resolution | Refusal | None,
     kinds: RefRegister,
-) -> tuple[Ready, str | None]:
+) -> _Verdict:
     """Tell what a caller that gets to the provider finds there; every refusal of both layers, each once."""
     refusals = [*store_objections(store, kinds)]
     if provider is not None and not isinstance(provider, Refusal):
         refusals.extend(selector_objections(store, provider, kinds))
     refusals.extend(each for each in (provider, resolution) if isinstance(each, Refusal))
     if refusals:
-        return Ready.INVALID, "; ".join(dict.fromkeys(map(str, refusals)))
+        return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
     if provider is None:
-        return Ready.UNKNOWN, "validation is deferred: the provider is the caller's own, and nobody calls"
+        return Ready.UNKNOWN, (), "validation is deferred: the provider is the caller's own, and nobody calls"
     if isinstance(resolution, Resolution) and resolution.deferred:
-        return (
-            Ready.UNKNOWN,
-            "validation is deferred: a selector means the caller's namespace, and nobody calls",
-        )
-    return Ready.READY, None
+        deferred = "validation is deferred: a selector means the caller's namespace, and nobody calls"
+        return Ready.UNKNOWN, (), deferred
+    return Ready.READY, (), None
 
 
 def _provider(store: AnyStore, caller: str, around: Surroundings) -> AnyProvider | Refusal | None:

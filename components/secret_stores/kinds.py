@@ -38,7 +38,7 @@ class FakeSpec(ProviderSpec):
     """Secrets written in the provider itself, for tests."""
 
     data: tuple[FakeEntry, ...]
-    validation_result: int | None = None
+    validation_result: Annotated[int, Field(ge=0, le=2)] | None = None
 
 
 class KubernetesServer(Shape):

@@ -25,8 +25,9 @@ from pulumi.dynamic import (
 )
 from pulumi.output import Unknown
 
-from components.dynamic import Properties, kept, short
+from components.dynamic import Properties, is_unknown, kept, short
 from components.errors import CredfleetError
+from components.importing import ALONE
 
 if TYPE_CHECKING:
     from pulumi.dynamic import Config
@@ -127,7 +128,7 @@ class SecretReadProvider(_Configured):
             if error.code not in _MOMENTARY:
                 yield CheckFailure("store", str(error))
             return
-        if _holds_unknown(inputs):
+        if is_unknown(inputs):
             return
         try:
             taken = carried.taken()
@@ -137,7 +138,7 @@ class SecretReadProvider(_Configured):
             yield CheckFailure("target", str(taken))
 
     def _is_current(self, props: Properties, known: str) -> bool:
-        if _holds_unknown(props):
+        if is_unknown(props):
             return True
         try:
             return self._carried(props).is_current(known)
@@ -145,7 +146,8 @@ class SecretReadProvider(_Configured):
             return True
 
     def _carried(self, props: Properties) -> CarriedRead:
-        from components.secret_stores.carried import CarriedRead
+        with ALONE:
+            from components.secret_stores.carried import CarriedRead
 
         return CarriedRead(props, self._configured)
 
@@ -217,7 +219,7 @@ class SecretPushProvider(_Configured):
             if error.code not in _MOMENTARY:
                 yield CheckFailure("store", str(error))
             return
-        if _holds_unknown(inputs):
+        if is_unknown(inputs):
             return
         try:
             conflicts = carried.conflicts()
@@ -227,7 +229,7 @@ class SecretPushProvider(_Configured):
             yield CheckFailure("push", str(conflict))
 
     def _is_current(self, props: Properties, known: str) -> bool:
-        if _holds_unknown(props):
+        if is_unknown(props):
             return True
         try:
             return self._carried(props).is_current(known)
@@ -235,7 +237,8 @@ class SecretPushProvider(_Configured):
             return True
 
     def _carried(self, props: Properties) -> CarriedPush:
-        from components.secret_stores.carried import CarriedPush
+        with ALONE:
+            from components.secret_stores.carried import CarriedPush
 
         return CarriedPush(props, self._configured)
 
@@ -330,16 +333,6 @@ def _without_login(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_login(each) for key, each in value.items() if key not in _LOGIN}
     return value
-
-
-def _holds_unknown(value: Any) -> bool:
-    match value:
-        case dict():
-            return any(_holds_unknown(each) for each in value.values())
-        case list():
-            return any(_holds_unknown(each) for each in value)
-        case _:
-            return isinstance(value, Unknown)
 
 
 def _supposed(value: Any) -> Any:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from components.connection import Connection, connect
+from components.connection import Connection, NoReply, connect
+from components.errors import ClusterError
 from components.projection.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
@@ -99,10 +100,27 @@ def is_current(reading: Reading, use: Use, site: Site, known: str) -> bool:
         return projector.is_current(reading, known)
 
 
+def open_secrets(site: Site) -> KubernetesSecrets:
+    """Open the Secrets of the stack's cluster. Raises ClusterError, also when its server does not answer."""
+    return KubernetesSecrets(_connected(site))
+
+
+def _connected(site: Site) -> Connection:
+    try:
+        return connect(site.target)
+    except NoReply as silence:
+        raise ClusterError(
+            code="unreachable",
+            place="credfleet:cluster",
+            cause=f"the API server does not answer ({silence})",
+            mend="run again once it does",
+        ) from None
+
+
 @contextmanager
 def _projector(reading: Reading, use: Use, site: Site) -> Generator[Projector]:
     with lent_client(use, site, Purpose.READ) as client:
-        yield Projector(_WithStore(connect(site.target), reading, client))
+        yield Projector(_WithStore(_connected(site), reading, client))
 
 
 class _WithStore(KubernetesSecrets):

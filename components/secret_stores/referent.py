@@ -189,12 +189,15 @@ def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Refusal:
     return {path: base for path, _ in selectors(provider.spec)}
 
 
-def pinned(spec: Part, namespaces: Mapping[str, str]) -> Part:
-    """Copy a spec with the namespace of every selector written out; one without an entry stays as it is."""
+def pinned(spec: Part, namespaces: Mapping[str, str | None]) -> Part:
+    """Copy a spec with the namespaces of selectors written out, or taken out where one is None.
+
+    A selector without an entry stays as it is.
+    """
     return cast("Part", _pinned(spec, namespaces, ""))
 
 
-def _pinned(part: object, namespaces: Mapping[str, str], path: str) -> object:
+def _pinned(part: object, namespaces: Mapping[str, str | None], path: str) -> object:
     match part:
         case Selector():
             return part.model_copy(update={"namespace": namespaces.get(path, part.namespace)})

@@ -125,7 +125,7 @@ class ClientRequest:
     """What a client is made from. spec: the kind's model, where every selector says its namespace.
 
     title: the provider, for messages. caller: the consumer's namespace. google: where the stack's `gcp:` keys
-    lead. google_project: theirs.
+    lead.
     """
 
     title: str
@@ -133,7 +133,6 @@ class ClientRequest:
     caller: str
     cluster: Cluster
     google: SecretManagerTarget
-    google_project: str | None
 
 
 ClientFactory: TypeAlias = Callable[[ClientRequest], SecretsClient]

@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from components.importing import ALONE
 from components.secret_manager import (
     LATEST,
     SecretManager,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 PUSHED_BY: Final = "credfleet-pushed-by"
 """Label of a secret that a push made: a digest of its owner, for Google's labels take no slashes."""
+
+_TOKENS: Final = "https://oauth2.googleapis.com/token"
+"""Where keys are traded for tokens, whatever a key itself says: it comes from whoever wrote the Secret."""
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
@@ -85,7 +89,7 @@ class GcpSecretManagerClient:
         return Kept(content, owned=owned, edition=newest and newest.number)
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
-        """Add a version, to a secret of its own."""
+        """Add a version, to a secret of its own; of two at the same moment both are added."""
         name = secret_name(self._project, place.key)
         try:
             if over is None:
@@ -137,12 +141,11 @@ def owner_label(owner: str) -> str:
 def open_gcpsm(request: ClientRequest) -> SecretsClient:
     """Log in the way the provider says: by a key of a service account, or as whoever runs this."""
     spec: GcpSecretManagerSpec = request.spec
-    project = spec.project_id or request.google_project
-    if not project:
+    if not spec.project_id:
         raise StoreError(
             code="misconfigured",
             place=request.title,
-            cause="neither the provider nor gcp:project says which project's secrets are meant",
+            cause="it does not say which project's secrets are meant, and the direct back end asks nobody",
             mend="add projectID",
         )
     target = request.google
@@ -162,20 +165,22 @@ def open_gcpsm(request: ClientRequest) -> SecretsClient:
     except SecretManagerError as error:
         raise _failed(error) from None
     strict = spec.secret_version_selection_policy == "LatestOrFail"  # noqa: S105 - a policy, no secret
-    return GcpSecretManagerClient(manager, project, fetch=not strict)
+    return GcpSecretManagerClient(manager, spec.project_id, fetch=not strict)
 
 
 def _token(key: bytes, title: str) -> str:
     """Trade the key of a service account for a token, valid for an hour."""
-    from google.auth.exceptions import GoogleAuthError
-    from google.auth.transport.requests import Request
-    from google.oauth2.service_account import Credentials
+    with ALONE:
+        from google.auth.exceptions import GoogleAuthError
+        from google.auth.transport.requests import Request
+        from google.oauth2.service_account import Credentials
 
     make: Any = Credentials.from_service_account_info
     try:
-        credentials = make(json.loads(key), scopes=[_SCOPE])
+        info: Any = json.loads(key)
+        credentials = make({**info, "token_uri": _TOKENS}, scopes=[_SCOPE])
         credentials.refresh(Request())
-    except (ValueError, GoogleAuthError):
+    except (TypeError, ValueError, GoogleAuthError):
         raise StoreError(
             code="misconfigured",
             place=title,

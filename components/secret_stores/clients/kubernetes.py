@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import ssl
-from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
+from components.importing import ALONE
 from components.labels import PREFIX
 from components.secret_stores.clients.client import (
     ClientRequest,
@@ -61,9 +61,6 @@ class KubernetesClient:
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a key of a Secret; without a property all of it, as a JSON object of texts."""
-        secret = self._secret(ref.key)
-        if secret is None:
-            return None
         if ref.version is not None:
             raise StoreError(
                 code="refused",
@@ -71,11 +68,13 @@ class KubernetesClient:
                 cause="a Secret of Kubernetes has no versions to choose from",
                 mend="leave version out",
             )
+        secret = self._secret(ref.key)
+        if secret is None:
+            return None
         data = {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
         version = str(secret["metadata"]["resourceVersion"])
         if ref.property_name is None:
-            texts = {key: value.decode(errors="replace") for key, value in data.items()}
-            return Value(json.dumps(texts, sort_keys=True).encode(), version)
+            return Value(self._as_json(data, ref.key), version)
         content = data.get(ref.property_name)
         return None if content is None else Value(content, version)
 
@@ -122,6 +121,18 @@ class KubernetesClient:
         """Close the connections."""
         self._close()
 
+    def _as_json(self, data: Mapping[str, bytes], name: str) -> bytes:
+        try:
+            texts = {key: value.decode() for key, value in data.items()}
+        except UnicodeDecodeError:
+            raise StoreError(
+                code="misconfigured",
+                place=self._place(name),
+                cause="one of its values is no text, so it cannot be read as a whole",
+                mend="name the key to read as property",
+            ) from None
+        return json.dumps(texts, sort_keys=True).encode()
+
     def _secret(self, name: str) -> dict[str, Any] | None:
         reply = self._call("GET", self._path(name), name)
         return None if reply.status == _ABSENT else reply.body
@@ -166,17 +177,18 @@ class KubernetesClient:
 
 def open_kubernetes(request: ClientRequest) -> SecretsClient:
     """Log in the way the provider says, and only so."""
-    from kubernetes.client import ApiClient
+    with ALONE:
+        from kubernetes.client import ApiClient
 
     spec: KubernetesSpec = request.spec
     auth, cluster = spec.auth, request.cluster
-    configuration = _address(spec.server, cluster)
+    configuration = _address(spec.server, cluster, request.title)
     pair = None
     if auth is None:
         raise StoreError(
             code="no-client",
             place=request.title,
-            cause="the direct back end logs in by auth; a kubeconfig in a Secret could make it run programs",
+            cause="it has no auth, and the direct back end takes no authRef: a kubeconfig can name programs",
             mend="give auth.serviceAccount, auth.token or auth.cert, or choose backend: eso",
         )
     if auth.service_account is not None:
@@ -191,10 +203,11 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
     return KubernetesClient(request.title, Connection(client), spec.remote_namespace, client.close)
 
 
-def _address(server: KubernetesServer | None, cluster: Cluster) -> Configuration:
+def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> Configuration:
     """Say where the API server is and what it is known by, and nothing of who asks."""
-    from kubernetes.client import Configuration
-    from kubernetes.config import load_kube_config
+    with ALONE:
+        from kubernetes.client import Configuration
+        from kubernetes.config import load_kube_config
 
     configuration = Configuration()
     if server is None or server.url == OWN_SERVER:
@@ -203,6 +216,13 @@ def _address(server: KubernetesServer | None, cluster: Cluster) -> Configuration
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
             setattr(configuration, name, getattr(own, name))
         return configuration
+    if not server.url.startswith("https://"):
+        raise StoreError(
+            code="misconfigured",
+            place=title,
+            cause="server.url is no https:// address, so anybody on the way could read the token",
+            mend="write https://, or leave server out for the stack's own cluster",
+        )
     configuration.host = server.url
     if server.ca_bundle is not None:
         configuration.ca_cert_data = base64.b64decode(server.ca_bundle).decode()
@@ -216,14 +236,13 @@ def _bear(configuration: Configuration, token: str) -> None:
 
 
 def _context(certificate: bytes, key: bytes, title: str) -> ssl.SSLContext:
-    """Take a certificate and its key into memory; the library wants them in a file, which is gone at once."""
+    """Load a certificate and its key; the library wants a file, so they get one that is memory only."""
     context = ssl.create_default_context()
-    with TemporaryDirectory() as folder:
-        pair = Path(folder, "pair.pem")
-        pair.touch(mode=0o600)
-        pair.write_bytes(certificate + b"\n" + key)
+    with os.fdopen(os.memfd_create("certificate"), "wb") as pair:
+        pair.write(certificate + b"\n" + key)
+        pair.flush()
         try:
-            context.load_cert_chain(pair)
+            context.load_cert_chain(f"/proc/self/fd/{pair.fileno()}")
         except ssl.SSLError:
             raise StoreError(
                 code="misconfigured",
