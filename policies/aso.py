@@ -15,28 +15,32 @@ from typing import Any, Final
 from pulumi_policy import EnforcementLevel
 from rule import SECRETS, UNKNOWN, Resource, resource_rule, stack_rule
 
-from components.labels import ASO_CREDENTIAL
+from components.aso_credentials.keys import (
+    AUTH_MODE,
+    CERTIFICATE,
+    CERTIFICATE_PASSWORD,
+    CLIENT,
+    CLIENT_SECRET,
+    CLOUD,
+    CREDENTIAL_FROM,
+    GLOBAL_SETTINGS,
+    NAMESPACE_SECRET,
+    OPERATOR_NAMESPACE,
+    POD_IDENTITY,
+    REQUIRED,
+    SUBSCRIPTION,
+    TENANT,
+    WORKLOAD_IDENTITY,
+)
 from components.naming import is_object_name
 
-_GLOBAL_NAME: Final = "aso-controller-settings"
-_SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
-_REQUIRED: Final = (_SUBSCRIPTION, "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
-_CLIENT_SECRET: Final = "AZURE_CLIENT_SECRET"  # noqa: S105 - the name of a key
-_CERTIFICATE: Final = "AZURE_CLIENT_CERTIFICATE"
-_CERTIFICATE_PASSWORD: Final = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - the name of a key
-_CLOUD: Final = (
-    "AZURE_AUTHORITY_HOST",
-    "AZURE_RESOURCE_MANAGER_ENDPOINT",
-    "AZURE_RESOURCE_MANAGER_AUDIENCE",
-)
-_MODES: Final = ("", "workloadidentity", "podidentity")
+_MODES: Final = ("", WORKLOAD_IDENTITY, POD_IDENTITY)
 _GLOBAL_KEY: Final = re.compile(
     r"USE_(WORKLOAD|POD)_IDENTITY_AUTH|AZURE_WORKLOAD_IDENTITY_AUTH_MODE|ALLOW_MULTI_ENV_MANAGEMENT"
     r"|AZURE_TARGET_NAMESPACES|AZURE_OPERATOR_MODE|AZURE_SYNC_PERIOD|DEFAULT_RECONCILE_POLICY"
     r"|MAX_CONCURRENT_RECONCILES|RATE_LIMIT_\w+|AZURE_USER_AGENT_SUFFIX"
 )
 _RESOURCES: Final = ("kubernetes:azure.com/*:*", "kubernetes:*.azure.com/*:*")
-_CREDENTIAL_FROM: Final = "serviceoperator.azure.com/credential-from"
 _PROJECTION: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
 
 
@@ -47,9 +51,8 @@ def _keys(secret: Resource) -> Mapping[str, Any]:
 def _is_scoped(secret: Resource) -> bool:
     """Whether ASO would take the Secret for a credential; one that a workload reads lacks a subscription."""
     name, keys = secret.text("metadata", "name"), _keys(secret)
-    return name != _GLOBAL_NAME and (
-        name == ASO_CREDENTIAL
-        or (_SUBSCRIPTION in keys and ("AZURE_CLIENT_ID" in keys or "AZURE_TENANT_ID" in keys))
+    return name != GLOBAL_SETTINGS and (
+        name == NAMESPACE_SECRET or (SUBSCRIPTION in keys and (CLIENT in keys or TENANT in keys))
     )
 
 
@@ -59,21 +62,21 @@ def _is_scoped(secret: Resource) -> bool:
     level=EnforcementLevel.MANDATORY,
     description="The two names ASO reads by itself are used for what it reads there.",
     mend="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
-    config={"operatorNamespace": {"type": "string", "default": "azureserviceoperator-system"}},
+    config={"operatorNamespace": {"type": "string", "default": OPERATOR_NAMESPACE}},
 )
 def have_reserved_names_for_their_purpose(secret: Resource) -> Iterator[str]:
     """Refuse settings nobody reads, and a Secret that would take over a whole namespace by its name."""
     name, namespace = secret.text("metadata", "name"), secret.text("metadata", "namespace")
-    operator = secret.config.get("operatorNamespace", "azureserviceoperator-system")
-    if name == _GLOBAL_NAME and namespace is not None and namespace != operator:
-        yield f"metadata.name is {_GLOBAL_NAME}, outside the operator's namespace"
+    operator = secret.config.get("operatorNamespace", OPERATOR_NAMESPACE)
+    if name == GLOBAL_SETTINGS and namespace is not None and namespace != operator:
+        yield f"metadata.name is {GLOBAL_SETTINGS}, outside the operator's namespace"
     data = secret.inputs.get("data", {})
     if (
-        name == ASO_CREDENTIAL
+        name == NAMESPACE_SECRET
         and data is not UNKNOWN
         and not any(key.startswith("AZURE_") for key in _keys(secret))
     ):
-        yield f"metadata.name is {ASO_CREDENTIAL}, but no key is one of ASO's"
+        yield f"metadata.name is {NAMESPACE_SECRET}, but no key is one of ASO's"
 
 
 @resource_rule(
@@ -88,14 +91,14 @@ def have_the_keys_of_their_method(secret: Resource) -> Iterator[str]:
     keys = _keys(secret)
     if not _is_scoped(secret) or not keys:
         return
-    for key in _REQUIRED:
+    for key in REQUIRED:
         if key not in keys:
             yield f"data.{key} is missing"
-    if _CERTIFICATE_PASSWORD in keys and _CERTIFICATE not in keys:
-        yield f"data.{_CERTIFICATE_PASSWORD} stands without {_CERTIFICATE}"
-    if any(key in keys for key in _CLOUD):
+    if CERTIFICATE_PASSWORD in keys and CERTIFICATE not in keys:
+        yield f"data.{CERTIFICATE_PASSWORD} stands without {CERTIFICATE}"
+    if any(key in keys for key in CLOUD):
         yield from (
-            f"data.{key} is missing beside the others of its cloud" for key in _CLOUD if key not in keys
+            f"data.{key} is missing beside the others of its cloud" for key in CLOUD if key not in keys
         )
 
 
@@ -111,10 +114,10 @@ def have_one_method(secret: Resource) -> Iterator[str]:
     keys = _keys(secret)
     if not _is_scoped(secret):
         return
-    methods = [key for key in (_CLIENT_SECRET, _CERTIFICATE, "AUTH_MODE") if key in keys]
+    methods = [key for key in (CLIENT_SECRET, CERTIFICATE, AUTH_MODE) if key in keys]
     for key in methods[1:]:
         yield f"data.{key} is ignored, as {methods[0]} is there"
-    if methods == ["AUTH_MODE"] and _text(secret, "AUTH_MODE") not in (None, *_MODES):
+    if methods == [AUTH_MODE] and _text(secret, AUTH_MODE) not in (None, *_MODES):
         yield "data.AUTH_MODE is neither workloadidentity nor podidentity"
 
 
@@ -135,8 +138,8 @@ def have_no_empty_key(secret: Resource) -> Iterator[str]:
     "aso-secret-no-global-key",
     types=SECRETS,
     level=EnforcementLevel.MANDATORY,
-    description=f"Settings of the operator stand in {_GLOBAL_NAME} alone.",
-    mend=f"move the key into {_GLOBAL_NAME}",
+    description=f"Settings of the operator stand in {GLOBAL_SETTINGS} alone.",
+    mend=f"move the key into {GLOBAL_SETTINGS}",
 )
 def have_no_global_key(secret: Resource) -> Iterator[str]:
     """Refuse settings that ASO reads at its start only: in a credential it ignores them."""
@@ -159,7 +162,7 @@ def _text(secret: Resource, key: str) -> str | None:
     types=_RESOURCES,
     level=EnforcementLevel.MANDATORY,
     description="A resource of ASO names its credential where ASO looks for the name.",
-    mend=f"write metadata.annotations and {_CREDENTIAL_FROM}",
+    mend=f"write metadata.annotations and {CREDENTIAL_FROM}",
 )
 def spell_the_annotation(resource: Resource) -> Iterator[str]:
     """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
@@ -168,7 +171,7 @@ def spell_the_annotation(resource: Resource) -> Iterator[str]:
     for field in ("annotations", "labels"):
         for key in resource.mapping("metadata", field):
             written = re.sub(r"[-_.]", "", key.rpartition("/")[2]).lower()
-            is_right = key == _CREDENTIAL_FROM and field == "annotations"
+            is_right = key == CREDENTIAL_FROM and field == "annotations"
             if written in ("credentialfrom", "credentialsfrom") and not is_right:
                 yield f"metadata.{field}.{key} is not what ASO reads"
 
@@ -182,10 +185,10 @@ def spell_the_annotation(resource: Resource) -> Iterator[str]:
 )
 def name_a_secret(resource: Resource) -> Iterator[str]:
     """Refuse names ASO cannot follow, another namespace's above all (ASO facts 1.1)."""
-    name = resource.text("metadata", "annotations", _CREDENTIAL_FROM)
+    name = resource.text("metadata", "annotations", CREDENTIAL_FROM)
     if name is None:
         return
-    path = f"metadata.annotations.{_CREDENTIAL_FROM}"
+    path = f"metadata.annotations.{CREDENTIAL_FROM}"
     if not name:
         yield f"{path} is empty"
     elif "/" in name:
@@ -210,10 +213,10 @@ def find_their_credential(
         for one in resources
         if one.type == _PROJECTION
     }
-    path = f"metadata.annotations.{_CREDENTIAL_FROM}"
+    path = f"metadata.annotations.{CREDENTIAL_FROM}"
     for one in resources:
         name, namespace = (
-            one.text("metadata", "annotations", _CREDENTIAL_FROM),
+            one.text("metadata", "annotations", CREDENTIAL_FROM),
             one.text("metadata", "namespace"),
         )
         if not one.is_a(*_RESOURCES) or not name or namespace is None:
@@ -223,7 +226,7 @@ def find_their_credential(
             continue
         if place not in declared:
             yield one.urn, f"{path} names a Secret that is not declared in the namespace"
-        elif _keys(declared[place]) and not all(key in _keys(declared[place]) for key in _REQUIRED):
+        elif _keys(declared[place]) and not all(key in _keys(declared[place]) for key in REQUIRED):
             yield one.urn, f"{path} names a Secret that is no credential of ASO"
 
 

@@ -13,13 +13,11 @@ from typing import Any, Final
 from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
+from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
 from components.naming import is_namespace, is_object_name
 
 _FEDERATIONS: Final = ("azure-native:managedidentity*:FederatedIdentityCredential",)
 _ASSIGNMENTS: Final = ("azure-native:authorization*:RoleAssignment",)
-_AUDIENCE: Final = "api://AzureADTokenExchange"
-_SUBJECT: Final = "system:serviceaccount:"
-_MOST: Final = 20
 _MAKING_OWNERS: Final = {
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
@@ -52,15 +50,15 @@ def trust_an_exact_issuer(federation: Resource) -> Iterator[str]:
     types=_FEDERATIONS,
     level=EnforcementLevel.MANDATORY,
     description="A federated credential trusts one ServiceAccount.",
-    mend=f"write {_SUBJECT}NAMESPACE:NAME",
+    mend=f"write {SUBJECT}NAMESPACE:NAME",
 )
 def trust_one_service_account(federation: Resource) -> Iterator[str]:
     """Refuse a subject no ServiceAccount has; there are no wildcards."""
     subject = federation.inputs.get("subject")
     if subject is UNKNOWN:
         return
-    namespace, _, name = str(subject).removeprefix(_SUBJECT).partition(":")
-    if not str(subject).startswith(_SUBJECT) or not is_namespace(namespace) or not is_object_name(name):
+    namespace, _, name = str(subject).removeprefix(SUBJECT).partition(":")
+    if not str(subject).startswith(SUBJECT) or not is_namespace(namespace) or not is_object_name(name):
         yield "subject is not that of one ServiceAccount"
 
 
@@ -69,19 +67,19 @@ def trust_one_service_account(federation: Resource) -> Iterator[str]:
     types=_FEDERATIONS,
     level=EnforcementLevel.MANDATORY,
     description="A federated credential has the one audience of Entra's token exchange.",
-    mend=f"write audiences: [{_AUDIENCE}]",
+    mend=f"write audiences: [{AUDIENCE}]",
 )
 def have_one_audience(federation: Resource) -> Iterator[str]:
     """Refuse any other audience: the exchange would refuse every token."""
     audiences = federation.inputs.get("audiences")
-    if audiences is not UNKNOWN and audiences not in ([_AUDIENCE], [UNKNOWN]):
+    if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
         yield "audiences is not the one of Entra's token exchange"
 
 
 @stack_rule(
     "azure-identity-federation-limit",
     level=EnforcementLevel.MANDATORY,
-    description=f"An identity has at most {_MOST} federated credentials.",
+    description=f"An identity has at most {MOST} federated credentials.",
     mend="spread the ServiceAccounts over more identities",
 )
 def are_not_too_many(resources: Sequence[Resource], _config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -90,8 +88,8 @@ def are_not_too_many(resources: Sequence[Resource], _config: Mapping[str, Any]) 
     for one in _federations(resources):
         if (identity := _identity(one)) is not None:
             seen[identity] += 1
-            if seen[identity] == _MOST + 1:
-                yield one.urn, f"resourceName is an identity with more than {_MOST} federated credentials"
+            if seen[identity] == MOST + 1:
+                yield one.urn, f"resourceName is an identity with more than {MOST} federated credentials"
 
 
 @stack_rule(

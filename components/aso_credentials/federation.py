@@ -14,11 +14,13 @@ AUDIENCE: Final = "api://AzureADTokenExchange"
 MOST: Final = 20
 """Federated credentials of one identity."""
 
+SUBJECT: Final = "system:serviceaccount:"
+"""What the subject of a ServiceAccount begins with; NAMESPACE:NAME follow."""
+
 _LONGEST: Final = 600
 """Characters of an issuer or a subject."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,119}")
-_SUBJECT: Final = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def federation_name(subject: str) -> str:
 
     What Azure does not take in a name, such as a dot, becomes `-`, with a digest behind it.
     """
-    words = subject.removeprefix(_SUBJECT).replace(":", "_")
+    words = subject.removeprefix(SUBJECT).replace(":", "_")
     if is_federation_name(words):
         return words
     digest = hashlib.sha256(subject.encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator
 
 from components.aso_credentials.arm_id import subscription_of
-from components.aso_credentials.federation import is_federation_name
+from components.aso_credentials.federation import SUBJECT, is_federation_name
 from components.aso_credentials.model import is_guid
 from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_namespace, is_object_name
@@ -18,7 +18,6 @@ _ISSUER: Final = re.compile(r"https://[^\s/]\S*")
 _GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
-_SUBJECT: Final = "system:serviceaccount:"
 
 
 def _guid(text: str) -> str:
@@ -39,11 +38,11 @@ def _issuer(text: str) -> str:
 
 
 def _subject(text: str) -> str:
-    namespace, _, name = text.removeprefix(_SUBJECT).partition(":")
-    if not (text.startswith(_SUBJECT) and is_namespace(namespace) and is_object_name(name)):
+    namespace, _, name = text.removeprefix(SUBJECT).partition(":")
+    if not (text.startswith(SUBJECT) and is_namespace(namespace) and is_object_name(name)):
         raise unfit(
             "it is not that of one ServiceAccount, and Azure knows no wildcards",
-            f"write {_SUBJECT}NAMESPACE:NAME",
+            f"write {SUBJECT}NAMESPACE:NAME",
         )
     return text
 

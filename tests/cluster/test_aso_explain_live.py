@@ -110,7 +110,7 @@ def test_every_kind_of_the_dev_stacks_manifests_is_brought() -> None:
 
     wanted = {
         f"{body['kind'].lower()}s.{body['apiVersion'].partition('/')[0]}"
-        for path in (ROOT / "aso").glob("*.yaml")
+        for path in (ROOT / "manifests").glob("*.yaml")
         for _, body in objects_in(path.read_text(encoding="utf-8"), path.name)
     }
     assert wanted <= {path.stem for path in existing.KINDS.glob("*.yaml")}
