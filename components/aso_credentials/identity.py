@@ -31,7 +31,8 @@ class AsoWorkloadIdentityArgs:
     """A managed identity.
 
     group_name, identity: the names that stay; resource_group: the same group as a resource's output says it.
-    federations: name → whom it trusts. roles: key of the configuration → role.
+    federations: name → whom it trusts. roles: key of the configuration → role; groups: what is made for the
+    scopes of roles, which Azure must know first.
     """
 
     identity: str
@@ -41,6 +42,7 @@ class AsoWorkloadIdentityArgs:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
     federations: Mapping[str, Federation] = field(default_factory=dict[str, Federation])
     roles: Mapping[str, AssignedRole] = field(default_factory=dict[str, AssignedRole])
+    groups: Sequence[pulumi.Resource] = ()
 
 
 class AsoWorkloadIdentity(pulumi.ComponentResource):
@@ -106,6 +108,8 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
         self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
     ) -> Sequence[pulumi.Resource]:
         """Give the roles; without the principal's type a new identity would not be found (ASO facts 1.5)."""
+        # the name stays when the principal is a new one
+        opts = pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=[*args.groups])
         return [
             RoleAssignment(
                 f"{self._name}-{key}-role",
@@ -116,8 +120,7 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
                 ),
                 principal_id=identity.principal_id,
                 principal_type=PrincipalType.SERVICE_PRINCIPAL,
-                # the name stays when the principal is a new one
-                opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+                opts=opts,
             )
             for key, assigned in args.roles.items()
         ]

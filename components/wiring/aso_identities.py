@@ -86,6 +86,7 @@ def _declare_identities(
             tags=identity.tags,
             federations=federations(section, name),
             roles={key: AssignedRole(role.role, role.scope) for key, role in identity.roles.items()},
+            groups=[*groups.values()],
         )
         declared[name] = AsoWorkloadIdentity(name, args, opts)
     return declared

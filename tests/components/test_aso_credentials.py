@@ -143,6 +143,7 @@ def test_an_identity_its_trust_and_its_roles_are_drawn_to_the_letter() -> None:
         "principalId": PRINCIPAL,
         "principalType": "ServicePrincipal",
     }
+    assert recorder.named(GROUP, "rg-identities-group").urn in role.dependencies
     assert role.request.deleteBeforeReplace
     assert [one.name for one in recorder.registrations if one.request.deleteBeforeReplace] == [role.name]
 
