@@ -16,6 +16,11 @@ from components.account_pool.roster import PoolRosterProvider
 from components.account_pool.seal import PoolSealProvider
 from components.aso_credentials.provider import SubscriptionPinProvider
 from components.projection.provider import SecretProjectionProvider
+from components.pull_secret.provider import (
+    PullSecretRetentionProvider,
+    PullSecretStatusProvider,
+    PullSecretVerificationProvider,
+)
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from components.service_credentials.provider import ServiceMigrationProvider
 
@@ -27,6 +32,9 @@ FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
     ServiceMigrationProvider: ("components.service_credentials.provider", "ServiceMigrationProvider"),
     SecretReadProvider: ("components.secret_stores.provider", "SecretReadProvider"),
     SecretPushProvider: ("components.secret_stores.provider", "SecretPushProvider"),
+    PullSecretRetentionProvider: ("components.pull_secret.provider", "PullSecretRetentionProvider"),
+    PullSecretStatusProvider: ("components.pull_secret.provider", "PullSecretStatusProvider"),
+    PullSecretVerificationProvider: ("components.pull_secret.provider", "PullSecretVerificationProvider"),
     PoolSealProvider: ("components.account_pool.seal", "PoolSealProvider"),
 }
 HEAVY = ("kubernetes", "pulumi_kubernetes", "jinja2", "rich", "pydantic")

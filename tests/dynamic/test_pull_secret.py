@@ -1,0 +1,382 @@
+"""Verification, retention and report of pull secrets in the genuine host, on stand-ins that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+from uuid import uuid4
+
+import grpc
+import pytest
+import requests
+
+from components.pull_secret.provider import (
+    PullSecretRetentionProvider,
+    PullSecretStatusProvider,
+    PullSecretVerificationProvider,
+)
+from components.pull_secret.verification import digest_of
+from components.secret_manager import (
+    Patience,
+    SecretManager,
+    SecretManagerTarget,
+    open_secret_manager,
+    secret_name,
+    version_name,
+)
+from sandbox.services.cloud.faults import Fault
+from tests.support import clouds
+from tests.support.clouds import Served
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
+
+PROJECT = "test-project"
+OURS, THEIRS = b"sentinel-ours", b"sentinel-theirs"
+
+
+@pytest.fixture(scope="module")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with clouds.secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hyperfleet(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with clouds.hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def host(google: Served) -> Generator[Host]:
+    config = {"gcp:secretManagerCustomEndpoint": f"{google.url}/v1/", "gcp:accessToken": "any"}
+    with dynamic_host(config) as host:
+        yield host
+
+
+@pytest.fixture(autouse=True)
+def sound(google: Served, hyperfleet: Served) -> Generator[None]:
+    yield
+    google.service.faults.clear()
+    hyperfleet.service.faults.clear()
+
+
+@pytest.fixture
+def manager(google: Served) -> SecretManager:
+    return open_secret_manager(SecretManagerTarget(f"{google.url}/v1/", "any"), Patience(first_pause=0.01))
+
+
+@pytest.fixture
+def secret(manager: SecretManager) -> str:
+    """The id of a secret with one version."""
+    secret_id = f"s-{uuid4()}"
+    manager.create(secret_name(PROJECT, secret_id), {})
+    manager.add(secret_name(PROJECT, secret_id), OURS)
+    return secret_id
+
+
+@pytest.fixture
+def verification(host: Host) -> Provider:
+    return host.provider(PullSecretVerificationProvider())
+
+
+@pytest.fixture
+def retention(host: Host) -> Provider:
+    return host.provider(PullSecretRetentionProvider())
+
+
+@pytest.fixture
+def status(host: Host) -> Provider:
+    return host.provider(PullSecretStatusProvider())
+
+
+def verified(secret: str, version: object = "1", content: bytes = OURS, **more: Any) -> Properties:
+    return {
+        "project": PROJECT,
+        "secretId": secret,
+        "version": version,
+        "owner": "east",
+        "digest": digest_of("east", content),
+        **more,
+    }
+
+
+def retained(secret: str, version: object = 1, **more: Any) -> Properties:
+    given = {"project": PROJECT, "secretId": secret, "version": version}
+    return {**given, "onReplace": "keep", "onDelete": "disable", **more}
+
+
+def states(manager: SecretManager, secret: str) -> dict[int, str]:
+    return {one.number: one.state.value for one in manager.versions(secret_name(PROJECT, secret))}
+
+
+def add(manager: SecretManager, secret: str, content: bytes) -> None:
+    manager.add(secret_name(PROJECT, secret), content)
+
+
+def turn(manager: SecretManager, secret: str, number: int, how: str) -> None:
+    version = manager.version(version_name(secret_name(PROJECT, secret), number))
+    assert version is not None
+    getattr(manager, how)(version)
+
+
+def test_a_version_is_verified_and_no_byte_of_it_is_in_the_state(verification: Provider, secret: str) -> None:
+    made = verification.create(verified(secret))
+    assert {key: made.outputs[key] for key in ("reference", "state", "latest", "overtaken", "version")} == {
+        "reference": f"projects/{PROJECT}/secrets/{secret}/versions/1",
+        "state": "ENABLED",
+        "latest": 1,
+        "overtaken": "",
+        "version": 1,
+    }
+    assert "sentinel" not in repr(made)
+    assert not verification.is_changed(made, verified(secret))
+
+
+@pytest.mark.parametrize("how", ["disable", "destroy"])
+def test_a_version_nobody_can_read_is_refused_in_two_lines_e(
+    verification: Provider, manager: SecretManager, secret: str, how: str
+) -> None:
+    turn(manager, secret, 1, how)
+    with pytest.raises(grpc.RpcError) as refused:
+        verification.create(verified(secret))
+    assert "so nobody can read it" in str(refused.value.details())
+
+
+def test_content_that_differs_is_refused_and_told_by_no_one_e(verification: Provider, secret: str) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        verification.create(verified(secret, content=THEIRS))
+    told = str(refused.value.details())
+    assert "version-content-differs" in told
+    assert "sentinel" not in told
+
+
+def test_a_lost_answer_has_left_a_version_that_is_disabled_and_told_d9(
+    google: Served, manager: SecretManager, secret: str
+) -> None:
+    add(manager, secret, OURS)
+    config = {"gcp:secretManagerCustomEndpoint": f"{google.url}/v1/", "gcp:accessToken": "any"}
+    with dynamic_host(config) as host:
+        host.provider(PullSecretVerificationProvider()).create(verified(secret, "2"))
+        said = host.said()
+    assert states(manager, secret) == {2: "ENABLED", 1: "DISABLED"}
+    assert any(
+        f"{secret}: version 1 held the same, and the answer to adding it was lost" in line for line in said
+    )
+
+
+def test_after_a_rotation_only_what_came_since_the_last_version_counts_as_lost_d9(
+    verification: Provider, manager: SecretManager, secret: str
+) -> None:
+    made = verification.create(verified(secret))
+    for content in (THEIRS, OURS, OURS):
+        add(manager, secret, content)
+    updated = verification.update(made, verified(secret, "4"))
+    assert states(manager, secret) == {4: "ENABLED", 3: "DISABLED", 2: "ENABLED", 1: "ENABLED"}
+    assert (updated.outputs["version"], updated.outputs["latest"]) == (4, 4)
+
+
+def test_a_newer_version_of_somebody_else_is_told_and_the_cluster_keeps_its_own_e(
+    verification: Provider, manager: SecretManager, secret: str
+) -> None:
+    add(manager, secret, THEIRS)
+    made = verification.create(verified(secret))
+    assert made.outputs["latest"] == 2
+    assert made.outputs["overtaken"].startswith("version 2, which somebody else added at 2")
+    assert states(manager, secret) == {2: "ENABLED", 1: "ENABLED"}
+
+
+@pytest.mark.parametrize(("how", "state"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
+def test_a_refresh_finds_a_version_nobody_can_read_any_more_and_the_next_update_looks_again(
+    verification: Provider, manager: SecretManager, secret: str, how: str, state: str
+) -> None:
+    made = verification.create(verified(secret))
+    turn(manager, secret, 1, how)
+    found = verification.refresh(made)
+    assert (found.id, found.outputs["state"], found.inputs) == (made.id, state, made.inputs)
+    assert verification.is_changed(found, verified(secret))
+    add(manager, secret, OURS)
+    assert verification.update(found, verified(secret, "2")).outputs["state"] == "ENABLED"
+
+
+def test_a_refresh_of_a_sound_version_finds_what_is_in_the_state(verification: Provider, secret: str) -> None:
+    made = verification.create(verified(secret))
+    assert verification.refresh(made) == made
+
+
+def test_a_refresh_finds_a_secret_gone(verification: Provider, manager: SecretManager, secret: str) -> None:
+    made = verification.create(verified(secret))
+    manager.delete(secret_name(PROJECT, secret))
+    assert verification.refresh(made).id == ""
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 504])
+def test_the_four_codes_that_pass_are_waited_for_f1(
+    verification: Provider, google: Served, secret: str, status: int
+) -> None:
+    google.service.faults.add(Fault(path=secret, status=status, times=2))
+    assert verification.create(verified(secret)).outputs["state"] == "ENABLED"
+    assert google.service.faults.waiting == []
+
+
+def test_any_other_code_fails_at_once_f2(verification: Provider, google: Served, secret: str) -> None:
+    google.service.faults.add(Fault(path=secret, status=403))
+    with pytest.raises(grpc.RpcError) as refused:
+        verification.create(verified(secret))
+    assert "let whoever runs this do secretmanager.versions.get there" in str(refused.value.details())
+    assert google.service.faults.waiting == []
+
+
+def test_a_preview_that_does_not_know_the_version_yet_refuses_nothing(
+    verification: Provider, retention: Provider, secret: str
+) -> None:
+    assert verification.refusals(verified(secret, UNKNOWN)) == []
+    assert retention.refusals(retained(secret, UNKNOWN)) == []
+
+
+def test_what_names_no_version_is_refused(verification: Provider, secret: str) -> None:
+    assert verification.refusals(verified("", "")) == ["it is empty, so nobody could tell what is meant"] * 2
+
+
+def test_deleting_a_verification_deletes_nothing(
+    verification: Provider, manager: SecretManager, secret: str
+) -> None:
+    verification.delete(verification.create(verified(secret)))
+    assert states(manager, secret) == {1: "ENABLED"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"), [("keep", "ENABLED"), ("disable", "DISABLED"), ("destroy", "DESTROYED")]
+)
+def test_the_former_version_becomes_what_the_policy_says_i1(
+    retention: Provider, manager: SecretManager, secret: str, policy: str, left: str
+) -> None:
+    made = retention.create(retained(secret, onReplace=policy))
+    add(manager, secret, THEIRS)
+    updated = retention.update(made, retained(secret, 2, onReplace=policy))
+    assert states(manager, secret) == {2: "ENABLED", 1: left}
+    assert updated.outputs == {
+        **retained(secret, 2, onReplace=policy),
+        "replaced": updated.outputs["replaced"],
+    }
+    assert updated.outputs["replaced"].startswith("version 1 is")
+
+
+def test_another_policy_alone_touches_no_version(
+    retention: Provider, manager: SecretManager, secret: str
+) -> None:
+    made = retention.create(retained(secret))
+    updated = retention.update(made, retained(secret, onReplace="destroy", onDelete="keep"))
+    assert states(manager, secret) == {1: "ENABLED"}
+    assert updated.outputs["onDelete"] == "keep"
+
+
+def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again_f1(
+    retention: Provider, google: Served, manager: SecretManager, secret: str
+) -> None:
+    made = retention.create(retained(secret, onReplace="disable"))
+    add(manager, secret, THEIRS)
+    google.service.faults.add(Fault(path=":disable", status=403))
+    with pytest.raises(grpc.RpcError):
+        retention.update(made, retained(secret, 2, onReplace="disable"))
+    retention.update(made, retained(secret, 2, onReplace="disable"))
+    assert states(manager, secret) == {2: "ENABLED", 1: "DISABLED"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        ("keep", {2: "ENABLED", 1: "ENABLED"}),
+        ("disable", {2: "DISABLED", 1: "DISABLED"}),
+        ("destroy", {2: "ENABLED", 1: "ENABLED"}),
+    ],
+)
+def test_when_a_cluster_leaves_its_versions_become_what_the_policy_says_i4(
+    retention: Provider, manager: SecretManager, secret: str, policy: str, left: dict[int, str]
+) -> None:
+    add(manager, secret, THEIRS)
+    retention.delete(retention.create(retained(secret, 2, onDelete=policy)))
+    assert states(manager, secret) == left
+
+
+def test_a_cluster_leaves_a_secret_that_is_gone_already(
+    retention: Provider, manager: SecretManager, secret: str
+) -> None:
+    made = retention.create(retained(secret))
+    manager.delete(secret_name(PROJECT, secret))
+    retention.delete(made)
+
+
+def test_another_secret_is_another_retention(retention: Provider, secret: str) -> None:
+    made = retention.create(retained(secret))
+    assert list(retention.diff(made, retained("other")).replaces) == ["secretId"]
+    assert not retention.is_changed(retention.refresh(made), retained(secret))
+
+
+def test_a_word_nobody_knows_is_refused(retention: Provider, secret: str) -> None:
+    assert retention.refusals(retained(secret, onDelete="drop")) == ["the words are keep, disable, destroy"]
+
+
+@pytest.fixture
+def cluster(hyperfleet: Served) -> str:
+    id_ = f"cls-{uuid4()}"
+    clouds.bring(hyperfleet, id_)
+    return id_
+
+
+def reported(url: str, cluster: str, **more: Any) -> Properties:
+    conditions = [
+        {"type": kind, "status": "True", "reason": "Healthy", "message": ""}
+        for kind in ("Applied", "Available", "Health")
+    ]
+    given = {"apiUrl": url, "cluster": cluster, "generation": 1, "conditions": conditions}
+    return {**given, "data": {"secretName": "s"}, **more}
+
+
+def reports(served: Served, cluster: str) -> list[Any]:
+    path = f"{served.url}/api/hyperfleet/v1/clusters/{cluster}/statuses"
+    return requests.get(path, timeout=10).json()["items"]
+
+
+def test_a_report_is_made_once_for_a_generation(status: Provider, hyperfleet: Served, cluster: str) -> None:
+    made = status.create(reported(hyperfleet.url, cluster))
+    (told,) = reports(hyperfleet, cluster)
+    assert (told["adapter"], told["observed_generation"]) == ("pullsecret", 1)
+    assert isinstance(told["observed_generation"], int)
+    assert made.outputs["trouble"] == ""
+    assert made.outputs["reportedAt"] == told["observed_time"]
+    assert not status.is_changed(status.refresh(made), reported(hyperfleet.url, cluster))
+
+
+def test_another_generation_takes_the_place_of_the_last_report(
+    status: Provider, hyperfleet: Served, cluster: str
+) -> None:
+    made = status.create(reported(hyperfleet.url, cluster))
+    assert status.is_changed(made, reported(hyperfleet.url, cluster, generation=2))
+    status.update(made, reported(hyperfleet.url, cluster, generation=2))
+    (told,) = reports(hyperfleet, cluster)
+    assert told["observed_generation"] == 2
+
+
+def test_a_report_that_does_not_get_through_fails_nothing_and_is_made_again(
+    status: Provider, hyperfleet: Served, cluster: str
+) -> None:
+    hyperfleet.service.faults.add(Fault(path=cluster, status=403))
+    made = status.create(reported(hyperfleet.url, cluster))
+    assert "HyperFleet answers HTTP 403" in made.outputs["trouble"]
+    assert reports(hyperfleet, cluster) == []
+    assert status.is_changed(made, reported(hyperfleet.url, cluster))
+    again = status.update(made, reported(hyperfleet.url, cluster))
+    assert again.outputs["trouble"] == ""
+    assert len(reports(hyperfleet, cluster)) == 1
+
+
+def test_deleting_a_report_leaves_it_to_hyperfleet(
+    status: Provider, hyperfleet: Served, cluster: str
+) -> None:
+    made = status.create(reported(hyperfleet.url, cluster))
+    status.delete(made)
+    assert len(reports(hyperfleet, cluster)) == 1
+
+
+def test_every_output_survives_a_refresh(status: Provider, hyperfleet: Served, cluster: str) -> None:
+    made: Recorded = status.create(reported(hyperfleet.url, cluster))
+    assert status.refresh(made) == made
