@@ -125,8 +125,9 @@ class _Review:
     def store(self, name: str, *, whole: bool) -> _Problems:
         """Judge a store with its provider, and whether ESO could have it where it is to."""
         given, place = self._section.stores[name], config_path(KEY, "stores", name)
-        if given.namespace is not None:
+        if given.namespace is not None and given.namespace not in self._namespaces:
             yield from self._unknown_namespace(place, given.namespace)
+            return
         reference = given.provider_ref
         if reference is not None and reference not in self._sound:
             if whole and reference not in self._section.providers:
@@ -159,7 +160,7 @@ class _Review:
         place = config_path(KEY, "reads", name)
         problems = [*self._consumer(place, read, Purpose.READ)]
         for key, value in read.data.items():
-            if value.account is not None:
+            if value.account is not None and read.namespace in self._namespaces:
                 problems += self._claimed(f"{place}.data.{key}.account", value.account, read)
         yield from problems
         if problems or read.backend is Backend.DIRECT or read.store not in self._ways:
@@ -172,7 +173,7 @@ class _Review:
         place = config_path(KEY, "pushes", name)
         problems = [*self._consumer(place, push, Purpose.PUSH)]
         for key, value in push.data.items():
-            if value.account is not None:
+            if value.account is not None and push.namespace in self._namespaces:
                 problems += self._delivered(f"{place}.data.{key}.account", value.account, push)
         yield from problems
         if problems or push.store not in self._ways:

@@ -1,0 +1,210 @@
+"""What the secret stores of a stack register, to the letter, with ESO in the cluster and without."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import pulumi
+
+from components.secret_stores.component import (
+    ConsumerArgs,
+    CredentialArgs,
+    SecretStores,
+    SecretStoresArgs,
+    StoreArgs,
+)
+from components.secret_stores.consumers import Backend
+from components.secret_stores.model import AnyProvider
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
+from tests.support.stores import cluster_store, provider, ref, store_in
+
+READ = "pulumi-python:dynamic/credfleet:SecretRead"
+PUSH = "pulumi-python:dynamic/credfleet:SecretPush"
+LOOKOUT = "pulumi-python:dynamic/credfleet:EsoLookout"
+STORES = "credfleet:index:SecretStores"
+SECRET = "kubernetes:core/v1:Secret"
+CLAIM = "test:index:Claim"
+ESO = ["external-secrets.io/v1/ClusterSecretStore", "external-secrets.io/v1/ExternalSecret"]
+ALL = [*ESO, "external-secrets.io/v1/SecretStore"]
+TOKEN = base64.b64encode(b"token").decode()
+
+API = provider("Kubernetes", {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}})
+GITLAB = provider(
+    "GitLab", {"auth": {"SecretRef": {"accessToken": {"name": "it-credentials", "key": "token"}}}}, "acme"
+)
+
+
+def store(of: AnyProvider, *, by_eso: bool) -> StoreArgs:
+    referring = (
+        cluster_store(providerRef=ref(of))
+        if of is API
+        else store_in("acme", providerRef=ref(of, namespace="acme"))
+    )
+    return StoreArgs(
+        store=referring,
+        by_eso=by_eso,
+        namespace=None if of is API else "acme",
+        provider=of,
+        credential=None if of is API else "gitlab",
+    )
+
+
+def consumer(through: str, backend: Backend, name: str, data: Any, **more: Any) -> ConsumerArgs:
+    kind = "ClusterSecretStore" if through == "shared" else "SecretStore"
+    return ConsumerArgs(
+        caller="acme",
+        namespace="acme",
+        store=through,
+        backend=backend,
+        document={"name": name, "store": {"kind": kind, "name": "store"}, "data": data, **more},
+        owner=f"pulumi/o/p/s/secretStores/{name}",
+        labels={"team": "x"},
+    )
+
+
+class Claim(pulumi.CustomResource):
+    """Stands for a claim: which Secret it got is known once it is made."""
+
+    secret_name: pulumi.Output[str]
+
+    def __init__(self) -> None:
+        super().__init__(CLAIM, "claim", {"secret_name": None})
+
+
+def declared(served: Sequence[str] = (), *, preview: bool = False) -> Recorder:
+    """A read by each back end, a push, and a store with a credential of its own."""
+
+    def program() -> None:
+        data = {"key": {"key": Claim().secret_name, "property": "secretAccessKey"}}
+        pushed = [{"secret": "db", "key": "k", "remoteKey": "r", "property": "p"}]
+        stores = SecretStores(
+            "stores",
+            SecretStoresArgs(
+                credentials={
+                    "gitlab": CredentialArgs(namespace="acme", name="it-credentials", data={"token": TOKEN})
+                },
+                stores={"shared": store(API, by_eso=True), "ci": store(GITLAB, by_eso=True)},
+                reads={
+                    "direct": consumer("shared", Backend.DIRECT, "direct", data, target="copy"),
+                    "eso": consumer("shared", Backend.ESO, "eso", data, target="eso"),
+                    "token": consumer("ci", Backend.ESO, "token", {"t": {"key": "T"}}, target="token"),
+                },
+                pushes={"out": consumer("shared", Backend.DIRECT, "out", pushed)},
+            ),
+        )
+        pulumi.export("skipped", stores.skipped)
+
+    outputs: Any = {LOOKOUT: {"kinds": [*served]}}
+    if not preview:
+        outputs[CLAIM] = {"secret_name": "aws-1"}
+    return record(program, preview=preview, outputs=outputs)
+
+
+def eso_objects(recorder: Recorder) -> dict[str, Registration]:
+    found = [one for one in recorder.registrations if one.type.startswith("kubernetes:external-secrets.io/")]
+    return {one.name: one for one in found}
+
+
+def inputs(one: Registration) -> dict[str, object]:
+    return {key: value for key, value in one.inputs.items() if key != "__provider"}
+
+
+def test_a_direct_read_states_references_and_nothing_else() -> None:
+    recorder = declared()
+    assert inputs(recorder.named(READ, "stores/direct-read")) == {
+        "namespace": "acme",
+        "target": "copy",
+        "owner": "pulumi/o/p/s/secretStores/direct",
+        "read": {
+            "name": "direct",
+            "store": {"kind": "ClusterSecretStore", "name": "store"},
+            "data": {"key": {"key": "aws-1", "property": "secretAccessKey"}},
+        },
+        "store": {
+            "name": "store",
+            "spec": {
+                "controller": "",
+                "providerRef": {
+                    "apiVersion": "cluster.providers.credfleet.io/v1alpha1",
+                    "kind": "Kubernetes",
+                    "name": "it",
+                },
+                "conditions": [],
+            },
+        },
+        "provider": {
+            "apiVersion": "cluster.providers.credfleet.io/v1alpha1",
+            "kind": "Kubernetes",
+            "name": "it",
+            "spec": {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}},
+            "module": "components.secret_stores.kinds",
+        },
+        "labels": {"team": "x"},
+    }
+
+
+def test_a_credential_is_drawn_as_a_secret_value() -> None:
+    drawn = declared().named(SECRET, "stores/gitlab-credential")
+    assert drawn.inputs["data"] == Secret({"token": TOKEN})
+    assert drawn.inputs["metadata"] == {"name": "it-credentials", "namespace": "acme"}
+
+
+def test_without_eso_its_objects_are_skipped_with_the_reason_and_the_rest_is_declared() -> None:
+    recorder = declared()
+    assert eso_objects(recorder) == {}
+    assert recorder.stack_outputs["skipped"] == {
+        title: f"the cluster does not serve external-secrets.io/v1/{kind}: install External Secrets Operator,"
+        " then update again"
+        for title, kind in (
+            ("ClusterSecretStore store", "ClusterSecretStore"),
+            ("SecretStore store", "SecretStore"),
+            ("ExternalSecret eso", "ExternalSecret"),
+            ("ExternalSecret token", "ExternalSecret"),
+        )
+    }
+    assert set(recorder.of_type(PUSH)) == {"stores/out-push"}
+
+
+def test_an_object_whose_store_is_not_served_is_left_out_with_it() -> None:
+    recorder = declared(ESO)
+    assert set(eso_objects(recorder)) == {"stores/shared-store", "stores/eso-read"}
+    assert recorder.stack_outputs["skipped"]["ExternalSecret token"] == "the store it names is left out"
+
+
+def test_with_eso_its_objects_are_declared() -> None:
+    recorder = declared(ALL)
+    objects = eso_objects(recorder)
+    assert set(objects) == {"stores/shared-store", "stores/ci-store", "stores/eso-read", "stores/token-read"}
+    assert recorder.stack_outputs["skipped"] == {}
+    read = objects["stores/eso-read"]
+    assert read.inputs["metadata"] == {"name": "eso", "namespace": "acme"}
+    assert read.inputs["spec"]["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "store"}
+    assert read.inputs["spec"]["data"] == [
+        {"secretKey": "key", "remoteRef": {"key": "aws-1", "property": "secretAccessKey"}}
+    ]
+
+
+def test_what_uses_a_thing_depends_on_it_so_that_a_destroy_takes_it_first() -> None:
+    recorder = declared(ALL)
+    objects = eso_objects(recorder)
+    credential = recorder.named(SECRET, "stores/gitlab-credential")
+    assert credential.urn in objects["stores/ci-store"].dependencies
+    assert objects["stores/ci-store"].urn in objects["stores/token-read"].dependencies
+    assert objects["stores/shared-store"].urn in objects["stores/eso-read"].dependencies
+    parent = recorder.named(STORES, "stores").urn
+    assert {one.parent for one in recorder.registrations if one.type not in (STORES, CLAIM)} == {parent}
+
+
+def test_a_preview_shows_every_object_and_leaves_open_what_a_claim_decides() -> None:
+    recorder = declared(ALL, preview=True)
+    data = recorder.named(READ, "stores/direct-read").inputs["read"]["data"]
+    assert data == {"key": {"key": Unknown(), "property": "secretAccessKey"}}
+    objects = eso_objects(recorder)
+    assert {name: isinstance(one.inputs["spec"], Unknown) for name, one in objects.items()} == {
+        "stores/shared-store": False,
+        "stores/ci-store": False,
+        "stores/eso-read": True,
+        "stores/token-read": False,
+    }

@@ -1,0 +1,250 @@
+"""What the configuration of secret stores may say, and what it may not."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from components.errors import ConfigurationProblem
+from components.settings.secret_stores import secrets_of
+from components.settings.store_models import served_by_eso
+from tests.support.stacks import SMALL, as_passed, problems, settings
+
+CANARY = "canary-5c1d"
+READER = {"serviceAccount": {"name": "account-reader"}}
+SECTION: dict[str, Any] = {
+    "providers": {
+        "api": {"kind": "Kubernetes", "spec": {"remoteNamespace": "account-pool", "auth": READER}},
+        "gitlab": {
+            "kind": "GitLab",
+            "namespace": "tenant-acme",
+            "credentialsFrom": "gitlab",
+            "spec": {"projectID": "7"},
+        },
+        "fake": {"kind": "Fake", "spec": {"data": [{"key": "k", "value": "v"}]}},
+    },
+    "stores": {
+        "shared": {
+            "cluster": True,
+            "providerRef": "api",
+            "conditions": [{"namespaces": ["tenant-acme", "tenant-globex"]}],
+        },
+        "own": {"namespace": "tenant-acme", "providerRef": "fake"},
+        "ci": {"namespace": "tenant-acme", "providerRef": "gitlab"},
+    },
+    "reads": {
+        "account": {
+            "namespace": "tenant-acme",
+            "store": "shared",
+            "data": {"id": {"account": "acme/aws", "key": "accessKeyID"}},
+        },
+        "ci-token": {
+            "namespace": "tenant-acme",
+            "store": "ci",
+            "backend": "eso",
+            "refreshInterval": "2h",
+            "data": {"token": {"key": "TOKEN"}},
+        },
+    },
+    "pushes": {
+        "out": {
+            "namespace": "tenant-acme",
+            "store": "own",
+            "data": {"pushed": {"account": "acme/aws", "key": "accessKeyID"}},
+        }
+    },
+}
+PLACE = "credfleet:secretStores"
+
+
+def stores(**changes: Any) -> dict[str, str]:
+    """Change the section: a path with `__` for the dots, `-` written as `_9`, → a value; None removes it."""
+    sections = deepcopy(dict(SMALL))
+    sections["credentials"]["gitlab"] = CANARY
+    sections["tenants"]["acme"]["accounts"]["aws"]["deliverTo"] = "aws-account"
+    sections["tenants"]["globex"] = {"namespace": "tenant-globex"}
+    sections["secretStores"] = deepcopy(SECTION)
+    for path, value in changes.items():
+        *holders, last = path.replace("_9", "-").split("__")
+        holder = sections["secretStores"]
+        for step in holders:
+            holder = holder[step]
+        if value is None:
+            del holder[last]
+        else:
+            holder[last] = value
+    return as_passed(sections)
+
+
+def told(**changes: Any) -> ConfigurationProblem:
+    (problem,) = problems(stores(**changes))
+    assert CANARY not in repr(problem)
+    return problem
+
+
+def test_a_section_with_providers_stores_reads_and_pushes_is_taken() -> None:
+    section = settings(stores()).secret_stores
+    assert section is not None
+    assert served_by_eso(section) == {"ci"}
+    assert [(namespace, name) for namespace, name, _ in secrets_of(section)] == [
+        ("tenant-acme", "gitlab-credentials"),
+        ("tenant-acme", "account"),
+        ("tenant-acme", "ci-token"),
+    ]
+
+
+def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
+    section = settings(stores(pushes={})).secret_stores
+    assert section is not None
+    assert served_by_eso(section) == {"ci", "own"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "said"),
+    [
+        ({"providers__api__kind": "Kubernets"}, "providers.api.kind", "did you mean Kubernetes?"),
+        (
+            {"providers__api__spec__remoteNamspace": "x"},
+            "providers.api.spec.remoteNamspace",
+            "remoteNamespace?",
+        ),
+        ({"providers__gitlab__credentialsFrom": "gitlub"}, "providers.gitlab.credentialsFrom", "gitlab?"),
+        ({"providers__api__credentialsFrom": "gitlab"}, "providers.api", "give it a namespace"),
+        ({"providers__gitlab__namespace": "tenant-acm"}, "providers.gitlab.namespace", "existingNamespaces"),
+        (
+            {"providers__gitlab__spec__auth": {"SecretRef": {"accessToken": {"name": "x", "key": "y"}}}},
+            "providers.gitlab.credentialsFrom",
+            "keep one of them",
+        ),
+        ({"providers__gitlab__credentialsFrom": None}, "providers.gitlab.spec.auth", "add auth"),
+        ({"stores__own__providerRef": "faek"}, "stores.own.providerRef", "did you mean fake?"),
+        ({"stores__own__cluster": True}, "stores.own", "give namespace, or cluster: true"),
+        ({"stores__own__namespace": "elsewhere"}, "stores.own.namespace", "existingNamespaces"),
+        ({"stores__own__conditions": [{}]}, "stores.own", "leave conditions out"),
+        ({"stores__own__provider": {"fake": {"data": []}}}, "stores.own", "give providerRef, or an embedded"),
+        ({"stores__own__retrySettings": {"maxRetries": -1}}, "stores.own.retrySettings.maxRetries", "schema"),
+        ({"reads__account__store": "shard"}, "reads.account.store", "did you mean shared?"),
+        ({"reads__account__refreshInterval": "1h"}, "reads.account", "choose backend: eso"),
+        ({"reads__account__namespace": "nowhere"}, "reads.account.namespace", "existingNamespaces"),
+        (
+            {"reads__account__data__id": {"account": "acme/gcp", "key": "k"}},
+            "reads.account.data.id.account",
+            "did you mean acme/aws?",
+        ),
+        (
+            {"reads__account__data__id": {"account": "acme/aws", "key": "k", "property": "p"}},
+            "reads.account.data.id",
+            "leave property and version out",
+        ),
+        (
+            {"reads__account__namespace": "tenant-globex"},
+            "reads.account.data.id.account",
+            "name an account of this namespace's tenant",
+        ),
+        (
+            {"providers__api__spec__remoteNamespace": "elsewhere"},
+            "reads.account.data.id.account",
+            "remoteNamespace: account-pool",
+        ),
+        (
+            {"reads__ci_9token__backend": "direct", "reads__ci_9token__refreshInterval": None},
+            "reads.ci-token.store",
+            "choose backend: eso",
+        ),
+        ({"pushes__out__data__pushed__secret": "x"}, "pushes.out.data.pushed", "give secret or account"),
+        ({"pushes__out__data__pushed__property": "p"}, "pushes.out.data", "leave property out"),
+        ({"pushes__out__backend": "eso", "pushes__out__store": "ci"}, "pushes.out", "GitLab"),
+    ],
+)
+def test_a_mistake_is_told_at_its_place_with_the_mend(changes: dict[str, Any], place: str, said: str) -> None:
+    problem = told(**changes)
+    assert problem.place == f"{PLACE}.{place}"
+    assert said in f"{problem.cause} {problem.mend}"
+
+
+def test_a_credential_that_is_no_fit_is_told_without_its_value() -> None:
+    vault = {
+        "kind": "AzureKV",
+        "namespace": "tenant-acme",
+        "credentialsFrom": "gitlab",
+        "spec": {"vaultUrl": "https://x.vault.azure.net"},
+    }
+    problem = told(providers__vault=vault)
+    assert problem.place == f"{PLACE}.providers.vault.credentialsFrom (gitlab)"
+    assert "exactly clientId, clientSecret" in problem.cause
+
+
+def test_a_caller_that_the_conditions_exclude_is_told_before_anything_is_written() -> None:
+    problem = told(stores__shared__conditions=[{"namespaces": ["tenant-globex"]}])
+    assert problem.place == f"{PLACE}.reads.account.store"
+    assert "namespace tenant-acme may not use it" in problem.cause
+
+
+def test_conditions_know_the_labels_that_the_stack_gives_and_leave_others_to_the_update() -> None:
+    labelled = [{"namespaceSelector": {"matchLabels": {"credfleet.io/tenant": "acme"}}}]
+    unknown = [{"namespaceSelector": {"matchLabels": {"team": "x"}}}]
+    assert problems(stores(stores__shared__conditions=labelled)) == ()
+    assert problems(stores(stores__shared__conditions=unknown)) == ()
+
+
+def test_a_selector_out_of_reach_is_told_with_its_path_d3() -> None:
+    problem = told(
+        providers__gitlab={**SECTION["providers"]["gitlab"], "credentialsFrom": "gitlab"},
+        stores__far={"namespace": "tenant-globex", "providerRef": "gitlab"},
+    )
+    assert problem.place == f"{PLACE}.stores.far"
+    assert "uses providers of its own namespace tenant-globex only" in problem.cause
+
+
+def test_what_eso_cannot_express_is_told_at_the_store() -> None:
+    spec = {"auth": {"SecretRef": {"accessToken": {"name": "x", "key": "y"}}}, "projectID": "7"}
+    problem = told(
+        providers__wide={"kind": "GitLab", "spec": spec},
+        stores__wide={"cluster": True, "providerRef": "wide"},
+    )
+    assert problem.place == f"{PLACE}.stores.wide"
+    assert "accessToken" in problem.cause
+
+
+def test_one_secret_is_never_made_by_both_back_ends() -> None:
+    problem = told(reads__ci_9token__target="account")
+    assert problem.place == f"{PLACE}.reads.ci-token"
+    assert f"tenant-acme/account is also that of {PLACE}.reads.account" in problem.cause
+
+
+def test_two_pushes_never_go_to_one_key_of_a_provider() -> None:
+    again = deepcopy(SECTION["pushes"]["out"])
+    problem = told(pushes__again=again)
+    assert (problem.place, "writes pushed of provider Fake/fake" in problem.cause) == (
+        f"{PLACE}.pushes.again",
+        True,
+    )
+
+
+def test_a_push_of_an_account_is_of_its_copy() -> None:
+    values = stores()
+    tenants = json.loads(values["credfleet:tenants"])
+    del tenants["acme"]["accounts"]["aws"]["deliverTo"]
+    (problem,) = problems({**values, "credfleet:tenants": json.dumps(tenants)})
+    assert (problem.place, problem.mend) == (
+        f"{PLACE}.pushes.out.data.pushed.account",
+        "add deliverTo to the account",
+    )
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    found = problems(
+        stores(
+            providers__api__kind="Kubernets",
+            stores__own__providerRef="faek",
+            reads__ci_9token__namespace="nowhere",
+        )
+    )
+    assert {each.place.removeprefix(f"{PLACE}.") for each in found} == {
+        "providers.api.kind",
+        "stores.own.providerRef",
+        "reads.ci-token.namespace",
+    }
