@@ -107,7 +107,8 @@ class Settings(Noun):
         self, stated: Stated, root: Path, malformed: Sequence[ConfigurationProblem]
     ) -> Iterator[ConfigurationProblem]:
         pool, existing = self.account_pool, ()
-        yield from review_cluster(self.cluster, writes=bool(self.tenants or pool or self.pull_secrets))
+        writes = (self.tenants, pool, self.aso_credentials, self.pull_secrets)
+        yield from review_cluster(self.cluster, writes=any(writes))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
             if pool.members_from is not None:

@@ -20,7 +20,7 @@ from components.aso_credentials.component import (
 )
 from components.aso_credentials.controller import ControllerSettings
 from components.fleet import Fleet
-from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, put_files
+from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, manifest, put_files
 from tests.support.certificates import pem, pkcs12
 from tests.support.policies import UNKNOWN, NotApplicableError, judge, judge_stack, secret
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
@@ -410,6 +410,28 @@ def test_no_credential_leaves_the_data_of_its_secret(*, preview: bool) -> None:
         assert base64.b64encode(CANARY.encode()).decode() not in told
         assert isinstance(one.inputs.get("data", Secret(None)), Secret) or one.type.endswith(":ConfigMap")
     assert CANARY not in repr(recorder.stack_outputs)
+
+
+def test_an_annotation_that_is_not_inherited_is_told_r14(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = manifest("team-a", "files", "StorageAccount")
+    child["spec"]["owner"] = {"name": "billing"}
+    put_files(project, billing=[manifest("team-a", "billing")], team_a=[child])
+    told: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", told.append)
+    declared()
+    (warning,) = told
+    assert "team-a/StorageAccount/files" in warning
+    assert "of team-a/ResourceGroup/billing is not inherited" in warning
+
+
+def test_changed_settings_of_the_operator_change_its_secret_where_it_is_l4() -> None:
+    before, after = declared(), declared(aso_stack(globalSettings={"syncPeriod": "2h"}))
+    secrets = [recorder.named(SECRET, "aso-secret") for recorder in (before, after)]
+    assert secrets[0].urn == secrets[1].urn
+    assert secrets[0].inputs["metadata"] == secrets[1].inputs["metadata"]
+    assert data(after, "aso-secret") == {"AZURE_SYNC_PERIOD": "2h"}
 
 
 def test_a_name_that_aso_reads_by_itself_is_a_mistake_of_the_program() -> None:
