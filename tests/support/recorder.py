@@ -51,10 +51,14 @@ class Recorder(mocks.MockMonitor):
     """Answers every registration with its inputs, and what `outputs` says of its type.
 
     Outputs the answers leave out are unknown in a preview and None in an update, as with the genuine engine.
+    calls: what functions of providers answer, by token.
     """
 
-    def __init__(self, outputs: Mapping[str, Mapping[str, str]]) -> None:
-        super().__init__(_NoInvokes())
+    def __init__(
+        self, outputs: Mapping[str, Mapping[str, str]], calls: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        super().__init__(_Unused())
+        self._calls = calls
         self._outputs = outputs
         self.registrations: list[Registration] = []
         self.stack_outputs: Mapping[str, Any] = {}
@@ -89,6 +93,14 @@ class Recorder(mocks.MockMonitor):
             urn=urn, properties=self._answer(request, request.properties)
         )
 
+    def Invoke(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
+        """Answer a function; one without an answer is not to be called."""
+        if request.tok not in self._calls:
+            raise AssertionError(f"the program called {request.tok}: components call nothing")
+        answer = resource_pb2.ResourceInvokeResponse()
+        getattr(answer, "return").update({**request.args, **self._calls[request.tok]})
+        return answer
+
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Keep what the stack exports."""
         if request.urn.split("::")[2] == "pulumi:pulumi:Stack":
@@ -102,9 +114,9 @@ class Recorder(mocks.MockMonitor):
         return answer
 
 
-class _NoInvokes(mocks.Mocks):
+class _Unused(mocks.Mocks):
     def call(self, args: mocks.MockCallArgs) -> Any:
-        raise AssertionError(f"the program called {args.token}: components call nothing")
+        raise AssertionError(f"{args.token} was called past the recorder")
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         raise AssertionError(f"{args.typ} was registered past the recorder")
@@ -117,12 +129,14 @@ def record(
     config: Mapping[str, str] | None = None,
     secret_keys: Iterable[str] = (),
     outputs: Mapping[str, Mapping[str, str]] | None = None,
+    calls: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Recorder:
     """Run a program to its end in an event loop and a context of its own.
 
-    outputs: type → what its resources get beyond their inputs. Raises what the program raises.
+    outputs: type → what its resources get beyond their inputs. calls: token of a function → what it answers.
+    Raises what the program raises.
     """
-    recorder = Recorder(outputs or {})
+    recorder = Recorder(outputs or {}, calls or {})
 
     async def main() -> None:
         # What fails the program is raised from here; every output that waited for it fails likewise, unheard.

@@ -1,0 +1,366 @@
+"""What a cluster's pull secret registers, to the letter."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pulumi
+import pulumi_gcp
+import pytest
+
+from components.pull_secret.component import Content, Place, PullSecret, PullSecretArgs, look_for
+from components.pull_secret.grants import grants
+from components.pull_secret.labels import secret_labels
+from components.pull_secret.model import Availability, Cluster, Phase
+from components.pull_secret.preconditions import ADAPTERS, decide
+from components.pull_secret.retention import Retention
+from components.pull_secret.verification import digest_of
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+
+ENTRY = "gcp:secretmanager/secret:Secret"
+VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
+MEMBER = "gcp:secretmanager/secretIamMember:SecretIamMember"
+VERIFICATION = "pulumi-python:dynamic/credfleet:PullSecretVerification"
+RETENTION = "pulumi-python:dynamic/credfleet:PullSecretRetention"
+STATUS = "pulumi-python:dynamic/credfleet:PullSecretStatus"
+NAMESPACE = "kubernetes:core/v1:Namespace"
+KUBERNETES_SECRET = "kubernetes:core/v1:Secret"
+COMPONENT = "credfleet:index:PullSecret"
+GET_SECRETS = "gcp:secretmanager/getSecrets:getSecrets"
+
+TEXT = ' {"auths": {"quay.io": {"auth": "dXNlcjpzZW50aW5lbA=="}}}\n'
+DIGEST = digest_of("owner", TEXT.encode())
+CLUSTER = Cluster(
+    id="cls-1",
+    name="East",
+    region="europe-west1",
+    generation=2,
+    project="fleet-1",
+    pull_secret="quay",
+    adapters=dict.fromkeys(ADAPTERS, Availability.TRUE),
+)
+WAITING = replace(CLUSTER, adapters={**CLUSTER.adapters, "dns": Availability.FALSE})
+REFERENCE = "projects/fleet-1/secrets/hyperfleet-cls-1-pull-secret"
+UPDATED = {
+    VERSION: {"version": "3"},
+    VERIFICATION: {
+        "reference": f"{REFERENCE}/versions/3",
+        "verifiedAt": "2026-01-01T00:00:00Z",
+        "overtaken": "",
+    },
+}
+
+
+def found(labels: Mapping[str, str], secret_id: str = "hyperfleet-cls-1-pull-secret") -> dict[str, Any]:
+    return {"secrets": [{"secretId": secret_id, "labels": labels}]}
+
+
+def declared(
+    cluster: Cluster = CLUSTER,
+    *,
+    preview: bool = False,
+    listed: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Mapping[str, str]] | None = None,
+    **more: Any,
+) -> Recorder:
+    """One pull secret. listed: what Secret Manager has; more: what differs from its usual arguments."""
+
+    def program() -> None:
+        google = pulumi_gcp.Provider("gcp", project="fleet-1")
+        decision = decide(cluster)
+        looked = decision.proceeds or decision.passing
+        args = PullSecretArgs(
+            cluster=cluster,
+            decision=decision,
+            owner="owner",
+            place=Place(namespace="clusters-cls-1", name="cls-1-pull-secret", declared=True),
+            project=cluster.project,
+            content=Content(text=pulumi.Output.secret(TEXT), digest=pulumi.Output.secret(DIGEST)),
+            existing=look_for(cluster.secret_id, "fleet-1", google) if looked else None,
+        )
+        made = PullSecret("cls-1", replace(args, **more), pulumi.ResourceOptions(providers=[google]))
+        pulumi.export("status", made.status)
+        pulumi.export("skipped", made.skipped)
+
+    return record(
+        program,
+        preview=preview,
+        outputs=({} if preview else UPDATED) | dict(outputs or {}),
+        calls={GET_SECRETS: listed or {"secrets": []}},
+    )
+
+
+def inputs(one: Registration) -> dict[str, Any]:
+    return {key: value for key, value in one.inputs.items() if key != "__provider"}
+
+
+def types(recorder: Recorder) -> set[str]:
+    return {one.type for one in recorder.registrations} - {COMPONENT, "pulumi:providers:gcp"}
+
+
+def waits_for(recorder: Recorder, resource: Registration) -> set[str]:
+    """Names of every resource that must be there before this one, and stays until it is gone."""
+    by_urn = {one.urn: one for one in recorder.registrations}
+    seen: set[str] = set()
+    open_ = [*resource.dependencies]
+    while open_:
+        one = by_urn[open_.pop()]
+        if one.name not in seen:
+            seen.add(one.name)
+            open_ += one.dependencies
+    return seen
+
+
+def test_an_entry_is_automatic_labelled_sixfold_and_abandoned() -> None:
+    entry = declared().named(ENTRY, "cls-1-entry")
+    assert inputs(entry) == {
+        "project": "fleet-1",
+        "secretId": "hyperfleet-cls-1-pull-secret",
+        "labels": {**secret_labels("cls-1"), "cluster-name": "east"},
+        "replication": {"auto": {}},
+        "deletionProtection": False,
+        "deletionPolicy": "ABANDON",
+    }
+    assert len(entry.inputs["labels"]) == 6
+    assert (entry.request.retainOnDelete, list(entry.request.ignoreChanges)) == (True, ["replication"])
+
+
+def test_an_entry_that_is_to_be_destroyed_with_its_cluster_is_deleted() -> None:
+    entry = declared(on_delete=Retention.DESTROY).named(ENTRY, "cls-1-entry")
+    assert (entry.inputs["deletionPolicy"], entry.request.retainOnDelete) == ("DELETE", False)
+
+
+def test_an_entry_is_kept_where_it_is_declared_to_be_and_protected() -> None:
+    entry = declared(locations=["europe-west1", "europe-west4"], deletion_protection=True).named(
+        ENTRY, "cls-1-entry"
+    )
+    replicas = [{"location": "europe-west1"}, {"location": "europe-west4"}]
+    assert entry.inputs["replication"] == {"userManaged": {"replicas": replicas}}
+    assert entry.inputs["deletionProtection"] is True
+
+
+def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too() -> None:
+    (hook,) = declared().named(ENTRY, "cls-1-entry").request.hooks.before_create
+    assert hook == "cls-1-entry-untouched"
+
+
+def test_a_version_holds_the_pull_secret_byte_for_byte_and_secret() -> None:
+    assert inputs(declared().named(VERSION, "cls-1-version")) == {
+        "secret": "cls-1-entry-id",
+        "secretData": Secret(TEXT),
+        "deletionPolicy": "ABANDON",
+    }
+
+
+def test_the_verification_knows_the_very_version_and_a_secret_digest_and_no_byte() -> None:
+    verification = declared().named(VERIFICATION, "cls-1-verification")
+    assert {key: value for key, value in inputs(verification).items() if value is not None} == {
+        "project": "fleet-1",
+        "secretId": "hyperfleet-cls-1-pull-secret",
+        "version": "3",
+        "owner": "owner",
+        "digest": Secret(DIGEST),
+    }
+
+
+def test_the_retention_knows_both_policies() -> None:
+    retention = declared(on_replace=Retention.DESTROY).named(RETENTION, "cls-1-retention")
+    assert {key: retention.inputs[key] for key in ("onReplace", "onDelete", "version")} == {
+        "onReplace": "destroy",
+        "onDelete": "disable",
+        "version": "3",
+    }
+
+
+def test_the_cluster_reads_a_docker_config_that_says_where_it_comes_from() -> None:
+    secret = declared().named(KUBERNETES_SECRET, "cls-1-secret")
+    assert inputs(secret) == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "cls-1-pull-secret",
+            "namespace": "clusters-cls-1",
+            "labels": {"managed-by": "hyperfleet", "cluster-id": "cls-1"},
+            "annotations": {
+                "hyperfleet.io/generation": "2",
+                "credfleet.io/secret-manager-version": f"{REFERENCE}/versions/3",
+                "credfleet.io/verified-at": "2026-01-01T00:00:00Z",
+            },
+        },
+        "type": "kubernetes.io/dockerconfigjson",
+        "data": Secret({".dockerconfigjson": base64.b64encode(TEXT.encode()).decode()}),
+    }
+
+
+def test_nothing_is_replaced_when_the_pull_secret_rotates_but_the_version() -> None:
+    secret = declared().named(KUBERNETES_SECRET, "cls-1-secret")
+    assert not secret.request.deleteBeforeReplace
+    assert not secret.request.replaceOnChanges
+    assert secret.inputs["metadata"]["name"] == "cls-1-pull-secret"
+
+
+def test_the_order_is_entry_version_verification_retention_secret_report() -> None:
+    recorder = declared(api_url="http://127.0.0.1:1")
+    status = recorder.named(STATUS, "cls-1-status")
+    secret = recorder.named(KUBERNETES_SECRET, "cls-1-secret")
+    chain = ["cls-1-entry", "cls-1-version", "cls-1-verification", "cls-1-retention"]
+    for number, name in enumerate(chain[1:], start=1):
+        one = next(each for each in recorder.registrations if each.name == name)
+        assert waits_for(recorder, one) >= {*chain[:number]}
+    assert waits_for(recorder, secret) == {*chain, "cls-1-namespace"}
+    assert waits_for(recorder, status) == {*chain, "cls-1-namespace", "cls-1-secret"}
+
+
+def test_rights_are_given_on_the_one_entry() -> None:
+    members = declared(grants=[*grants("principal://reader", "serviceAccount:adapter")]).of_type(MEMBER)
+    assert {name: (one.inputs["role"], one.inputs["member"]) for name, one in members.items()} == {
+        "cls-1-reader-accessor": ("roles/secretmanager.secretAccessor", "principal://reader"),
+        "cls-1-adapter-viewer": ("roles/secretmanager.viewer", "serviceAccount:adapter"),
+        "cls-1-adapter-adder": ("roles/secretmanager.secretVersionAdder", "serviceAccount:adapter"),
+        "cls-1-adapter-accessor": ("roles/secretmanager.secretAccessor", "serviceAccount:adapter"),
+    }
+    assert {(one.inputs["secretId"], one.inputs["project"]) for one in members.values()} == {
+        ("hyperfleet-cls-1-pull-secret", "fleet-1")
+    }
+
+
+def test_a_report_holds_what_the_contract_wants() -> None:
+    status = declared(api_url="http://127.0.0.1:1").named(STATUS, "cls-1-status")
+    assert (status.inputs["cluster"], status.inputs["generation"]) == ("cls-1", 2)
+    assert [(one["type"], one["status"], one["reason"]) for one in status.inputs["conditions"]] == [
+        ("Applied", "True", "SecretCreated"),
+        ("Available", "True", "SecretAvailable"),
+        ("Health", "True", "Healthy"),
+    ]
+    assert status.inputs["data"] == {
+        "secretName": "hyperfleet-cls-1-pull-secret",
+        "secretVersion": "3",
+        "secretPath": REFERENCE,
+        "gcpProject": "fleet-1",
+        "replicationPolicy": "automatic",
+    }
+
+
+def test_without_a_hyperfleet_nobody_is_told() -> None:
+    assert declared().of_type(STATUS) == {}
+
+
+def test_the_outputs_tell_how_it_stands_and_no_byte_of_it() -> None:
+    recorder = declared()
+    told = recorder.stack_outputs["status"]
+    assert {
+        key: told[key] for key in ("generation", "secretId", "version", "namespace", "secretName", "skipped")
+    } == {
+        "generation": 2,
+        "secretId": "hyperfleet-cls-1-pull-secret",
+        "version": "3",
+        "namespace": "clusters-cls-1",
+        "secretName": "cls-1-pull-secret",
+        "skipped": [],
+    }
+    assert [one["status"] for one in told["conditions"]] == ["True", "True", "True"]
+    assert "sentinel" not in repr(plain(told))
+
+
+def test_one_that_was_overtaken_is_told_as_not_healthy() -> None:
+    overtaken = {VERIFICATION: {**UPDATED[VERIFICATION], "overtaken": "version 4 is the latest"}}
+    told = declared(outputs=overtaken).stack_outputs["status"]
+    assert told["conditions"][2] == {
+        "type": "Health",
+        "status": "False",
+        "reason": "VersionOvertaken",
+        "message": "version 4 is the latest",
+    }
+
+
+@pytest.mark.parametrize("on_delete", Retention)
+def test_the_clusters_own_namespace_goes_only_with_everything_else(on_delete: Retention) -> None:
+    namespace = declared(on_delete=on_delete).named(NAMESPACE, "cls-1-namespace")
+    assert inputs(namespace)["metadata"] == {"name": "clusters-cls-1"}
+    assert namespace.request.retainOnDelete is (on_delete is not Retention.DESTROY)
+
+
+def test_a_namespace_of_somebody_else_is_used_and_not_declared() -> None:
+    place = Place(namespace="clusters", name="cls-1-pull-secret")
+    recorder = declared(place=place)
+    assert recorder.of_type(NAMESPACE) == {}
+    assert recorder.named(KUBERNETES_SECRET, "cls-1-secret").inputs["metadata"]["namespace"] == "clusters"
+
+
+def test_everything_is_the_components_child_and_made_by_the_given_provider() -> None:
+    recorder = declared(grants=[*grants("principal://reader", None)])
+    (component,) = recorder.of_type(COMPONENT).values()
+    children = [one for one in recorder.registrations if one.custom and one.type != "pulumi:providers:gcp"]
+    assert {one.parent for one in children} == {component.urn}
+    google = {one.provider for one in children if one.type.startswith("gcp:")}
+    assert all("pulumi:providers:gcp::gcp" in one for one in google)
+
+
+def test_a_preview_knows_no_version_and_registers_the_same() -> None:
+    before, after = declared(preview=True), declared()
+    names = [{(one.type, one.name) for one in recorder.registrations} for recorder in (before, after)]
+    assert names[0] == names[1]
+    assert before.named(VERIFICATION, "cls-1-verification").inputs["version"] == Unknown()
+    assert before.named(VERSION, "cls-1-version").inputs["secretData"] == Secret(TEXT)
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_cluster_that_waits_registers_nothing_but_itself_with_its_reasons_a2(preview: bool) -> None:
+    recorder = declared(WAITING, preview=preview)
+    (component,) = recorder.of_type(COMPONENT).values()
+    assert types(recorder) == set()
+    assert component.inputs["skipped"] == ["adapter dns reports False"]
+    assert recorder.stack_outputs["skipped"] == ["adapter dns reports False"]
+    assert [
+        (one["type"], one["status"], one["reason"]) for one in recorder.stack_outputs["status"]["conditions"]
+    ] == [
+        ("Applied", "False", "PreconditionsNotMet"),
+        ("Available", "False", "PreconditionsNotMet"),
+        ("Health", "True", "Healthy"),
+    ]
+
+
+def test_a_cluster_the_configuration_skips_is_not_even_looked_for_a1() -> None:
+    recorder = declared(replace(CLUSTER, provider="aws", adapters={}))
+    assert types(recorder) == set()
+    assert len(recorder.stack_outputs["skipped"]) == 4
+
+
+@pytest.mark.parametrize("preview", [True, False])
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        pytest.param(WAITING, id="A2"),
+        pytest.param(replace(CLUSTER, phase=Phase.DELETING), id="A4"),
+        pytest.param(replace(CLUSTER, known=False), id="A5"),
+    ],
+)
+def test_a_cluster_that_has_its_pull_secret_keeps_it_whatever_is_reported(
+    cluster: Cluster, preview: bool
+) -> None:
+    recorder = declared(cluster, preview=preview, listed=found(secret_labels("cls-1")))
+    (component,) = recorder.of_type(COMPONENT).values()
+    assert types(recorder) >= {ENTRY, VERSION, VERIFICATION, RETENTION, KUBERNETES_SECRET}
+    assert component.inputs["skipped"] == []
+    assert recorder.stack_outputs["skipped"] == []
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param(found({}), id="unlabelled"),
+        pytest.param(found(secret_labels("cls-2")), id="another-clusters"),
+        pytest.param(found(secret_labels("cls-1"), "hyperfleet-cls-1-pull-secret-2"), id="another-name"),
+    ],
+)
+def test_an_entry_that_is_not_the_clusters_is_none_it_has(listed: dict[str, Any]) -> None:
+    assert types(declared(WAITING, listed=listed)) == set()
+
+
+def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet_a3() -> None:
+    recorder = declared(replace(WAITING, phase=Phase.READY))
+    assert ENTRY in types(recorder)
+    assert recorder.stack_outputs["skipped"] == []
