@@ -1,0 +1,324 @@
+"""What the configuration of pull secrets may say, and what it may not (tables A, B and C)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ConfigurationProblem
+from components.pull_secret.model import Availability, Phase
+from components.settings.pull_secrets import PullSecrets, secrets_of
+from tests.support.stacks import problems, settings, stack
+
+CANARY = "canary-5c1d"
+SOUND = '{"auths": {"quay.io": {"auth": "dXNlcjpjYW5hcnktNWMxZA=="}}}'
+ID = "cls-000000000001"
+SECTION = "credfleet:pullSecrets"
+PLACE = f"{SECTION}.clusters.{ID}"
+SLOT = {"type": "gcp"}
+MEMBER = {"type": "gcp", "accountId": "acme-prod-1", "credentialsFrom": "aws-1"}
+
+
+def cluster(**more: Any) -> dict[str, Any]:
+    given = {"name": "east", "generation": 1, "project": "fleet-project", "pullSecretFrom": "quay"}
+    return {key: value for key, value in {**given, **more}.items() if value is not None}
+
+
+def section(
+    clusters: dict[str, Any] | None = None, *, credential: str = SOUND, **more: Any
+) -> dict[str, str]:
+    """The small stack with pull secrets, one cluster unless others are given."""
+    given = {ID: cluster()} if clusters is None else clusters
+    return stack(credentials__quay=credential, pullSecrets={"clusters": given, **more})
+
+
+def told(values: dict[str, str], root: Path | None = None) -> ConfigurationProblem:
+    (problem,) = problems(values) if root is None else problems(values, root=root)
+    assert CANARY not in repr(problem)
+    return problem
+
+
+def read(values: dict[str, str]) -> PullSecrets:
+    found = settings(values).pull_secrets
+    assert found is not None
+    return found
+
+
+def test_the_defaults_are_those_that_are_documented() -> None:
+    found = read(section())
+    assert (found.on_replace.value, found.on_delete.value, found.strict) == ("keep", "disable", False)
+    assert found.place_of(ID) == (f"clusters-{ID}", f"{ID}-pull-secret")
+    assert (found.locations, found.hyperfleet, found.reader, found.adapter) == ((), None, None, None)
+
+
+def test_a_cluster_becomes_the_rooms_own_with_every_fact() -> None:
+    adapters = {"validation": "True", "dns": "Unknown"}
+    given = cluster(region="europe-west1", secretId="custom-secret", adapters=adapters, phase="Ready")
+    made = read(section({ID: given})).cluster(ID, {})
+    assert (made.id, made.name, made.region, made.generation) == (ID, "east", "europe-west1", 1)
+    assert (made.project, made.pull_secret, made.provider) == ("fleet-project", "quay", "gcp")
+    assert (made.secret_id, made.labels["cluster-id"]) == ("custom-secret", ID)
+    assert made.adapters == {"validation": Availability.TRUE, "dns": Availability.UNKNOWN}
+    assert made.phase is Phase.READY
+
+
+def test_an_account_names_the_project_and_counts_as_set() -> None:
+    values = stack(
+        credentials__quay=SOUND,
+        tenants__acme__accounts__gcp=SLOT,
+        accountPool__members__gcp={**MEMBER},
+        pullSecrets={"clusters": {ID: cluster(project={"account": "acme/gcp"})}},
+    )
+    assert problems(values) == ()
+    assert read(values).cluster(ID, {}).project == "acme/gcp"
+
+
+@pytest.mark.parametrize("missing", ["project", "pullSecretFrom"])
+def test_what_a_cluster_waits_for_may_be_left_out_a1(missing: str) -> None:
+    assert problems(section({ID: cluster(**{missing: None})})) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        pytest.param({"project": ""}, f"{PLACE}.project.name", id="B2-project"),
+        pytest.param({"pullSecretFrom": ""}, f"{PLACE}.pullSecretFrom", id="B1-data"),
+        pytest.param({"project": "Not A Project"}, f"{PLACE}.project.name", id="project"),
+        pytest.param(
+            {"project": {"name": "fleet-project", "account": "acme/aws"}}, f"{PLACE}.project", id="both"
+        ),
+        pytest.param({"project": {}}, f"{PLACE}.project", id="neither"),
+        pytest.param({"secretId": "a.b"}, f"{PLACE}.secretId", id="B4-letters"),
+        pytest.param({"secretId": "a" * 256}, f"{PLACE}.secretId", id="B4-length"),
+        pytest.param({"generation": 0}, f"{PLACE}.generation", id="generation"),
+        pytest.param({"generation": None}, f"{PLACE}.generation", id="no-generation"),
+        pytest.param({"name": None}, f"{PLACE}.name", id="no-name"),
+        pytest.param({"phase": "Installing"}, f"{PLACE}.phase", id="A3-phase"),
+        pytest.param({"adapters": {"dns": True}}, f"{PLACE}.adapters.dns", id="A2-no-text"),
+        pytest.param({"adapters": {"dns": "true"}}, f"{PLACE}.adapters.dns", id="A2-lower-case"),
+        pytest.param({"region": "Europe"}, f"{PLACE}.region", id="region"),
+        pytest.param({"colour": "red"}, f"{PLACE}.colour", id="unknown-key"),
+        pytest.param({"reader": {}}, f"{PLACE}.reader", id="nobody"),
+        pytest.param(
+            {"reader": {"serviceAccount": "somebody"}}, f"{PLACE}.reader.serviceAccount", id="no-account"
+        ),
+    ],
+)
+def test_a_fault_of_a_cluster_is_told_where_it_is(change: dict[str, Any], place: str) -> None:
+    assert told(section({ID: cluster(**change)})).place == place
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        pytest.param("CLS-1", ["lower-case"], id="letters"),
+        pytest.param("a" * 55, ["(clusters-{id}) has room for 54"], id="namespace"),
+        pytest.param("a" * 64, ["({id}) has room for 63", "(clusters-{id}) has room for 54"], id="label"),
+    ],
+)
+def test_an_id_is_told_every_limit_it_breaks_b(bad: str, words: list[str]) -> None:
+    found = problems(section({bad: cluster()}))
+    assert {one.place for one in found} == {f"{SECTION}.clusters.{bad}"}
+    assert len(found) == len(words)
+    assert all(word in one.cause for word, one in zip(words, found, strict=True))
+
+
+def test_another_template_leaves_the_id_another_length() -> None:
+    assert problems(section({"a" * 58: cluster()}, namespaceTemplate="c-{id}")) == ()
+    (problem,) = problems(section({"a" * 62: cluster()}, namespaceTemplate="c-{id}"))
+    assert "(c-{id}) has room for 61" in problem.cause
+
+
+@pytest.mark.parametrize("key", ["namespaceTemplate", "secretNameTemplate"])
+@pytest.mark.parametrize("template", ["{name}", "{id}-{id}", "UPPER-{id}"])
+def test_a_template_nothing_comes_of_is_told(key: str, template: str) -> None:
+    values = stack(credentials__quay=SOUND, pullSecrets={"clusters": {ID: cluster()}, key: template})
+    assert told(values).place == f"{SECTION}.{key}"
+
+
+def test_a_template_of_regions_wants_the_region_of_every_cluster() -> None:
+    problem = told(section(namespaceTemplate="{region}-{id}"))
+    assert (problem.place, problem.mend) == (f"{PLACE}.region", "give the region of the cluster")
+
+
+def test_a_namespace_of_many_clusters_is_somebody_elses() -> None:
+    problem = told(section(namespaceTemplate="clusters"))
+    assert problem.place == f"{SECTION}.namespaceTemplate"
+    assert "list it in cluster.existingNamespaces" in problem.mend
+    values = stack(
+        credentials__quay=SOUND,
+        cluster__existingNamespaces=["clusters"],
+        pullSecrets={"namespaceTemplate": "clusters", "clusters": {ID: cluster()}},
+    )
+    assert problems(values) == ()
+
+
+def test_two_clusters_never_share_a_secret() -> None:
+    given = {"cls-1": cluster(region="eu"), "cls-2": cluster(region="eu")}
+    values = stack(
+        credentials__quay=SOUND,
+        cluster__existingNamespaces=["eu-clusters"],
+        pullSecrets={
+            "namespaceTemplate": "{region}-clusters",
+            "secretNameTemplate": "pull-secret",
+            "clusters": given,
+        },
+    )
+    problem = told(values)
+    assert problem.place == f"{SECTION}.clusters.cls-2"
+    assert "eu-clusters/pull-secret is also that of credfleet:pullSecrets.clusters.cls-1" in problem.cause
+
+
+def test_two_clusters_never_share_an_entry() -> None:
+    given = {"cls-1": cluster(), "cls-2": cluster(secretId="hyperfleet-cls-1-pull-secret")}
+    assert told(section(given)).place == f"{SECTION}.clusters.cls-2.secretId"
+    given["cls-2"]["project"] = "other-project"
+    assert problems(section(given)) == ()
+
+
+def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    problem = told(section({ID: cluster(pullSecretFrom="quai")}))
+    assert (problem.place, problem.mend) == (f"{PLACE}.pullSecretFrom", "did you mean quay?")
+
+
+@pytest.mark.parametrize(
+    ("payload", "what"),
+    [
+        pytest.param("null", "auths", id="C4-null"),
+        pytest.param(f'{{"registries": {{"{CANARY}": 1}}}}', "auths", id="C4-registries"),
+        pytest.param(f'{{"Auths": {{"{CANARY}": 1}}}}', "auths", id="C4-case"),
+        pytest.param(f"{CANARY}", "payload", id="C-no-json"),
+        pytest.param(f'{{"auths": {{"r": "{CANARY * 6000}"}}}}', "payload", id="C5-too-large"),
+    ],
+)
+def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown_c(payload: str, what: str) -> None:
+    assert told(section(credential=payload)).place == f"{PLACE}.pullSecretFrom (quay: {what})"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param('{"auths":{"quay.io":{"auth":"x","email":"e"}}}', id="C1"),
+        pytest.param(' {"more": 1, "auths":{"a.io":{"auth":"x"},"b.io":{"auth":"y"}}}\n', id="C2"),
+        pytest.param('{"auths":{"r":null}}', id="C3-null"),
+        pytest.param('{"auths":{"r":"x"}}', id="C3-text"),
+    ],
+)
+def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict_c(payload: str) -> None:
+    assert problems(section(credential=payload)) == ()
+    assert problems(section(credential=payload, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("account", "mend"),
+    [("acme/awz", "did you mean acme/aws?"), ("globex", "known: acme/aws.")],
+)
+def test_an_account_nobody_claims_names_no_project(account: str, mend: str) -> None:
+    problem = told(section({ID: cluster(project={"account": account})}))
+    assert (problem.place, problem.mend) == (f"{PLACE}.project.account", mend)
+
+
+def test_an_account_of_another_cloud_names_no_project() -> None:
+    problem = told(section({ID: cluster(project={"account": "acme/aws"})}))
+    assert problem.place == f"{PLACE}.project.account"
+    assert "of type aws" in problem.cause
+
+
+def test_a_tenant_that_is_left_out_for_a_fault_is_no_second_fault() -> None:
+    values = stack(
+        credentials__quay=SOUND,
+        tenants__acme__namespace="kube-system",
+        pullSecrets={"clusters": {ID: cluster(project={"account": "acme/gcp"})}},
+    )
+    assert [one.place for one in problems(values)] == ["credfleet:tenants.acme.namespace"]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"onDelete": "drop"}, f"{SECTION}.onDelete"),
+        ({"onReplace": "delete"}, f"{SECTION}.onReplace"),
+        ({"onDelete": "destroy", "deletionProtection": True}, SECTION),
+        ({"locations": ["europe-west1", "europe-west1"]}, SECTION),
+        ({"hyperfleet": {"apiUrl": "hyperfleet"}}, f"{SECTION}.hyperfleet.apiUrl"),
+        ({"hyperfleet": {"apiUrl": "http://hyperfleet.example"}}, f"{SECTION}.hyperfleet.apiUrl"),
+        (
+            {"hyperfleet": {"apiUrl": f"https://u:{CANARY}@hyperfleet.example"}},
+            f"{SECTION}.hyperfleet.apiUrl",
+        ),
+        ({"adaptersFrom": "not-there.json"}, f"{SECTION}.adaptersFrom"),
+    ],
+)
+def test_a_fault_of_the_section_is_told_where_it_is(change: dict[str, Any], place: str) -> None:
+    assert told(section(**change)).place == place
+
+
+@pytest.mark.parametrize(
+    "url", ["https://hyperfleet.example", "http://127.0.0.1:18553", "http://localhost:1"]
+)
+def test_a_hyperfleet_is_reached_over_https_or_on_this_machine(url: str) -> None:
+    assert problems(section(hyperfleet={"apiUrl": url})) == ()
+
+
+def test_both_forms_of_an_identity_are_taken() -> None:
+    workload = {"projectNumber": "12", "project": "fleet-project", "namespace": "ns", "serviceAccount": "sa"}
+    found = read(
+        section(
+            reader={"workload": workload},
+            adapter={"serviceAccount": "a@fleet-project.iam.gserviceaccount.com"},
+        )
+    )
+    assert found.reader is not None
+    assert found.reader.member.endswith("/subject/ns/ns/sa/sa")
+    assert found.adapter is not None
+    assert found.adapter.member == "serviceAccount:a@fleet-project.iam.gserviceaccount.com"
+
+
+def test_what_was_observed_counts_behind_what_the_stack_says(tmp_path: Path) -> None:
+    document = {
+        "observedAt": "2026-01-01T00:00:00Z",
+        "clusters": {ID: {"phase": "Ready", "adapters": {"dns": "False", "validation": "True"}}},
+    }
+    (tmp_path / "observed.json").write_text(json.dumps(document))
+    values = section({ID: cluster(adapters={"dns": "True"})}, adaptersFrom="observed.json")
+    found = settings(values, tmp_path).pull_secrets
+    assert found is not None
+    made = found.cluster(ID, found.observed(tmp_path))
+    assert made.adapters == {"dns": Availability.TRUE, "validation": Availability.TRUE}
+    assert made.phase is Phase.READY
+
+
+def test_a_file_of_observations_that_is_none_is_told_with_the_command_that_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "observed.json").write_text(f'{{"clusters": "{CANARY}"}}')
+    problem = told(section(adaptersFrom="observed.json"), tmp_path)
+    assert problem.mend == "write it with: credfleet pull-secret observe"
+
+
+def test_all_faults_are_told_at_once() -> None:
+    given = {
+        "CLS": cluster(generation=0),
+        ID: cluster(pullSecretFrom="nobody", project={"account": "acme/x"}),
+    }
+    places = {
+        one.place for one in problems(section(given, namespaceTemplate="{x}", adaptersFrom="none.json"))
+    }
+    assert places == {
+        f"{SECTION}.namespaceTemplate",
+        f"{SECTION}.adaptersFrom",
+        f"{SECTION}.clusters.CLS.generation",
+        f"{PLACE}.pullSecretFrom",
+        f"{PLACE}.project.account",
+    }
+
+
+def test_a_stack_of_pull_secrets_alone_names_its_cluster_too() -> None:
+    values = stack(tenants=None, accountPool=None, cluster={}, credentials__quay=SOUND)
+    values |= {"credfleet:pullSecrets": json.dumps({"clusters": {ID: cluster()}})}
+    assert told(values).place == "credfleet:cluster.context"
+
+
+def test_every_secret_of_the_section_is_named_with_its_place() -> None:
+    assert [*secrets_of(read(section()))] == [(f"clusters-{ID}", f"{ID}-pull-secret", PLACE)]
