@@ -1,17 +1,23 @@
-"""`credfleet pull-secret check`: its JSON, its table, its exit codes; it never shows a credential."""
+"""`credfleet pull-secret`: what it answers, in JSON and tables; it never shows a credential."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from typer.testing import CliRunner, Result
 
+from components.pull_secret.observations import read
 from operations.main import app
+from sandbox.services.cloud.faults import Fault
+from tests.support import clouds
+from tests.support.clouds import Served
 
 AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
 SOUND = f'{{"auths":{{"quay.io":{{"auth":"{AUTH}"}},"ghcr.io":{{"auth":"{AUTH}"}}}}}}\n'
@@ -143,3 +149,86 @@ def test_a_dash_reads_standard_input() -> None:
         check=True,
     )
     assert json.loads(done.stdout)["bytes"] == len(SOUND)
+
+
+@pytest.fixture
+def hyperfleet(tmp_path: Path) -> Generator[Served]:
+    """A HyperFleet that knows one cluster, whose adapter dns is not done."""
+    with clouds.hyperfleet(tmp_path / "hyperfleet") as running:
+        clouds.bring(running, "cls-1", phase="Ready")
+        conditions = [{"type": kind, "status": "False"} for kind in ("Applied", "Available", "Health")]
+        report = {
+            "adapter": "dns",
+            "observed_generation": 1,
+            "observed_time": "2026-01-01T00:00:00Z",
+            "conditions": conditions,
+        }
+        path = f"{running.url}/api/hyperfleet/v1/clusters/cls-1/statuses"
+        requests.post(path, json=report, timeout=10).raise_for_status()
+        yield running
+
+
+def configure(project: Path, **section: Any) -> Path:
+    clusters = {"cls-1": {"name": "east"}, "cls-2": {"name": "west"}}
+    given = {"credfleet:pullSecrets": {"clusters": clusters, **section}}
+    (project / "Pulumi.dev.yaml").write_text(json.dumps({"config": given}))
+    return project / "observed.json"
+
+
+def observe(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["pull-secret", "observe", *arguments])
+
+
+def test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack(
+    project: Path, hyperfleet: Served
+) -> None:
+    file = configure(project, adaptersFrom="observed.json", hyperfleet={"apiUrl": hyperfleet.url})
+    result = observe("--output", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["clusters"] == {
+        "cls-1": {"phase": "Ready", "adapters": {"dns": "False"}},
+        "cls-2": {"known": False},
+    }
+    assert file.read_text() == result.stdout
+    assert not read(file.read_text())["cls-2"].known
+
+
+def test_a_table_tells_the_adapters_a_pull_secret_waits_for(project: Path, hyperfleet: Served) -> None:
+    configure(project, adaptersFrom="observed.json")
+    shown = observe("--api-url", hyperfleet.url).stdout
+    assert "validation" in shown
+    assert "HyperFleet knows no such cluster" in shown
+    assert shown.endswith("observed.json\n")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_hyperfleet_that_refuses_leaves_the_file_as_it_was(
+    project: Path, hyperfleet: Served, status: int
+) -> None:
+    file = configure(project, adaptersFrom="observed.json", hyperfleet={"apiUrl": hyperfleet.url})
+    file.write_text("as it was")
+    hyperfleet.service.faults.add(Fault(path="cls-2", status=status))
+    result = observe()
+    assert result.exit_code == 1
+    assert f"cluster cls-2: HyperFleet answers HTTP {status}" in result.stderr
+    assert file.read_text() == "as it was"
+
+
+@pytest.mark.parametrize(
+    ("section", "place"),
+    [
+        ({"hyperfleet": {"apiUrl": "http://127.0.0.1:1"}}, "credfleet:pullSecrets.adaptersFrom"),
+        ({"adaptersFrom": "observed.json"}, "credfleet:pullSecrets.hyperfleet"),
+    ],
+)
+def test_a_stack_that_does_not_say_whom_to_ask_or_where_to_write_is_told(
+    project: Path, section: dict[str, Any], place: str
+) -> None:
+    configure(project, **section)
+    result = observe()
+    assert (result.exit_code, place in result.stderr) == (1, True)
+
+
+def test_a_stack_that_is_not_there_is_told(project: Path) -> None:
+    result = observe("--stack", "nowhere")
+    assert (result.exit_code, "Pulumi.nowhere.yaml" in result.stderr) == (1, True)
