@@ -11,6 +11,7 @@ from components.secret_stores.clients.fake import open_fake
 from components.secret_stores.clients.gcpsm import open_gcpsm
 from components.secret_stores.clients.kubernetes import open_kubernetes
 from components.secret_stores.model import (
+    CaBundle,
     CaSelector,
     NamespaceName,
     ProviderSpec,
@@ -45,7 +46,7 @@ class KubernetesServer(Shape):
     """The API server secrets are read from."""
 
     url: str = "kubernetes.default"
-    ca_bundle: str | None = None
+    ca_bundle: CaBundle | None = None
     ca_provider: CaSelector | None = None
 
 
@@ -181,7 +182,7 @@ class GitLabSpec(ProviderSpec):
     group_ids: Annotated[tuple[str, ...] | None, Field(alias="groupIDs")] = None
     inherit_from_groups: bool | None = None
     environment: str | None = None
-    ca_bundle: str | None = None
+    ca_bundle: CaBundle | None = None
     ca_provider: CaSelector | None = None
 
 

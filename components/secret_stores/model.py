@@ -8,6 +8,7 @@ never by a field. Field names, and the defaults that ESO takes from the schema o
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,6 +65,14 @@ def _data_key(text: str) -> str:
     return text
 
 
+def _base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        raise unfit("it is no base64 of text", "encode the certificates with: base64 -w0") from None
+    return text
+
+
 def _duration(text: str) -> str:
     if not _DURATION.fullmatch(text):
         raise unfit("it is no duration", "write such as 1h, 90s or 1h30m")
@@ -73,6 +82,7 @@ def _duration(text: str) -> str:
 NamespaceName: TypeAlias = Annotated[str, AfterValidator(_namespace)]
 ObjectName: TypeAlias = Annotated[str, AfterValidator(_object_name)]
 DataKey: TypeAlias = Annotated[str, AfterValidator(_data_key)]
+CaBundle: TypeAlias = Annotated[str, AfterValidator(_base64)]
 Duration: TypeAlias = Annotated[str, AfterValidator(_duration)]
 
 

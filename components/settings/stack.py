@@ -107,7 +107,7 @@ class Settings(Noun):
         self, stated: Stated, root: Path, malformed: Sequence[ConfigurationProblem]
     ) -> Iterator[ConfigurationProblem]:
         pool, existing = self.account_pool, ()
-        writes = (self.tenants, pool, self.aso_credentials, self.pull_secrets)
+        writes = (self.tenants, pool, self.aso_credentials, self.pull_secrets, self.secret_stores)
         yield from review_cluster(self.cluster, writes=any(writes))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:

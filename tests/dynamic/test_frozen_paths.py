@@ -21,6 +21,7 @@ from components.pull_secret.provider import (
     PullSecretStatusProvider,
     PullSecretVerificationProvider,
 )
+from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from components.service_credentials.provider import ServiceMigrationProvider
 
@@ -30,6 +31,7 @@ FROZEN: dict[type[ResourceProvider], tuple[str, str]] = {
     SubscriptionPinProvider: ("components.aso_credentials.provider", "SubscriptionPinProvider"),
     SecretProjectionProvider: ("components.projection.provider", "SecretProjectionProvider"),
     ServiceMigrationProvider: ("components.service_credentials.provider", "ServiceMigrationProvider"),
+    EsoLookoutProvider: ("components.secret_stores.lookout", "EsoLookoutProvider"),
     SecretReadProvider: ("components.secret_stores.provider", "SecretReadProvider"),
     SecretPushProvider: ("components.secret_stores.provider", "SecretPushProvider"),
     PullSecretRetentionProvider: ("components.pull_secret.provider", "PullSecretRetentionProvider"),

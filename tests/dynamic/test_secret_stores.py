@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
 
+from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name
 from components.secret_stores.direct import document_of
+from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from tests.support.clouds import secret_manager
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
@@ -27,16 +30,20 @@ OWNER = "pulumi/o/p/s/stores/it"
 
 
 @pytest.fixture(scope="module")
-def host(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Generator[Host]:
+def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[SecretManagerTarget]:
     with secret_manager(tmp_path_factory.mktemp("secret-manager")) as cloud:
-        config = {
-            "cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))},
-            "gcp:project": "credfleet-test",
-            "gcp:secretManagerCustomEndpoint": f"{cloud.url}/v1/",
-            "gcp:accessToken": "any",
-        }
-        with dynamic_host(config) as host:
-            yield host
+        yield SecretManagerTarget(f"{cloud.url}/v1/", "any")
+
+
+@pytest.fixture(scope="module")
+def host(control_plane: ControlPlane, google: SecretManagerTarget) -> Generator[Host]:
+    config = {
+        "cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))},
+        "gcp:secretManagerCustomEndpoint": google.endpoint,
+        "gcp:accessToken": google.token,
+    }
+    with dynamic_host(config) as host:
+        yield host
 
 
 @pytest.fixture
@@ -80,6 +87,11 @@ class Cluster:
 
     def version(self, namespace: str, name: str) -> str:
         return str(self._secrets.get(name=name, namespace=namespace).metadata.resourceVersion)
+
+    def dismiss(self, namespace: str) -> None:
+        """Delete the ServiceAccount `reader`."""
+        accounts = self._admin.resources.get(api_version="v1", kind="ServiceAccount")
+        accounts.delete(name=READER, namespace=namespace)
 
     def token(self, namespace: str) -> str:
         """Have a token made for the ServiceAccount `reader`."""
@@ -371,6 +383,17 @@ def test_a_push_follows_its_secret_and_takes_what_it_wrote_with_it(
     assert pushes.refresh(narrowed).id == ""
 
 
+def test_what_a_push_leaves_in_the_store_needs_no_login_to_be_left(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(namespace, "db", password="one")
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    made = pushes.create(push(namespace, kubernetes_way(other), deletionPolicy="None"))
+    cluster.dismiss(namespace)
+    pushes.delete(made)
+    assert cluster.data(other, "pushed") == {"password": "one"}
+
+
 def test_a_pushed_value_changed_by_hand_is_put_right(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
@@ -474,8 +497,102 @@ def test_a_secret_of_secret_manager_that_somebody_else_made_is_not_pushed_to(
     assert "db is in store already; this push did not write it" in reason
 
 
+def test_a_newest_version_that_is_disabled_is_missed_or_passed_over_as_the_provider_says(
+    reads: Provider, pushes: Provider, cluster: Cluster, namespace: str, google: SecretManagerTarget
+) -> None:
+    entry = {"secret": "db", "key": "password", "remoteKey": "db"}
+    cluster.put(namespace, "db", password="one")
+    pushed = pushes.create(push(namespace, gcpsm_way(namespace), data=[entry]))
+    cluster.change(namespace, "db", password="two")
+    pushes.update(pushed, pushed.inputs)
+    manager = open_secret_manager(google)
+    manager.disable(manager.versions(secret_name(namespace, "db"))[0])
+    wanted = read(namespace, "db", gcpsm_way(namespace))
+    wanted["read"]["data"] = {"password": {"key": "db"}}
+    with pytest.raises(grpc.RpcError):
+        reads.create(wanted)
+    fetching = gcpsm_way(namespace, secretVersionSelectionPolicy="LatestOrFetch")
+    reads.create({**wanted, **fetching})
+    assert cluster.data(namespace, "copy") == {"password": "one"}
+
+
 def test_a_workload_identity_is_told_to_be_none_here(reads: Provider, namespace: str) -> None:
     identity = {"workloadIdentity": {"serviceAccountRef": {"name": "x"}}}
     with pytest.raises(grpc.RpcError) as refused:
         reads.create(read(namespace, "db", gcpsm_way(namespace, auth=identity)))
     assert "no-client: GCPSM/" in failure(refused)
+
+
+def echo(namespace: str, kind: str = "Echo") -> Properties:
+    """A store of a kind that only `tests.support.own_kind` registers."""
+    reference = {"apiVersion": "cluster.providers.credfleet.io/v1alpha1", "kind": kind, "name": "echo"}
+    module = {"module": "tests.support.own_kind"}
+    return {
+        "store": {"namespace": namespace, "name": "store", "spec": {"providerRef": reference}},
+        "provider": {**reference, **module, "spec": {"greeting": "hello"}},
+        "labels": {},
+    }
+
+
+def test_a_kind_of_the_stacks_own_code_is_served_by_its_own_client(
+    reads: Provider, cluster: Cluster, namespace: str
+) -> None:
+    wanted = read(namespace, "db", echo(namespace))
+    wanted["read"]["data"] = {"said": {"key": "db"}}
+    reads.create(wanted)
+    assert cluster.data(namespace, "copy") == {"said": f"hello {namespace}: db"}
+    (reason,) = reads.refusals(read(namespace, "db", echo(namespace, "Ecko")))
+    assert "Fake (providers.credfleet.io/v1alpha1)" in reason
+    assert "did you mean Echo?" in reason
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"server": {"url": "http://localhost"}, "auth": {"serviceAccount": {"name": "x"}}}, "no https://"),
+        ({"authRef": {"name": "x", "key": "y"}}, "takes no authRef"),
+    ],
+)
+def test_a_login_that_could_give_a_credential_away_is_refused(
+    reads: Provider, namespace: str, spec: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.create(read(namespace, "db", way(store_in(namespace, provider={"kubernetes": spec}))))
+    assert said in failure(refused)
+
+
+def test_a_secret_is_read_as_a_whole_without_a_property_and_has_no_versions(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(other, "db", password="p", user="u")
+    cluster.account(namespace, "db", of=other)
+    wanted = read(namespace, "db", kubernetes_way(other))
+    wanted["read"]["data"] = {"all": {"key": "db"}}
+    reads.create(wanted)
+    assert cluster.data(namespace, "copy") == {"all": '{"password": "p", "user": "u"}'}
+    wanted["read"]["data"] = {"all": {"key": "db", "version": "1"}}
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.create(wanted)
+    assert "has no versions to choose from" in failure(refused)
+
+
+def test_a_preview_knows_what_is_served_and_what_is_not_is_no_error(host: Host) -> None:
+    lookout = host.provider(EsoLookoutProvider())
+    absent = {"group": "external-secrets.io"}
+    assert lookout.check(absent) == {**absent, "kinds": []}
+    served = lookout.check({"group": "rbac.authorization.k8s.io"})
+    assert "rbac.authorization.k8s.io/v1/RoleBinding" in served["kinds"]
+    made = lookout.create(absent)
+    assert made.outputs == {**absent, "kinds": []}
+    assert not lookout.is_changed(made, absent)
+    refreshed = lookout.refresh(made)
+    assert (refreshed.id, refreshed.outputs) == (made.id, made.outputs)
+
+
+def test_a_cluster_that_cannot_be_seen_counts_as_it_was_seen_last(tmp_path: Path) -> None:
+    with dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as blind:
+        lookout = blind.provider(EsoLookoutProvider())
+        group = {"group": "external-secrets.io"}
+        assert lookout.check(group)["kinds"] == []
+        before = {**group, "kinds": ["external-secrets.io/v1/SecretStore"]}
+        assert lookout.check(group, before) == before

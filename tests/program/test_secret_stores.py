@@ -1,4 +1,4 @@
-"""Secret stores of a stack on the real API server: what is read and pushed, as whom, and in which order it goes."""
+"""Secret stores of a stack on the real API server: what is read and pushed, as whom, and what goes first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 SERVICE = {"type": "database", "password": "sentinel-db"}
-CLIENTS = "sentinel-gitlab-token"
+TOKEN = "sentinel-gitlab-token"
 
 
 class Stack:
@@ -36,7 +36,10 @@ class Stack:
         reader = {"serviceAccount": {"name": "account-reader"}}
         stores = {
             "providers": {
-                "cluster-api": {"kind": "Kubernetes", "spec": {"remoteNamespace": self.project.pool, "auth": reader}},
+                "cluster-api": {
+                    "kind": "Kubernetes",
+                    "spec": {"remoteNamespace": self.project.pool, "auth": reader},
+                },
                 "vault": {"kind": "Kubernetes", "spec": {"remoteNamespace": self.vault, "auth": reader}},
                 "gitlab": {
                     "kind": "GitLab",
@@ -78,7 +81,7 @@ class Stack:
             },
         }
         self.project.configure(
-            credentials={**CREDENTIALS, "db": json.dumps(SERVICE), "gitlab": CLIENTS},
+            credentials={**CREDENTIALS, "db": json.dumps(SERVICE), "gitlab": TOKEN},
             tenants={name: tenant_of(self.project, name) for name in ("acme", "globex")},
             pool=pool_of(1, 2),
             services={"db": {"namespace": acme, "credentialsFrom": "db"}},
@@ -92,7 +95,10 @@ class Stack:
         group = "rbac.authorization.k8s.io"
         for kind, body in (
             ("Role", {"rules": [rule]}),
-            ("RoleBinding", {"subjects": [subject], "roleRef": {"apiGroup": group, "kind": "Role", "name": tenant}}),
+            (
+                "RoleBinding",
+                {"subjects": [subject], "roleRef": {"apiGroup": group, "kind": "Role", "name": tenant}},
+            ),
         ):
             api = self._admin.resources.get(api_version=f"{group}/v1", kind=kind)
             api.create(body={"metadata": {"name": tenant}, **body}, namespace=self.vault)
@@ -126,10 +132,10 @@ def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it
     keys = {stack.data(acme, "acme-account")["key"], stack.data(globex, "copied")["key"]}
     assert keys == {"sentinel-1", "sentinel-2"}
     assert json.loads(stack.data(stack.vault, "db")["credentials"]) == SERVICE
-    assert stack.data(acme, "gitlab-credentials") == {"token": CLIENTS}
+    assert stack.data(acme, "gitlab-credentials") == {"token": TOKEN}
     assert "ExternalSecret ci-token" in said
     assert "install External Secrets Operator" in said
-    assert stack.sandbox("up", "--expect-no-changes")
+    stack.sandbox("up", "--expect-no-changes")
     state = [path.read_bytes() for path in (stack.project.folder / ".sandbox").rglob("*.json")]
     assert state
     assert not any(b"sentinel-" in each for each in state)

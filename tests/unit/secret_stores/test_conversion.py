@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from copy import deepcopy
 from typing import Any
 
@@ -36,7 +37,13 @@ LOGIN = st.one_of(
     shape({}, cert=shape({}, clientCert=SECRET, clientKey=SECRET)),
     shape({}, serviceAccount=ACCOUNT),
 )
-SERVER = shape({"url": TEXTS, "caBundle": TEXTS, "caProvider": CA})
+SERVER = shape(
+    {
+        "url": TEXTS,
+        "caBundle": TEXTS.map(lambda text: base64.b64encode(text.encode()).decode()),
+        "caProvider": CA,
+    }
+)
 BLOCKS = {
     "fake": shape(
         {"validationResult": st.integers(0, 2)},
@@ -128,6 +135,8 @@ def test_the_provider_is_named_after_its_store_and_belongs_where_the_store_does(
         {"gitlab": {"auth": {"SecretRef": {"accessToken": {"name": "x", "namesapce": "y"}}}}},
         {"gcpsm": {"projectid": "x"}},
         {"fake": {"data": [{"key": "x"}]}},
+        {"fake": {"data": [], "validationResult": 3}},
+        {"kubernetes": {"server": {"caBundle": "-----BEGIN CERTIFICATE-----"}}},
     ],
 )
 def test_a_block_that_eso_would_not_take_is_not_taken(block: dict[str, Any]) -> None:

@@ -1,0 +1,121 @@
+"""Secret stores of a stack where ESO's kinds are served, if its definitions lie beside the project.
+
+The control plane is the test's own: definitions are the whole cluster's, and others count on one without.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from components.connection import ClusterTarget
+from components.secret_stores.stack_cluster import StackCluster
+from sandbox.services.build import binaries
+from sandbox.services.control_plane import ControlPlane
+from sandbox.services.users import ADMIN
+from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
+from tests.support.cluster import ROOT, client_for
+from tests.support.fleet_project import FleetProject
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+DEFINITIONS = ROOT.parent / "shared/data/external-secrets-crds"
+SERVING_SECONDS = 30
+KINDS = {"ClusterSecretStore", "ExternalSecret"}
+
+pytestmark = pytest.mark.skipif(
+    not DEFINITIONS.is_dir(), reason=f"ESO's CustomResourceDefinitions are not in {DEFINITIONS}"
+)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Generator[ControlPlane]:
+    plane = ControlPlane.start(tmp_path / "plane", binaries=binaries(), die_with_parent=True)
+    try:
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture
+def client(own: ControlPlane, tmp_path: Path) -> Generator[DynamicClient]:
+    with client_for(own.kubeconfig(ADMIN.name), tmp_path / "discovery.json") as client:
+        yield client
+
+
+def install(client: DynamicClient, kubeconfig: Path) -> None:
+    """Bring ESO's definitions into the cluster, and wait until its kinds are served."""
+    api = client.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
+    for path in sorted(DEFINITIONS.glob("*.yaml")):
+        for definition in yaml.safe_load_all(path.read_text()):
+            api.create(body=definition)
+    cluster = StackCluster(ClusterTarget(kubeconfig=str(kubeconfig)))
+    deadline = time.monotonic() + SERVING_SECONDS
+    while KINDS - cluster.served("external-secrets.io/v1"):
+        assert time.monotonic() < deadline
+
+
+def objects(client: DynamicClient, plural: str) -> list[Any]:
+    return client.request("get", f"/apis/external-secrets.io/v1/{plural}").to_dict()["items"]
+
+
+def test_esos_objects_are_declared_by_the_first_update_after_it_came_and_go_before_their_store(
+    own: ControlPlane, client: DynamicClient, tmp_path: Path
+) -> None:
+    kubeconfig = own.kubeconfig(ADMIN.name)
+    project = FleetProject.make(tmp_path / "project", kubeconfig, f"t{secrets.token_hex(4)}")
+    acme = tenant_of(project, "acme")
+    reader = {"serviceAccount": {"name": "account-reader"}}
+    account = {"key": {"account": "acme/aws", "key": "secretAccessKey"}}
+    project.configure(
+        credentials=CREDENTIALS,
+        tenants={"acme": acme},
+        pool=pool_of(1),
+        further={
+            "credfleet:secretStores": {
+                "providers": {
+                    "api": {"kind": "Kubernetes", "spec": {"remoteNamespace": project.pool, "auth": reader}}
+                },
+                "stores": {
+                    "shared": {
+                        "cluster": True,
+                        "providerRef": "api",
+                        "conditions": [{"namespaces": [acme["namespace"]]}],
+                    }
+                },
+                "reads": {
+                    "key": {
+                        "namespace": acme["namespace"],
+                        "store": "shared",
+                        "backend": "eso",
+                        "data": account,
+                    }
+                },
+            }
+        },
+    )
+    first = project.sandbox("up")
+    assert (first.code, "ExternalSecret key" in first.out) == (0, True), first.out + first.err
+
+    install(client, kubeconfig)
+    second = project.sandbox("up")
+    assert second.code == 0, second.out + second.err
+    assert "ExternalSecret key" not in second.out
+    (store,) = objects(client, "clustersecretstores")
+    assert store["spec"]["provider"]["kubernetes"]["remoteNamespace"] == project.pool
+    assert store["spec"]["conditions"] == [{"namespaces": [acme["namespace"]]}]
+    (read,) = objects(client, "externalsecrets")
+    (value,) = read["spec"]["data"]
+    assert value["remoteRef"]["key"] == "aws-1"
+    assert project.sandbox("up", "--expect-no-changes").code == 0
+
+    gone = project.sandbox("destroy")
+    assert gone.code == 0, gone.out + gone.err
+    assert [*objects(client, "clustersecretstores"), *objects(client, "externalsecrets")] == []
