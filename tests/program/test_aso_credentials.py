@@ -95,64 +95,65 @@ class Stack:
         return f"{self.project.pool}-{letter}"
 
     def configure(
-        self,
-        *,
-        secret: str = "sentinel-1",
-        letters: str = "bc",
-        alone: str = "",
-        subscription: str = SUB,
+        self, *, secret: str = "sentinel-1", letters: str = "bc", alone: str = "", subscription: str = SUB
     ) -> None:
-        """Declare a service principal in a, an identity for the letters' namespaces, and an account for z.
+        """Declare a service principal in a, and an identity for the letters' namespaces.
 
-        alone: letter of the one that has an identity to itself; the others have `shared`. What z claims is
-        delivered as its credential.
+        alone: letter of the one that has an identity to itself; the others have `shared`.
         """
-        spaces = ["a", *letters, "z"]
-        for letter in spaces:
-            text = json.dumps(manifest(self.space(letter), "it"))
-            (self.project.folder / f"{letter}.yaml").write_text(text, encoding="utf-8")
-        claim = {"azure": {"type": "azure", "deliverTo": {"asoCredential": "servicePrincipalSecret"}}}
+        spaces = ["a", *letters]
         principal = {"subscriptionId": subscription, "tenantId": TENANT, "clientId": CLIENT}
         identities = {letter: "alone" if letter == alone else "shared" for letter in letters}
         role = {"role": "Contributor", "scope": f"/subscriptions/{SUB}"}
-        account = {"subscriptionID": SUB, "tenantID": TENANT, "clientID": CLIENT, "clientSecret": secret}
-        section = {
-            "operator": {"workloadIdentityMode": "strict", "issuer": "https://oidc.example/test/"},
-            "globalSettings": {"syncPeriod": "1h"},
-            "namespaces": {
-                self.space("a"): {"servicePrincipal": {**principal, "secretFrom": "sp"}},
-                **{
-                    self.space(letter): {"workloadIdentity": {"subscriptionId": SUB, "identity": identity}}
-                    for letter, identity in identities.items()
-                },
-            },
-            "resourceGroups": {"rg-identities": {"location": "westeurope"}},
-            "identities": {
-                name: {"resourceGroup": "rg-identities", "roles": {"all": role}}
-                for name in {*identities.values()}
-            },
-            "resources": {letter: {"file": f"{letter}.yaml"} for letter in spaces},
-        }
         self.project.configure(
-            credentials={"sp": secret, "azure-1": json.dumps(account)},
-            tenants={
-                letter: {
-                    "namespace": self.space(letter),
-                    "accounts": claim if letter == "z" else {},
-                }
-                for letter in spaces
-            },
-            pool={
-                "allowDestroy": True,
-                "members": {"azure-1": {"type": "azure", "accountId": "1", "credentialsFrom": "azure-1"}},
-            },
-            existing_namespaces=[OPERATOR_NAMESPACE],
+            credentials={"sp": secret},
+            tenants={},
+            pool={},
+            existing_namespaces=[OPERATOR_NAMESPACE, *map(self.space, spaces)],
             further={
                 "azure-native:subscriptionId": SUB,
                 "azure-native:metadataHost": f"{LOOPBACK}:{self.azure.port}",
-                "credfleet:asoCredentials": section,
+                "credfleet:accountPool": {},
+                "credfleet:asoCredentials": {
+                    "operator": {"workloadIdentityMode": "strict", "issuer": "https://oidc.example/test/"},
+                    "globalSettings": {"syncPeriod": "1h"},
+                    "namespaces": {
+                        self.space("a"): {"servicePrincipal": {**principal, "secretFrom": "sp"}},
+                        **{
+                            self.space(letter): {
+                                "workloadIdentity": {"subscriptionId": SUB, "identity": name}
+                            }
+                            for letter, name in identities.items()
+                        },
+                    },
+                    "resourceGroups": {"rg-identities": {"location": "westeurope"}},
+                    "identities": {
+                        name: {"resourceGroup": "rg-identities", "roles": {"all": role}}
+                        for name in {*identities.values()}
+                    },
+                    "resources": self.resources(*spaces),
+                },
             },
         )
+
+    def configure_claim(self, secret: str, *, claimed: bool) -> None:
+        """Declare tenant z, which has claimed an account, delivered as its credential, or has released it."""
+        account = {"subscriptionID": SUB, "tenantID": TENANT, "clientID": CLIENT, "clientSecret": secret}
+        claim = {"azure": {"type": "azure", "deliverTo": {"asoCredential": "servicePrincipalSecret"}}}
+        member = {"type": "azure", "accountId": "1", "credentialsFrom": "azure-1"}
+        self.project.configure(
+            credentials={"azure-1": json.dumps(account)},
+            tenants={"z": {"namespace": self.space("z"), "accounts": claim if claimed else {}}},
+            pool={"allowDestroy": True, "members": {"azure-1": member}},
+            further={"credfleet:asoCredentials": {"resources": self.resources("z") if claimed else {}}},
+        )
+
+    def resources(self, *letters: str) -> dict[str, Any]:
+        """Write a manifest for each of these namespaces, and name it as the configuration does."""
+        for letter in letters:
+            text = json.dumps(manifest(self.space(letter), "it"))
+            (self.project.folder / f"{letter}.yaml").write_text(text, encoding="utf-8")
+        return {letter: {"file": f"{letter}.yaml"} for letter in letters}
 
     def up(self, *words: str) -> None:
         done = self.project.sandbox("up", *words)
@@ -162,8 +163,9 @@ class Stack:
     def kind(self, kind: str) -> Any:
         return self._admin.resources.get(api_version=KINDS[kind], kind=kind)
 
-    def create_namespace(self, name: str) -> None:
-        self.kind("Namespace").create(body={"metadata": {"name": name}})
+    def create_namespaces(self, *names: str) -> None:
+        for name in names:
+            self.kind("Namespace").create(body={"metadata": {"name": name}})
 
     def secret(self, letter: str) -> Any:
         return self.kind("Secret").get(name="aso-credential", namespace=self.space(letter))
@@ -179,13 +181,7 @@ class Stack:
     def went(self, since: str, letter: str) -> list[str]:
         """Tell the kinds of what is gone from a namespace, in the order in which it went."""
         space = self.space(letter)
-        wanted = {
-            "ResourceGroup": (space, "it"),
-            "Secret": (space, "aso-credential"),
-            "Namespace": ("", space),
-        }
-        if space in {one.metadata.name for one in self.kind("Namespace").get().items}:
-            del wanted["Namespace"]
+        wanted = {"ResourceGroup": (space, "it"), "Secret": (space, "aso-credential")}
         return sorted(wanted, key=lambda kind: self._deleted(kind, since, *wanted[kind]))
 
     def _deleted(self, kind: str, since: str, namespace: str, name: str) -> int:
@@ -216,17 +212,14 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
 def test_credentials_live_through_rotation_an_added_identity_and_a_destroy_in_the_right_order(
     stack: Stack,
 ) -> None:
-    stack.create_namespace(OPERATOR_NAMESPACE)
+    stack.create_namespaces(OPERATOR_NAMESPACE, *map(stack.space, "abcd"))
     stack.configure()
     stack.up()
     ids = {"AZURE_SUBSCRIPTION_ID": SUB, "AZURE_TENANT_ID": TENANT}
-    of_principal = {**ids, "AZURE_CLIENT_ID": CLIENT, "AZURE_CLIENT_SECRET": "sentinel-1"}
-    assert stack.data("a") == of_principal
-    assert stack.data("z") == of_principal
-    assert stack.data("b") == stack.data("c")
-    assert set(stack.data("b")) == {*ids, "AZURE_CLIENT_ID"}
+    assert stack.data("a") == {**ids, "AZURE_CLIENT_ID": CLIENT, "AZURE_CLIENT_SECRET": "sentinel-1"}
     identity = stack.azure.identity("shared")
-    assert stack.data("b")["AZURE_CLIENT_ID"] == identity["clientId"] != identity["principalId"]
+    assert stack.data("b") == stack.data("c") == {**ids, "AZURE_CLIENT_ID": identity["clientId"]}
+    assert identity["clientId"] != identity["principalId"]
     assert stack.azure.asked("PUT", FEDERATIONS) == [f"{stack.space(letter)}_aso-workload" for letter in "bc"]
 
     stack.azure.forget()
@@ -237,33 +230,46 @@ def test_credentials_live_through_rotation_an_added_identity_and_a_destroy_in_th
     assert "allowSubscriptionChange: true" in refused.out + refused.err
     assert [each for each in stack.azure.requests if each.method != "GET"] == []
 
-    before = {letter: stack.secret(letter).metadata.uid for letter in "abcz"}
+    before = {letter: stack.secret(letter).metadata.uid for letter in "abc"}
     stack.configure(secret="sentinel-2", letters="bcd", alone="d")
     stack.up()
-    assert {letter: stack.data(letter).get("AZURE_CLIENT_SECRET") for letter in "abz"} == {
-        "a": "sentinel-2",
-        "b": None,
-        "z": "sentinel-2",
-    }
-    assert {letter: stack.secret(letter).metadata.uid for letter in "abcz"} == before
+    assert stack.data("a")["AZURE_CLIENT_SECRET"] == "sentinel-2"
+    assert {letter: stack.secret(letter).metadata.uid for letter in "abc"} == before
     assert stack.data("d")["AZURE_CLIENT_ID"] == stack.azure.identity("alone")["clientId"]
     assert stack.azure.asked("PUT", FEDERATIONS) == [f"{stack.space('d')}_aso-workload"]
 
     since = stack.version()
     stack.azure.forget()
-    stack.azure.call(
-        "POST", "sandbox/faults", path="(?i)federatedidentity", method="DELETE", times=9, status=403
-    )
+    refusal = {"path": "(?i)federatedidentity", "method": "DELETE", "times": 9, "status": 403}
+    stack.azure.call("POST", "sandbox/faults", **refusal)
     assert stack.project.sandbox("destroy").code != 0
-    for letter in "abcdz":
-        assert stack.kind("ResourceGroup").get(namespace=stack.space(letter)).items == []
+    assert stack.went(since, "c") == ["ResourceGroup", "Secret"]
     stack.azure.call("DELETE", "sandbox/faults")
     assert stack.project.sandbox("destroy").code == 0
-    for letter in "abcdz":
-        assert stack.went(since, letter) == ["ResourceGroup", "Secret", "Namespace"]
+    for letter in "abd":
+        assert stack.went(since, letter) == ["ResourceGroup", "Secret"]
     removed = stack.azure.asked("DELETE", "resourcegroups/rg-identities")
     shared = [f"{stack.space(letter)}_aso-workload" for letter in "cb"]
     assert [name for name in removed if name in shared][-2:] == shared
-    assert removed[-1] == "rg-identities"
     assert {"shared", "alone"} <= set(removed[removed.index(shared[-1]) :])
+    assert removed[-1] == "rg-identities"
     assert stack.azure.one_at_a_time("shared")
+
+
+def test_a_claimed_account_serves_its_tenant_through_rotation_until_it_is_released(stack: Stack) -> None:
+    stack.configure_claim("sentinel-1", claimed=True)
+    stack.up()
+    uid = stack.secret("z").metadata.uid
+    stack.configure_claim("sentinel-2", claimed=True)
+    stack.up()
+    assert stack.secret("z").metadata.uid == uid
+    assert stack.data("z") == {
+        "AZURE_SUBSCRIPTION_ID": SUB,
+        "AZURE_TENANT_ID": TENANT,
+        "AZURE_CLIENT_ID": CLIENT,
+        "AZURE_CLIENT_SECRET": "sentinel-2",
+    }
+    since = stack.version()
+    stack.configure_claim("sentinel-2", claimed=False)
+    stack.up()
+    assert stack.went(since, "z") == ["ResourceGroup", "Secret"]
