@@ -53,9 +53,10 @@ class CarriedRead:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
         return _admitted(self._properties, Purpose.READ, self._site)
 
-    def taken(self) -> CredfleetError | None:
+    def obstacles(self) -> Sequence[CredfleetError]:
         """Tell that its target is somebody else's."""
-        return open_projector(self._site.cluster).taken(self._reading)
+        taken = open_projector(self._site.cluster).taken(self._reading)
+        return [] if taken is None else [taken]
 
     def write(self) -> Written:
         """Make its target."""
@@ -98,7 +99,7 @@ class CarriedPush:
             )
         return use
 
-    def conflicts(self) -> Sequence[StoreError]:
+    def obstacles(self) -> Sequence[CredfleetError]:
         """Tell the places that somebody else has."""
         with self._pusher(self.admitted()) as pusher:
             return [*pusher.conflicts()]

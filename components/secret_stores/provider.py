@@ -49,7 +49,7 @@ _MOMENTARY: Final = frozenset({"unreachable", "not-allowed"})
 """What a preview does not fail on: the update tells it, if it lasts."""
 
 
-class _Configured(ResourceProvider):
+class _StoreProvider(ResourceProvider):
     """A thin shell; one instance serves all threads of the provider's process."""
 
     _config: Config | None = None
@@ -58,11 +58,49 @@ class _Configured(ResourceProvider):
         """Keep the stack's configuration: which cluster, and where Google is."""
         self._config = req.config
 
+    def delete(self, _id: str, _props: Properties) -> None:
+        """Remove what was made, if it is still ours."""
+        try:
+            self._carried(_props).remove()
+        except CredfleetError as error:
+            raise short(error) from None
+
+    def _carried(self, props: Properties) -> CarriedRead | CarriedPush:
+        raise NotImplementedError
+
     def _configured(self, key: str) -> str | None:
         return None if self._config is None else self._config.get(key)
 
+    def _failures(self, inputs: Properties) -> Iterator[CheckFailure]:
+        """Tell what the rule refuses, before anybody is asked; then what is in the way now."""
+        if isinstance(inputs["namespace"], Unknown):
+            return
+        try:
+            carried = self._carried(_supposed(inputs))
+            carried.admitted()
+        except CredfleetError as error:
+            if error.code not in _MOMENTARY:
+                yield CheckFailure("", str(error))
+            return
+        if is_unknown(inputs):
+            return
+        try:
+            obstacles = carried.obstacles()
+        except CredfleetError:
+            return
+        for obstacle in obstacles:
+            yield CheckFailure("", str(obstacle))
 
-class SecretReadProvider(_Configured):
+    def _is_current(self, props: Properties, known: str) -> bool:
+        if is_unknown(props):
+            return True
+        try:
+            return self._carried(props).is_current(known)
+        except CredfleetError:
+            return True
+
+
+class SecretReadProvider(_StoreProvider):
     """Makes Secrets of what stores say."""
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
@@ -99,13 +137,6 @@ class SecretReadProvider(_Configured):
         """Make the Secret again."""
         return UpdateResult(self._written(_news))
 
-    def delete(self, _id: str, _props: Properties) -> None:
-        """Remove the Secret, if it is still ours."""
-        try:
-            self._carried(_props).remove()
-        except CredfleetError as error:
-            raise short(error) from None
-
     def _written(self, props: Properties) -> Properties:
         try:
             done = self._carried(props).write()
@@ -118,33 +149,6 @@ class SecretReadProvider(_Configured):
             "sourceVersion": done.source_version,
         }
 
-    def _failures(self, inputs: Properties) -> Iterator[CheckFailure]:
-        if isinstance(inputs["namespace"], Unknown):
-            return
-        try:
-            carried = self._carried(_supposed(inputs))
-            carried.admitted()
-        except CredfleetError as error:
-            if error.code not in _MOMENTARY:
-                yield CheckFailure("store", str(error))
-            return
-        if is_unknown(inputs):
-            return
-        try:
-            taken = carried.taken()
-        except CredfleetError:
-            return
-        if taken is not None:
-            yield CheckFailure("target", str(taken))
-
-    def _is_current(self, props: Properties, known: str) -> bool:
-        if is_unknown(props):
-            return True
-        try:
-            return self._carried(props).is_current(known)
-        except CredfleetError:
-            return True
-
     def _carried(self, props: Properties) -> CarriedRead:
         with ALONE:
             from components.secret_stores.carried import CarriedRead
@@ -152,7 +156,7 @@ class SecretReadProvider(_Configured):
         return CarriedRead(props, self._configured)
 
 
-class SecretPushProvider(_Configured):
+class SecretPushProvider(_StoreProvider):
     """Writes keys of Secrets to stores."""
 
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
@@ -189,13 +193,6 @@ class SecretPushProvider(_Configured):
         """Push again, and remove what is pushed no more."""
         return UpdateResult(self._written(_news, _olds))
 
-    def delete(self, _id: str, _props: Properties) -> None:
-        """Remove what was pushed, as the deletion policy says."""
-        try:
-            self._carried(_props).remove()
-        except CredfleetError as error:
-            raise short(error) from None
-
     def _written(self, props: Properties, olds: Properties | None = None) -> Properties:
         try:
             carried = self._carried(props)
@@ -208,33 +205,6 @@ class SecretPushProvider(_Configured):
             "digest": done.digest,
             "sourceVersion": done.source_version,
         }
-
-    def _failures(self, inputs: Properties) -> Iterator[CheckFailure]:
-        if isinstance(inputs["namespace"], Unknown):
-            return
-        try:
-            carried = self._carried(_supposed(inputs))
-            carried.admitted()
-        except CredfleetError as error:
-            if error.code not in _MOMENTARY:
-                yield CheckFailure("store", str(error))
-            return
-        if is_unknown(inputs):
-            return
-        try:
-            conflicts = carried.conflicts()
-        except CredfleetError:
-            return
-        for conflict in conflicts:
-            yield CheckFailure("push", str(conflict))
-
-    def _is_current(self, props: Properties, known: str) -> bool:
-        if is_unknown(props):
-            return True
-        try:
-            return self._carried(props).is_current(known)
-        except CredfleetError:
-            return True
 
     def _carried(self, props: Properties) -> CarriedPush:
         with ALONE:
