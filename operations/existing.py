@@ -1,4 +1,4 @@
-"""What the sandbox's own cluster has before the first update: kinds, and objects that somebody else made."""
+"""What the sandbox's own cluster has before the first update: kinds, and objects that others made."""
 
 from __future__ import annotations
 
@@ -21,21 +21,33 @@ _SECONDS: Final = 30
 """How long the API server may take until it serves a kind."""
 
 
-def bring(objects: Path, kubeconfig: Path) -> None:
-    """Create the kinds, and the objects of a YAML file that are not there yet; without the file just those.
+def bring_kinds(kubeconfig: Path) -> None:
+    """Create the kinds that are not there yet, and wait until they are served.
 
     Raises:
         CredfleetError: `existing-refused`, when the API server takes one of them not; `kinds-missing`.
     """
-    from kubernetes import config
-
-    api = config.new_client_from_config(config_file=str(kubeconfig), persist_config=False)
+    api = _client(kubeconfig)
     kinds = sorted(KINDS.glob("*.yaml"))
     for path in kinds:
         _create(path, api)
     _await_served({path.stem for path in kinds}, api)
+
+
+def bring(objects: Path, kubeconfig: Path) -> None:
+    """Create the objects of a YAML file that are not there yet; without the file there are none.
+
+    Raises:
+        CredfleetError: code `existing-refused`, when the API server takes one of them not.
+    """
     if objects.is_file():
-        _create(objects, api)
+        _create(objects, _client(kubeconfig))
+
+
+def _client(kubeconfig: Path) -> ApiClient:
+    from kubernetes import config
+
+    return config.new_client_from_config(config_file=str(kubeconfig), persist_config=False)
 
 
 def _create(objects: Path, api: ApiClient) -> None:

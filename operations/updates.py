@@ -133,8 +133,8 @@ def _prepare(wanted: Wanted) -> _Prepared:
     """Find project, services and cluster; let a state that speaks of a cluster that is gone catch up.
 
     Raises:
-        CredfleetError: as `sound_settings`, `choose` and `existing.bring`; `refresh-failed` or `cancelled`
-            while catching up.
+        CredfleetError: as `sound_settings`, `choose`, `existing.bring_kinds` and `existing.bring`;
+            `refresh-failed` or `cancelled` while catching up.
         SandboxError: as these, as `cloud_services.start` and as `deployment.refresh`.
     """
     site = Site.find(Path.cwd())
@@ -151,8 +151,10 @@ def _prepare(wanted: Wanted) -> _Prepared:
             progress=progress,
         )
     os.environ["KUBECONFIG"] = str(ground.kubeconfig)
-    if ground.own and (is_stale or Ground.recall(site.clusters(wanted.stack)) is None):
-        existing.bring(site.existing(wanted.stack), ground.kubeconfig)
+    if ground.own:
+        existing.bring_kinds(ground.kubeconfig)
+        if is_stale or Ground.recall(site.clusters(wanted.stack)) is None:
+            existing.bring(site.existing(wanted.stack), ground.kubeconfig)
     packs = site.policy_packs if wanted.policy_packs is None else wanted.policy_packs
     folders = tuple(pack.resolve() for pack in packs)
     own = site.policy_config(wanted.stack) if wanted.policy_packs is None else None

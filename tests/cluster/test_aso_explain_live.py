@@ -95,6 +95,7 @@ def test_kinds_are_served_at_once_when_they_were_brought_and_may_be_brought_agai
     given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "there", "namespace": namespace}}
     objects.write_text(json.dumps(given))
     for _ in range(2):
+        existing.bring_kinds(kubeconfig)
         existing.bring(objects, kubeconfig)
         for kind in ("ResourceGroup", "StorageAccount"):
             body = manifest(namespace, "it", kind)

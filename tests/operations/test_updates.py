@@ -105,11 +105,12 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
     monkeypatch.setenv("KUBECONFIG", "/another")
 
-    def bring(objects: Path, kubeconfig: Path) -> None:
+    def bring(*_: Path) -> None:
         """There is no cluster to bring anything into."""
 
     monkeypatch.setattr(updates, "choose", choose)
     monkeypatch.setattr(existing, "bring", bring)
+    monkeypatch.setattr(existing, "bring_kinds", bring)
     monkeypatch.setattr(telling, "open_pool", open_pool)
     return fake
 

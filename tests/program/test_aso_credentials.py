@@ -197,7 +197,7 @@ class Stack:
 @pytest.fixture
 def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> Generator[Stack]:
     kubeconfig = control_plane.kubeconfig(ADMIN.name)
-    existing.bring(tmp_path / "nothing.yaml", kubeconfig)
+    existing.bring_kinds(kubeconfig)
     project = FleetProject.make(tmp_path / "project", kubeconfig, f"t{token_hex(4)}")
     (project.folder / "policies").unlink()  # they are asked in tests/components
     services = Clouds(project.folder.resolve() / ".sandbox" / "clouds")
