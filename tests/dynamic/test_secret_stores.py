@@ -596,3 +596,14 @@ def test_a_cluster_that_cannot_be_seen_counts_as_it_was_seen_last(tmp_path: Path
         assert lookout.check(group)["kinds"] == []
         before = {**group, "kinds": ["external-secrets.io/v1/SecretStore"]}
         assert lookout.check(group, before) == before
+
+
+@pytest.mark.parametrize("key", ["no JSON", "[]", "{}"])
+def test_a_key_of_a_service_account_that_is_none_is_told_without_it(
+    reads: Provider, cluster: Cluster, namespace: str, key: str
+) -> None:
+    cluster.put(namespace, "login", key=key)
+    auth = {"secretRef": {"secretAccessKeySecretRef": {"name": "login", "key": "key"}}}
+    with pytest.raises(grpc.RpcError) as refused:
+        reads.create(read(namespace, "db", gcpsm_way(namespace, auth=auth)))
+    assert "what auth.secretRef names is no key of a service account" in failure(refused)
