@@ -44,6 +44,9 @@ _GENERATION: Final = "hyperfleet.io/generation"
 _STORED_AS: Final = f"{PREFIX}secret-manager-version"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
 
+_IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
+"""How `pulumi import` leaves what it brings into a state, unless it is told a parent that is there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
@@ -244,6 +247,7 @@ class PullSecret(pulumi.ComponentResource):
             deletion_policy="DELETE" if args.on_delete is Retention.DESTROY else "ABANDON",
             opts=pulumi.ResourceOptions(
                 parent=self,
+                aliases=[_IMPORTED],
                 ignore_changes=["replication"],
                 retain_on_delete=args.on_delete is not Retention.DESTROY,
                 hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, existing)]),

@@ -147,6 +147,11 @@ def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too() -> None:
     assert hook == "cls-1-entry-untouched"
 
 
+def test_an_entry_that_was_imported_is_the_components_wherever_the_import_has_put_it() -> None:
+    (alias,) = declared().named(ENTRY, "cls-1-entry").request.aliases
+    assert alias.spec.noParent
+
+
 def test_a_version_holds_the_pull_secret_byte_for_byte_and_secret() -> None:
     assert inputs(declared().named(VERSION, "cls-1-version")) == {
         "secret": "cls-1-entry-id",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,10 +51,16 @@ class Stack:
         self.hyperfleet = hyperfleet
         self.manager = open_secret_manager(SecretManagerTarget(f"{google}/v1/", "any"))
         self._secrets = admin.resources.get(api_version="v1", kind="Secret")
-        self._namespaces = admin.resources.get(api_version="v1", kind="Namespace")
 
-    def configure(self, passwords: dict[str, str], clusters: dict[str, Any], **section: Any) -> None:
+    def configure(
+        self,
+        passwords: dict[str, str],
+        clusters: dict[str, Any],
+        existing_namespaces: Sequence[str] = (),
+        **section: Any,
+    ) -> None:
         self.project.configure(
+            existing_namespaces=existing_namespaces,
             credentials={name: payload(password) for name, password in passwords.items()},
             tenants={},
             pool={},
@@ -97,6 +103,9 @@ class Stack:
 
     def secrets(self, cluster_id: str) -> list[str]:
         return [one.metadata.name for one in self._secrets.get(namespace=self.namespace(cluster_id)).items]
+
+    def lose_secret(self, cluster_id: str, namespace: str) -> None:
+        self._secrets.delete(name=f"{cluster_id}-pull-secret", namespace=namespace)
 
     def report(self, cluster_id: str) -> dict[str, Any]:
         """What HyperFleet was told last by this adapter."""
@@ -206,3 +215,36 @@ def test_an_entry_somebody_else_made_is_never_taken_over(stack: Stack) -> None:
     assert "its labels: team=platform" in refused.out
     assert f"pulumi import gcp:secretmanager/secret:Secret {EAST}-entry {entry(EAST)}" in refused.out
     assert stack.versions(EAST) == {}
+
+
+def test_an_entry_that_was_imported_becomes_the_stacks_own(stack: Stack, namespace: str) -> None:
+    shared = {"existing_namespaces": [namespace], "namespaceTemplate": namespace}
+    stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")}, **shared)
+    stack.run("up")
+    brought = json.loads(stack.project.run("sandbox", "stack", "export", "--stack", "test").out)
+    stack.lose_secret(EAST, namespace)
+
+    imported = stack.project.folder / "imported.json"
+    imported.write_text(json.dumps(as_imported(brought)))
+    stack.project.run("sandbox", "stack", "import", "--stack", "test", "--file", str(imported), "--yes")
+    stack.run("up")
+    assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
+
+
+def as_imported(exported: dict[str, Any]) -> dict[str, Any]:
+    """A state in which the entry is all there is, as `pulumi import` leaves it: the child of the stack."""
+    resources = exported["deployment"]["resources"]
+    root = next(one for one in resources if one["type"] == "pulumi:pulumi:Stack")
+    secret = next(one for one in resources if one["urn"].endswith(f"::{EAST}-entry"))
+    fleet = next(one for one in resources if one["type"] == "credfleet:index:Fleet")
+    google = next(one for one in resources if one["type"] == "pulumi:providers:gcp")
+    head, _, name = secret["urn"].rpartition("::")
+    secret |= {
+        "urn": f"{head.rpartition('::')[0]}::{secret['type']}::{name}",
+        "parent": root["urn"],
+        "dependencies": [],
+        "propertyDependencies": {},
+        "protect": True,
+    }
+    exported["deployment"]["resources"] = [root, fleet, google, secret]
+    return exported
