@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -54,6 +55,15 @@ def resource_of(manifest: Manifest, place: str) -> Resource:
     return _Body(place, manifest).resource()
 
 
+def require_json(manifest: Manifest, place: str) -> None:
+    """Refuse what is no JSON, and so nothing for Kubernetes; raises CredfleetError, code `yaml-invalid`."""
+    try:
+        json.dumps(manifest)
+    except (TypeError, ValueError):
+        cause = "a value of it is a date or bytes to YAML, and Kubernetes knows neither"
+        raise _invalid(place, cause, "write it in quotes") from None
+
+
 def secret_name(secret: Manifest, place: str) -> SecretName:
     """Tell where a Secret is; raises CredfleetError, code `yaml-invalid`."""
     return _Body(place, secret).secret_name()
@@ -83,6 +93,8 @@ class _Body:
         return SecretName(_namespace(metadata), str(metadata["name"]))
 
     def resource(self) -> Resource:
+        if not isinstance(self.manifest.get("kind"), str):
+            raise self.invalid("it has no kind, so nobody knows what it is", "add its kind")
         metadata = self.metadata()
         return Resource(
             namespace=_namespace(metadata),

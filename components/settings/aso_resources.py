@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.aso_credentials import keys
-from components.aso_credentials.manifests import Manifest, is_resource, objects_in, resource_of
+from components.aso_credentials.manifests import (
+    Manifest,
+    is_resource,
+    objects_in,
+    require_json,
+    resource_of,
+)
 from components.aso_credentials.nouns import WITHHELD, Operator, Resolution, Resource, SecretName, Secrets
 from components.aso_credentials.resolver import resolve
 from components.credentials import Credentials
@@ -88,6 +94,7 @@ def _read(
         )
     try:
         resource = resource_of(manifest, place)
+        require_json(manifest, place)
     except CredfleetError as error:
         return ConfigurationProblem(place, error.cause, error.mend)
     given = resource.annotations.get(keys.CREDENTIAL_FROM)

@@ -381,6 +381,7 @@ def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root:
         pytest.param(manifest(None, "shop"), "no namespace", id="no-namespace"),
         pytest.param(manifest("elsewhere", "shop"), "no tenant's namespace", id="other-namespace"),
         pytest.param({**manifest("team-a", "x"), "metadata": {}}, "metadata.name", id="no-name"),
+        pytest.param({**manifest("team-a", "x"), "kind": None}, "no kind", id="no-kind"),
     ],
 )
 def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
@@ -412,6 +413,13 @@ def test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text(
     put(root, team_a=text)
 
     assert told(root).place.endswith(place)
+
+
+def test_a_date_which_kubernetes_does_not_know_is_told(root: Path) -> None:
+    text = "metadata: {name: x, namespace: team-a}\nspec: {until: 2026-11-21}\n"
+    put(root, team_a=f"apiVersion: resources.azure.com/v1\nkind: ResourceGroup\n{text}")
+
+    assert told(root).mend == "write it in quotes"
 
 
 def test_a_file_that_is_not_there_is_told(root: Path) -> None:
