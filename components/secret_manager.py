@@ -196,10 +196,6 @@ class SecretManager:
         request = {"parent": secret, "payload": {"data": content}}
         return self._call(secret, "versions.add", attempt, request=request)
 
-    def enable(self, version: Version) -> Version:
-        """Let a version be read again; one whose etag is another by now is refused."""
-        return self._turn(version, "versions.enable", self._client.enable_secret_version)
-
     def disable(self, version: Version) -> Version:
         """Keep a version from being read; one whose etag is another by now is refused."""
         return self._turn(version, "versions.disable", self._client.disable_secret_version)

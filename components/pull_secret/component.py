@@ -337,9 +337,13 @@ def _skipped(
     """Give the reasons for skipping the cluster; what only is reported skips none that has a pull secret."""
     if existing is None or decision.proceeds:
         return pulumi.Output.from_input([*decision.unmet])
-    return existing.apply(
-        lambda found: [] if found is not None and found.is_for(cluster_id) else [*decision.unmet]
-    )
+
+    def reasons(found: Existing | None) -> Sequence[str]:
+        has_one = isinstance(found, Existing) and found.is_for(cluster_id)
+        return [] if has_one else [*decision.unmet]
+
+    # a project that is not claimed yet holds nothing of the cluster's
+    return existing.apply(reasons, run_with_unknowns=True)
 
 
 def _refusal(logical: str, existing: pulumi.Output[Existing | None]) -> pulumi.ResourceHook:

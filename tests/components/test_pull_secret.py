@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pulumi_gcp
@@ -64,14 +64,20 @@ def declared(
     preview: bool = False,
     listed: Mapping[str, Any] | None = None,
     outputs: Mapping[str, Mapping[str, str]] | None = None,
+    claimed: bool = True,
     **more: Any,
 ) -> Recorder:
-    """One pull secret. listed: what Secret Manager has; more: what differs from its usual arguments."""
+    """One pull secret.
+
+    listed: what Secret Manager has. claimed: whether the project is known in a preview. more: what differs
+    from the usual arguments.
+    """
 
     def program() -> None:
         google = pulumi_gcp.Provider("gcp", project="fleet-1")
         decision = decide(cluster)
         looked = decision.proceeds or decision.passing
+        project = pulumi.Output.from_input("fleet-1") if claimed else google.urn.apply(_unknown)
         args = PullSecretArgs(
             cluster=cluster,
             decision=decision,
@@ -79,7 +85,7 @@ def declared(
             place=Place(namespace="clusters-cls-1", name="cls-1-pull-secret", declared=True),
             project=cluster.project,
             content=Content(text=pulumi.Output.secret(TEXT), digest=pulumi.Output.secret(DIGEST)),
-            existing=look_for(cluster.secret_id, "fleet-1", google) if looked else None,
+            existing=look_for(cluster.secret_id, project, google) if looked else None,
         )
         made = PullSecret("cls-1", replace(args, **more), pulumi.ResourceOptions(providers=[google]))
         pulumi.export("status", made.status)
@@ -91,6 +97,10 @@ def declared(
         outputs=({} if preview else UPDATED) | dict(outputs or {}),
         calls={GET_SECRETS: listed or {"secrets": []}},
     )
+
+
+def _unknown(_: object) -> str:
+    return cast("str", pulumi.UNKNOWN)
 
 
 def inputs(one: Registration) -> dict[str, Any]:
@@ -326,6 +336,16 @@ def test_a_cluster_that_waits_registers_nothing_but_itself_with_its_reasons_a2(p
         ("Available", "False", "PreconditionsNotMet"),
         ("Health", "True", "Healthy"),
     ]
+
+
+def test_a_cluster_that_waits_is_told_before_its_project_is_claimed_too() -> None:
+    recorder = declared(WAITING, preview=True, claimed=False)
+    assert recorder.stack_outputs["skipped"] == ["adapter dns reports False"]
+    assert types(recorder) == set()
+
+
+def test_a_cluster_whose_project_is_not_claimed_yet_is_previewed_whole() -> None:
+    assert types(declared(preview=True, claimed=False)) >= {ENTRY, VERSION, VERIFICATION, KUBERNETES_SECRET}
 
 
 def test_a_cluster_the_configuration_skips_is_not_even_looked_for_a1() -> None:

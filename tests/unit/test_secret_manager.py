@@ -82,10 +82,7 @@ def test_a_version_goes_through_its_states(manager: SecretManager, secret: str) 
     with pytest.raises(SecretManagerError) as refused:
         manager.access(disabled.name)
     assert (refused.value.code, "sentinel" in str(refused.value)) == ("refused", False)
-    assert manager.enable(disabled).state is VersionState.ENABLED
-    found = manager.version(version_name(secret, 1))
-    assert found is not None
-    assert manager.destroy(found).state is VersionState.DESTROYED
+    assert manager.destroy(disabled).state is VersionState.DESTROYED
 
 
 def test_a_version_somebody_else_turned_meanwhile_is_refused(manager: SecretManager, secret: str) -> None:
