@@ -24,6 +24,7 @@ from components.settings.aso_words import (
 )
 from components.settings.nouns import Noun
 from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Text, unfit
+from components.settings.written_secrets import Written
 
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
 
@@ -281,7 +282,7 @@ class Entry:
     credential: AsoCredential
 
 
-def secrets_of(section: AsoCredentials) -> Iterator[tuple[str, str, str]]:
+def secrets_of(section: AsoCredentials) -> Iterator[Written]:
     """Name every Secret that is declared: namespace, name and place in the configuration."""
     if section.global_settings is not None:
         namespace, name = section.global_name

@@ -25,6 +25,7 @@ from components.pull_secret.retention import Retention
 from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
 from components.settings.review import nearest
 from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, unfit
+from components.settings.written_secrets import Written
 
 KEY: Final = "pullSecrets"
 
@@ -237,7 +238,7 @@ class PullSecrets(Noun):
         )
 
 
-def secrets_of(section: PullSecrets) -> Iterator[tuple[str, str, str]]:
+def secrets_of(section: PullSecrets) -> Iterator[Written]:
     """Name every Secret the section writes in the cluster: namespace, name, and the place it comes from."""
     for id_ in section.clusters:
         yield *section.place_of(id_), config_path(KEY, "clusters", id_)
@@ -274,8 +275,6 @@ def review_pull_secrets(
         if given.project is not None and given.project.account is not None and whole:
             yield from _review_account(f"{place}.project.account", given.project.account, tenants, pool)
     yield from _review_entries(section)
-    if not unfit_templates:
-        yield from _review_secrets(section)
 
 
 def _review_templates(section: PullSecrets) -> _Problems:
@@ -360,12 +359,3 @@ def _review_entries(section: PullSecrets) -> _Problems:
         if owner != place:
             cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
             yield ConfigurationProblem(f"{place}.secretId", cause, "leave it out, or give another one")
-
-
-def _review_secrets(section: PullSecrets) -> _Problems:
-    first: dict[tuple[str, str], str] = {}
-    for namespace, name, place in secrets_of(section):
-        owner = first.setdefault((namespace, name), place)
-        if owner != place:
-            cause = f"its Secret {namespace}/{name} is also that of {owner}"
-            yield ConfigurationProblem(place, cause, "put {id} into namespaceTemplate or secretNameTemplate")

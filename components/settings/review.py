@@ -98,7 +98,6 @@ def review_accounts(
                 "add accountPool with members, or remove the accounts",
             )
         elif supply is not None:
-            yield from _review_deliveries(name, tenant)
             for slot, account in tenant.accounts.items():
                 place = config_path("tenants", name, "accounts", slot)
                 yield from _review_account(place, name, account, supply)
@@ -157,21 +156,6 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
         f"no member ({asked}) is there for it, so the claim could never succeed",
         f"add a member, or ask for another type; types of the pool: {types}",
     )
-
-
-def _review_deliveries(name: str, tenant: Tenant) -> _Problems:
-    """Keep two accounts of a tenant from being copied over each other."""
-    copies: dict[str, str] = {}
-    for slot, account in tenant.accounts.items():
-        if account.deliver_to is None:
-            continue
-        first = copies.setdefault(account.deliver_to.target, slot)
-        if first != slot:
-            yield ConfigurationProblem(
-                config_path("tenants", name, "accounts", slot, "deliverTo"),
-                f"{account.deliver_to.target} is where account {first} is delivered to already",
-                "give one of the two another name",
-            )
 
 
 def _review_aso(place: str, type_: str) -> _Problems:

@@ -20,6 +20,7 @@ from components.secret_stores.model import Condition, DataKey, Duration, RetrySe
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 from components.settings.nouns import Noun
 from components.settings.words import NamespaceName, ObjectName, Text, unfit
+from components.settings.written_secrets import Written
 
 KEY: Final = "secretStores"
 
@@ -190,7 +191,7 @@ class SecretStores(Noun):
     pushes: Mapping[ObjectName, Push] = Field(default={}, description="Name → push.")
 
 
-def secrets_of(section: SecretStores) -> Iterator[tuple[str, str, str]]:
+def secrets_of(section: SecretStores) -> Iterator[Written]:
     """Name every Secret the section makes in the cluster: namespace, name, and the place it comes from."""
     for name, provider in section.providers.items():
         if provider.credentials_from is not None and provider.namespace is not None:

@@ -30,7 +30,7 @@ from components.secret_stores.referent import selector_objections, store_objecti
 from components.secret_stores.registry import Kind
 from components.settings.nouns import AccountPool, Cluster, Tenant
 from components.settings.review import nearest
-from components.settings.secret_stores import KEY, Push, Read, SecretStores, secrets_of
+from components.settings.secret_stores import KEY, Push, Read, SecretStores
 from components.settings.store_models import (
     meant_provider,
     namespace_labels,
@@ -68,7 +68,6 @@ def review_secret_stores(
             yield from review.read(name, read)
         for name, push in section.pushes.items():
             yield from review.push(name, push)
-    yield from _shared_secrets(section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,15 +298,3 @@ def _refused(place: str, made: Callable[[], object]) -> _Problems:
 def _faults(place: str, error: ValidationError, kind: Kind | Refusal) -> _Problems:
     for path, cause, mend in faults(error, kind.spec if isinstance(kind, Kind) else None):
         yield ConfigurationProblem(f"{place}.{path}" if path else place, cause, mend)
-
-
-def _shared_secrets(section: SecretStores) -> _Problems:
-    """Keep two parts of the section from making one Secret."""
-    first: dict[tuple[str, str], str] = {}
-    for namespace, name, place in secrets_of(section):
-        owner = first.setdefault((namespace, name), place)
-        if owner != place:
-            cause = (
-                f"its Secret {namespace}/{name} is also that of {owner}, and one would overwrite the other"
-            )
-            yield ConfigurationProblem(place, cause, "give one of the two another target")

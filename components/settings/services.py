@@ -17,6 +17,7 @@ from components.service_credentials.names import environment_secret, source_secr
 from components.settings.nouns import Cluster, Noun, Tenant
 from components.settings.review import nearest
 from components.settings.words import FileName, NamespaceName, ObjectName, Text, unfit
+from components.settings.written_secrets import Written
 
 
 class Binding(Noun):
@@ -69,9 +70,8 @@ class Services(Noun):
 def review_services(
     services: Services, tenants: Mapping[str, Tenant], cluster: Cluster, credentials: Credentials
 ) -> Iterator[ConfigurationProblem]:
-    """Check namespaces, what credentials hold, and that no two Secrets have one name."""
+    """Check namespaces, and what credentials hold."""
     namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
-    taken = _delivered(tenants)
     for name, instance in services.instances.items():
         place = config_path("services", "instances", name)
         if instance.namespace not in namespaces:
@@ -84,11 +84,6 @@ def review_services(
             yield from _review_credentials(
                 f"{place}.credentialsFrom", instance, instance.credentials_from, credentials
             )
-        for owner, secret in _secrets(place, name, instance):
-            first = taken.setdefault((instance.namespace, secret), owner)
-            if first != owner:
-                cause = f"its Secret {instance.namespace}/{secret} is also that of {first}"
-                yield ConfigurationProblem(owner, cause, "rename one of the two")
 
 
 def _review_credentials(
@@ -104,14 +99,12 @@ def _review_credentials(
         yield ConfigurationProblem(f"{place} ({name}: {error.place})", error.cause, error.mend)
 
 
-def _delivered(tenants: Mapping[str, Tenant]) -> dict[tuple[str, str], str]:
-    """Tell which Secrets are copies of accounts: (namespace, name) → place."""
-    return {
-        (tenant.namespace, slot.deliver_to.target): config_path("tenants", name, "accounts", key, "deliverTo")
-        for name, tenant in tenants.items()
-        for key, slot in tenant.accounts.items()
-        if slot.deliver_to is not None
-    }
+def secrets_of(services: Services) -> Iterator[Written]:
+    """Name every Secret of the instances, those that are there already included."""
+    for name, instance in services.instances.items():
+        place = config_path("services", "instances", name)
+        for owner, secret in _secrets(place, name, instance):
+            yield instance.namespace, secret, owner
 
 
 def _secrets(place: str, name: str, instance: Instance) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, ConfigurationProblem
 from components.naming import config_path
+from components.settings import aso_credentials, pull_secrets, secret_stores, services
 from components.settings.aso_credentials import AsoCredentials
 from components.settings.aso_review import review_aso_credentials
 from components.settings.document import well_formed
@@ -29,6 +30,7 @@ from components.settings.secret_stores import SecretStores
 from components.settings.secret_stores_review import review_secret_stores
 from components.settings.services import Services, review_services
 from components.settings.words import Name
+from components.settings.written_secrets import Written, deliveries_of, members_of, review_written
 
 if TYPE_CHECKING:
     import pulumi
@@ -107,8 +109,8 @@ class Settings(Noun):
         self, stated: Stated, root: Path, malformed: Sequence[ConfigurationProblem]
     ) -> Iterator[ConfigurationProblem]:
         pool, existing = self.account_pool, ()
-        writes = (self.tenants, pool, self.aso_credentials, self.pull_secrets, self.secret_stores)
-        yield from review_cluster(self.cluster, writes=any(writes))
+        writes = (self.aso_credentials, self.pull_secrets, self.services, self.secret_stores)
+        yield from review_cluster(self.cluster, writes=any((self.tenants, pool, *writes)))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
             if pool.members_from is not None:
@@ -148,6 +150,20 @@ class Settings(Noun):
                 credentials=self.credentials,
                 whole=not any(problem.place.startswith(told) for problem in malformed),
             )
+        yield from review_written(self._written())
+
+    def _written(self) -> Iterator[Written]:
+        if self.account_pool is not None:
+            yield from members_of(self.account_pool)
+        yield from deliveries_of(self.tenants)
+        if self.services is not None:
+            yield from services.secrets_of(self.services)
+        if self.aso_credentials is not None:
+            yield from aso_credentials.secrets_of(self.aso_credentials)
+        if self.pull_secrets is not None:
+            yield from pull_secrets.secrets_of(self.pull_secrets)
+        if self.secret_stores is not None:
+            yield from secret_stores.secrets_of(self.secret_stores)
 
 
 def _decoded(text: str) -> Any:

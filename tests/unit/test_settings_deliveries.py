@@ -73,4 +73,4 @@ def test_two_accounts_of_a_tenant_are_not_copied_over_each_other() -> None:
     values = stack(tenants__acme__accounts={"one": account, "two": account})
     (problem,) = problems(values)
     assert problem.place == "credfleet:tenants.acme.accounts.two.deliverTo"
-    assert "where account one is delivered to already" in problem.cause
+    assert problem.cause.endswith("is also that of credfleet:tenants.acme.accounts.one.deliverTo")
