@@ -60,11 +60,16 @@ def claimed(
 
 
 def counts(resources: Iterable[Declared]) -> list[tuple[str, Counter[str]]]:
-    """Count actions by kind of resource, in order of kind."""
-    by_kind: dict[str, Counter[str]] = {}
+    """Count actions by part, in order: the type of what lies right below the root component."""
+    by_part: dict[str, Counter[str]] = {}
     for resource in resources:
-        by_kind.setdefault(resource.kind, Counter())[resource.action] += 1
-    return sorted(by_kind.items())
+        by_part.setdefault(_part(resource.urn), Counter())[resource.action] += 1
+    return sorted(by_part.items())
+
+
+def _part(urn: str) -> str:
+    chain = urns.parse(urn).qualified_type.split("$")
+    return chain[min(1, len(chain) - 1)]
 
 
 def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:

@@ -110,7 +110,7 @@ def show(report: Report, page: Path) -> None:
 
 
 def _show_tables(report: Report) -> None:
-    print_table("Declared", ("Kind", "Count", "Done"), _declared_rows(report))
+    print_table("Declared", ("Part", "Resources", "Done"), _declared_rows(report))
     if report.claimed:
         columns = ("Tenant", "Slot", "Type", "Account", "Phase", "")
         print_table("Claimed", columns, _claimed_rows(report))
@@ -169,11 +169,11 @@ def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> di
 def _declared_rows(report: Report) -> list[tuple[str, str, str]]:
     return [
         (
-            short_type(kind),
+            short_type(part),
             str(actions.total()),
             ", ".join(f"{count} {action}" for action, count in sorted(actions.items())),
         )
-        for kind, actions in ledger.counts(report.declared)
+        for part, actions in ledger.counts(report.declared)
     ]
 
 

@@ -118,10 +118,19 @@ def test_the_headline_says_what_was_done_and_what_there_is(
     assert ledger.headline(declared(*actions), deleted, 2, 1, outcome) == sentence
 
 
-def test_actions_are_counted_by_kind() -> None:
+def test_actions_are_counted_by_part_of_the_stack_whatever_lies_deeper() -> None:
+    def one(types: str, action: str) -> Declared:
+        return Declared(f"urn:pulumi:dev::p::{types}::n", types.rpartition("$")[2], "n", "", action, 0)
+
     told = [
-        Declared("1", "b", "x", "", "created", 0),
-        Declared("2", "a", "y", "", "unchanged", 0),
-        Declared("3", "b", "z", "", "created", 0),
+        one("Fleet", "created"),
+        one("Fleet$Pool", "unchanged"),
+        one("Fleet$Pool$Claims$Claim", "created"),
+        one("Fleet$Pool$Secret", "created"),
+        one("Fleet$Secret", "updated"),
     ]
-    assert ledger.counts(told) == [("a", {"unchanged": 1}), ("b", {"created": 2})]
+    assert ledger.counts(told) == [
+        ("Fleet", {"created": 1}),
+        ("Pool", {"unchanged": 1, "created": 2}),
+        ("Secret", {"updated": 1}),
+    ]
