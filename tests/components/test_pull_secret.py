@@ -217,6 +217,23 @@ def test_nothing_is_replaced_when_the_pull_secret_rotates_but_the_version() -> N
     assert secret.inputs["metadata"]["name"] == "cls-1-pull-secret"
 
 
+def test_another_generation_alone_adds_no_version_and_is_noted_and_reported_h() -> None:
+    before, after = (
+        {one.name: one.inputs for one in recorder.registrations}
+        for recorder in (
+            declared(replace(CLUSTER, generation=generation), api_url="http://127.0.0.1:1")
+            for generation in (2, 3)
+        )
+    )
+    assert {name for name in before if before[name] != after[name]} == {
+        "cls-1",
+        "cls-1-secret",
+        "cls-1-status",
+    }
+    note = after["cls-1-secret"]["metadata"]["annotations"]
+    assert note["hyperfleet.io/generation"] == "3"
+
+
 def test_the_order_is_entry_version_verification_retention_secret_report() -> None:
     recorder = declared(api_url="http://127.0.0.1:1")
     status = recorder.named(STATUS, "cls-1-status")
