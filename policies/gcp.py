@@ -43,18 +43,13 @@ def _is_pull_secret(secret: Resource) -> bool:
     "gcp-pull-secret-name",
     types=_SECRETS,
     level=EnforcementLevel.MANDATORY,
-    description="A pull secret bears the id of its cluster in its name.",
+    description="No pull secret has the name of another cluster's.",
     mend="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
 )
-def are_named_after_their_cluster(secret: Resource) -> Iterator[str]:
-    """Refuse a name under which HyperFleet does not look, or looks for another cluster's."""
-    name, cluster = secret.text("secretId"), secret.text("labels", _CLUSTER_ID)
-    if not _is_pull_secret(secret) or name is None:
-        return
-    found = _PULL_SECRET.fullmatch(name)
-    if found is None:
-        yield "secretId is not that of a pull secret"
-    elif cluster is not None and found[1] != cluster:
+def are_named_after_no_other_cluster(secret: Resource) -> Iterator[str]:
+    """Refuse a name under which HyperFleet looks for another cluster's secret."""
+    cluster, found = secret.text("labels", _CLUSTER_ID), _PULL_SECRET.fullmatch(secret.text("secretId") or "")
+    if found is not None and cluster is not None and found[1] != cluster:
         yield f"secretId is that of another cluster than labels.{_CLUSTER_ID}"
 
 

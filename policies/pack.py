@@ -48,7 +48,7 @@ POLICIES: Final[Sequence[Policy]] = (
     azure.say_the_type_of_their_principal,
     azure.make_no_owner,
     azure.stay_within_a_subscription,
-    gcp.are_named_after_their_cluster,
+    gcp.are_named_after_no_other_cluster,
     gcp.are_labelled,
     gcp.are_replicated_as_declared,
     gcp.are_protected,

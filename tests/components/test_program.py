@@ -33,6 +33,7 @@ COUNTS = {
     "azure-native:managedidentity:UserAssignedIdentity": 2,
     "azure-native:resources:ResourceGroup": 2,
     "gcp:secretmanager/secret:Secret": 2,
+    "gcp:secretmanager/secretIamMember:SecretIamMember": 8,
     "gcp:secretmanager/secretVersion:SecretVersion": 2,
     "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 2,
     "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 2,

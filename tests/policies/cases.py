@@ -162,8 +162,9 @@ COMPLIANT: list[Compliant] = [
     (azure.make_no_owner, ASSIGNMENT, assignment()),
     (azure.stay_within_a_subscription, ASSIGNMENT, assignment()),
     (azure.stay_within_a_subscription, ASSIGNMENT, assignment(scope="/subscriptions/aa")),
-    (gcp.are_named_after_their_cluster, GCP_SECRET, pull_secret()),
-    (gcp.are_named_after_their_cluster, GCP_SECRET, {"secretId": "something-else"}),
+    (gcp.are_named_after_no_other_cluster, GCP_SECRET, pull_secret()),
+    (gcp.are_named_after_no_other_cluster, GCP_SECRET, {"secretId": "something-else"}),
+    (gcp.are_named_after_no_other_cluster, GCP_SECRET, pull_secret(secretId="a-name-of-its-own")),
     (gcp.are_labelled, GCP_SECRET, pull_secret()),
     (gcp.are_labelled, GCP_SECRET, {"secretId": "something-else"}),
     (gcp.are_replicated_as_declared, GCP_SECRET, replicated("europe-west1", "europe-west4")),
@@ -363,13 +364,7 @@ VIOLATIONS: list[Violation] = [
         for scope in ("/", "/providers/Microsoft.Management/managementGroups/root", "", None)
     ),
     (
-        gcp.are_named_after_their_cluster,
-        GCP_SECRET,
-        pull_secret(secretId="pull"),
-        "secretId is not that of a pull secret",
-    ),
-    (
-        gcp.are_named_after_their_cluster,
+        gcp.are_named_after_no_other_cluster,
         GCP_SECRET,
         pull_secret(secretId="hyperfleet-cls-2-pull-secret"),
         "secretId is that of another cluster than labels.cluster-id",
