@@ -415,12 +415,17 @@ def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through
     assert pauses == [20]
 
 
-def test_a_new_principal_is_looked_for_again(engine: Engine, pauses: list[float]) -> None:
-    engine.create(ASSIGNMENT, assignment(reader(engine).outputs["principalId"]))
-    assert pauses == [1]
+def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(
+    engine: Engine, pauses: list[float]
+) -> None:
+    principal = reader(engine).outputs["principalId"]
+    with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
+        engine.create(ASSIGNMENT, assignment(principal, principalType="User"))
+    engine.create(ASSIGNMENT, assignment(principal))
+    assert pauses == []
 
 
-def test_an_unknown_principal_stays_an_error(engine: Engine, pauses: list[float]) -> None:
+def test_an_unknown_principal_is_an_error(engine: Engine) -> None:
     engine.create(GROUP, group())
     with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
         engine.create(ASSIGNMENT, assignment(NAME))

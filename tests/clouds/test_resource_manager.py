@@ -253,13 +253,21 @@ def test_a_deletion_is_a_write_too(tmp_path: Path) -> None:
         assert sorted(statuses)[1] == 409
 
 
-def test_a_new_principal_is_unknown_to_the_first_assignments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [None, "User"])
+def test_a_new_principal_is_unknown_to_the_first_assignments(tmp_path: Path, kind: str | None) -> None:
     with resource_manager(tmp_path, Pace(unknown_principal=2)) as running:
         rest = Rest(running.url)
         principal, path = rest.with_identity(), assignment()
         for _ in range(2):
-            assert rest.put(path, grant(principal)).refusal == (400, "PrincipalNotFound")
+            refused = rest.put(path, grant(principal, principalType=kind))
+            assert refused.refusal == (400, "PrincipalNotFound")
         assert rest.put(path, grant(principal)).status == 201
+
+
+def test_a_new_principal_that_is_said_to_be_a_service_principal_is_assigned_at_once(tmp_path: Path) -> None:
+    with resource_manager(tmp_path, Pace(unknown_principal=2)) as running:
+        rest = Rest(running.url)
+        assert rest.put(assignment(), grant(rest.with_identity())).status == 201
 
 
 def test_a_client_id_is_no_principal(rest: Rest) -> None:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
 )
-from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.hazmat.primitives.serialization.pkcs12 import PBES, serialize_key_and_certificates
 from cryptography.x509.oid import NameOID
 
 Key: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
@@ -60,9 +60,21 @@ def pem() -> bytes:
     return without_key() + only_key()
 
 
-def pkcs12(password: bytes | None = None) -> bytes:
+def pkcs12(password: bytes) -> bytes:
+    """As `openssl pkcs12 -export -legacy` writes it: SHA-1 and triple DES."""
+    builder = PrivateFormat.PKCS12.encryption_builder()
+    legacy = builder.key_cert_algorithm(PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())
+    return _pkcs12(legacy.build(password))
+
+
+def modern_pkcs12(password: bytes | None = None) -> bytes:
+    """As OpenSSL writes it by default, or without encryption: the SDK of ASO reads neither."""
+    return _pkcs12(_encryption(password))
+
+
+def _pkcs12(encryption: KeySerializationEncryption) -> bytes:
     key = rsa_key()
-    return serialize_key_and_certificates(b"c", key, certificate(key), None, _encryption(password))
+    return serialize_key_and_certificates(b"c", key, certificate(key), None, encryption)
 
 
 def _encryption(password: bytes | None) -> KeySerializationEncryption:

@@ -68,7 +68,7 @@ def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served
     """Serve Resource Manager over a folder; `azure-native:metadataHost` is `authority`.
 
     Clients trust it by the file that `trusted()` names. Without a pace it takes its time: a write of a
-    federated credential 0.1 s, a new principal one refused role assignment.
+    federated credential 0.1 s, a new principal one role assignment refused that says no type of it.
     """
     with served(make_resource_manager(folder, pace), _certificate().serving) as running:
         yield running

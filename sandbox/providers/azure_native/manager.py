@@ -20,14 +20,9 @@ _CONFLICTS: Final = frozenset(
     {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
 )
 _DELAYS: Final = (20, 60, 120)
-_DIRECTORY_DELAYS: Final = (1, 2, 4, 8)
-"""A new principal is looked for again. The genuine provider does not: a principalType keeps Azure from
-looking it up at all, so that one hardly ever meets `PrincipalNotFound`."""
 
 
 def _after_refusal(refusal: RefusedError) -> Sequence[float]:
-    if refusal.code == "PrincipalNotFound":
-        return _DIRECTORY_DELAYS
     return _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else ()
 
 

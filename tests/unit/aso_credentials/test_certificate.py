@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from components.aso_credentials.certificate import certificate_fault
-from tests.support.certificates import certificate, curve_key, only_key, pem, pkcs12, rsa_key, without_key
+from tests.support.certificates import (
+    certificate,
+    curve_key,
+    modern_pkcs12,
+    only_key,
+    pem,
+    pkcs12,
+    rsa_key,
+    without_key,
+)
 
 PASSWORD = b"a password of tests"
 
@@ -13,8 +22,7 @@ PASSWORD = b"a password of tests"
     [
         pytest.param(pem(), None, id="M9-pem"),
         pytest.param(only_key() + without_key(), None, id="M9-key-first"),
-        pytest.param(pem(), PASSWORD, id="pem-ignores-a-password"),
-        pytest.param(pkcs12(), None, id="M9-pkcs12"),
+        pytest.param(pem(), b"", id="pem-with-an-empty-password"),
         pytest.param(pkcs12(PASSWORD), PASSWORD, id="pkcs12-with-password"),
     ],
 )
@@ -28,7 +36,11 @@ def test_a_certificate_with_its_key_can_be_used(content: bytes, password: bytes 
         pytest.param(without_key(), None, "no private key", id="M10"),
         pytest.param(only_key(), None, "no certificate", id="key-alone"),
         pytest.param(without_key() + only_key(rsa_key(1)), None, "another certificate", id="key-of-another"),
-        pytest.param(without_key() + only_key(None, PASSWORD), PASSWORD, "unencrypted", id="encrypted-pem"),
+        pytest.param(without_key() + only_key(None, PASSWORD), None, "unencrypted", id="encrypted-pem"),
+        pytest.param(pem() + only_key(rsa_key(1)), None, "more than one", id="two-keys"),
+        pytest.param(pem(), PASSWORD, "leave the password out", id="pem-with-a-password"),
+        pytest.param(modern_pkcs12(PASSWORD), PASSWORD, "-legacy", id="pkcs12-of-aes-and-sha256"),
+        pytest.param(modern_pkcs12(), None, "-legacy", id="pkcs12-without-a-mac"),
         pytest.param(pkcs12(PASSWORD), b"wrong", "password given", id="wrong-password"),
         pytest.param(pkcs12(PASSWORD), None, "password given", id="password-missing"),
         pytest.param(b"", None, "can be parsed neither", id="empty"),

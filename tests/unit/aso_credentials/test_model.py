@@ -28,7 +28,7 @@ IDS: Mapping[str, bytes] = {
     "AZURE_CLIENT_ID": CLIENT.encode(),
 }
 CLOUD = Cloud("https://login.example/", "https://management.example", "https://management.example")
-PEM, PKCS12, LOCKED = pem(), pkcs12(), pkcs12(b"p w")
+PEM, LOCKED = pem(), pkcs12(b"p w")
 
 guids = st.uuids().map(str)
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
@@ -37,7 +37,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
 methods: st.SearchStrategy[Method] = st.one_of(
     st.builds(ClientSecret, texts),
-    st.sampled_from([ClientCertificate(PEM), ClientCertificate(PKCS12), ClientCertificate(LOCKED, "p w")]),
+    st.sampled_from([ClientCertificate(PEM), ClientCertificate(LOCKED, "p w")]),
     st.builds(WorkloadIdentity, st.just(value=True), st.none() | names),
     st.builds(WorkloadIdentity),
     st.builds(PodIdentity),

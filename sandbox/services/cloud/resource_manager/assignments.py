@@ -15,13 +15,15 @@ from sandbox.services.cloud.resource_manager.store import Document, Store
 _ROLE: Final = re.compile(
     r"(?:/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/([^/]+)", re.IGNORECASE
 )
+_SERVICE_PRINCIPAL: Final = "ServicePrincipal"
 _OPTIONAL: Final = ("condition", "conditionVersion", "description", "delegatedManagedIdentityResourceId")
 
 
 class Directory:
     """Which principals are known: those of the identities, each of them only after a few questions.
 
-    Azure copies a new principal to where role assignments look for it, which takes a moment.
+    Azure copies a new principal to where role assignments look for it, which takes a moment. Whoever says
+    that it is a ServicePrincipal does not have to wait for that (Azure's documentation of principalType).
     """
 
     def __init__(self, store: Store, attempts: int) -> None:
@@ -37,7 +39,7 @@ class Directory:
     def check(self, principal: str, kind: str | None) -> None:
         """Refuse a principal that is not known, or not yet, or of another kind."""
         known = any(each["properties"]["principalId"] == principal for each in self._store.of(Kind.IDENTITY))
-        left = self._left.get(principal, 0)
+        left = 0 if kind == _SERVICE_PRINCIPAL else self._left.get(principal, 0)
         if left:
             self._left[principal] = left - 1
         if left or not known:
@@ -47,7 +49,7 @@ class Directory:
                 " role, this error might be related to a replication delay.",
                 "PrincipalNotFound",
             )
-        if kind not in (None, "ServicePrincipal"):
+        if kind not in (None, _SERVICE_PRINCIPAL):
             raise bad_request(
                 f"The PrincipalId '{principal}' has type 'ServicePrincipal',"
                 f" which is different from specified PrincipalType '{kind}'.",
@@ -79,7 +81,7 @@ def assignment(
                 f"The role assignment already exists. The ID of the existing role assignment is {name}.",
             )
     now = datetime.now(UTC).isoformat()
-    properties["principalType"] = "ServicePrincipal"
+    properties["principalType"] = _SERVICE_PRINCIPAL
     return document(id_, None, {**properties, "scope": id_.scope, "createdOn": now, "updatedOn": now})
 
 

@@ -20,7 +20,8 @@ class Pace:
     """How slow Azure is here.
 
     federated_write: seconds that a write of a federated credential takes; another one of the same identity is
-    refused meanwhile. unknown_principal: how many role assignments to a new principal are refused at first.
+    refused meanwhile. unknown_principal: how many role assignments to a new principal are refused at first,
+    unless they say that it is a ServicePrincipal.
     """
 
     federated_write: float = 0.1
