@@ -18,6 +18,7 @@ from components.aso_credentials.manifests import (
 )
 from components.aso_credentials.nouns import Resource, SecretName, Secrets
 from components.errors import CredfleetError
+from operations.given_file import place_of
 
 STDIN: Final = Path("-")
 
@@ -33,13 +34,12 @@ class Manifests:
 def read_manifests(files: Iterable[Path]) -> Manifests:
     """Read files, `-` for standard input, and the YAML files of folders.
 
-    Raises CredfleetError: `yaml-invalid` with file and line or object; `file-unreadable`.
+    Raises CredfleetError, code `yaml-invalid`, with file and line or object.
     """
     resources: list[Resource] = []
     secrets: dict[SecretName, Mapping[str, bytes]] = {}
     for path in _each_file(files):
-        name = "standard input" if path == STDIN else str(path)
-        for place, manifest in objects_in(_text(path), name):
+        for place, manifest in objects_in(_text(path), place_of(str(path))):
             if is_secret(manifest):
                 secrets[secret_name(manifest, place)] = secret_data(manifest, place)
             elif is_resource(manifest):
@@ -57,11 +57,11 @@ def _each_file(files: Iterable[Path]) -> Iterator[Path]:
 
 def _text(path: Path) -> str:
     try:
-        return sys.stdin.read() if path == STDIN else path.read_text(encoding="utf-8-sig")
+        return (sys.stdin.buffer.read() if path == STDIN else path.read_bytes()).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CredfleetError(
-            code="file-unreadable",
-            place=str(path),
-            cause=f"this file cannot be read as text ({type(error).__name__})",
+            code="yaml-invalid",
+            place=place_of(str(path)),
+            cause=f"it cannot be read as text ({type(error).__name__})",
             mend="name files of Kubernetes YAML, a folder of them, or - for standard input",
         ) from None

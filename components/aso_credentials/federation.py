@@ -61,5 +61,8 @@ def federation_faults(federations: Mapping[str, Federation]) -> Iterator[str]:
         first = seen.setdefault(federation, name)
         if first != name:
             yield f"federated credentials {first} and {name} trust the same issuer and subject"
+        same = next(other for other in federations if other.lower() == name.lower())
+        if same != name:
+            yield f"federated credentials {same} and {name} are one to Azure, where case does not count"
         if max(len(federation.issuer), len(federation.subject)) > _LONGEST:
             yield f"issuer or subject of federated credential {name} is longer than {_LONGEST} characters"

@@ -55,12 +55,12 @@ def resource_of(manifest: Manifest, place: str) -> Resource:
     return _Body(place, manifest).resource()
 
 
-def require_json(manifest: Manifest, place: str) -> None:
-    """Refuse what is no JSON, and so nothing for Kubernetes; raises CredfleetError, code `yaml-invalid`."""
+def as_json(manifest: Manifest, place: str) -> Manifest:
+    """Give an object as JSON has it, every key a text; raises CredfleetError, code `yaml-invalid`."""
     try:
-        json.dumps(manifest)
+        return json.loads(json.dumps(manifest, allow_nan=False))
     except (TypeError, ValueError):
-        cause = "a value of it is a date or bytes to YAML, and Kubernetes knows neither"
+        cause = "a value of it is a date, bytes or no number to YAML, and Kubernetes knows none of these"
         raise _invalid(place, cause, "write it in quotes") from None
 
 
@@ -142,10 +142,13 @@ def _namespace(metadata: Mapping[str, Any]) -> str:
 def _flattened(document: object, place: str) -> Iterator[tuple[str, Manifest]]:
     if not isinstance(document, dict):
         raise _invalid(place, "it is no Kubernetes object", "give it apiVersion, kind and metadata")
-    items = document.get("items")
-    if str(document.get("kind")).endswith("List") and isinstance(items, list):
+    kind, items = str(document.get("kind")), document.get("items")
+    if kind.endswith("List") and isinstance(items, list):
+        # the items of a list of one kind need not repeat it
+        known = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
         for number, item in enumerate(items, start=1):
-            yield from _flattened(item, f"{place}, item {number}")
+            whole = {**known, **item} if isinstance(item, dict) and known["kind"] else item
+            yield from _flattened(whole, f"{place}, item {number}")
     else:
         yield place, document
 

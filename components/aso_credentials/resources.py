@@ -20,9 +20,11 @@ from components.aso_credentials import keys
 class AsoResourceArgs:
     """One resource: its manifest with the namespace it is in, and what it has to outlive.
 
-    credential: name of the Secret it is told to use, None for the one ASO chooses.
+    name: NAMESPACE/KIND/NAME; kinds of two groups may share it. credential: name of the Secret it is told to
+    use, None for the one ASO chooses.
     """
 
+    name: str
     manifest: Mapping[str, Any]
     namespace: pulumi.Input[str]
     credential: str | None
@@ -31,9 +33,9 @@ class AsoResourceArgs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoResourcesArgs:
-    """Resources by a name of their own, NAMESPACE/KIND/NAME."""
+    """The resources of a file."""
 
-    resources: Mapping[str, AsoResourceArgs]
+    resources: Sequence[AsoResourceArgs]
 
 
 class AsoResources(pulumi.ComponentResource):
@@ -43,11 +45,11 @@ class AsoResources(pulumi.ComponentResource):
     resources: Sequence[str]
 
     def __init__(self, name: str, args: AsoResourcesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        self.resources = [*args.resources]
+        self.resources = [resource.name for resource in args.resources]
         super().__init__(self.TYPE, name, {"resources": self.resources}, opts)
-        for key, resource in args.resources.items():
+        for resource in args.resources:
             CustomResource(
-                f"{name}/{key}",
+                f"{name}/{resource.name}",
                 api_version=resource.manifest["apiVersion"],
                 kind=resource.manifest["kind"],
                 metadata=_metadata(resource),

@@ -151,17 +151,23 @@ def secret_data(credential: AsoCredential, credentials: Credentials, *, strict: 
 
 
 def federations(section: AsoCredentials, identity: str) -> Mapping[str, Federation]:
-    """Tell whom an identity trusts, by the name of the federated credential (ASO facts 1.5).
+    """Tell whom an identity trusts, by the name of the federated credential: also in other clusters."""
+    declared = section.identities[identity].federations
+    others = {name: Federation(one.issuer, one.subject) for name, one in declared.items()}
+    return {**others, **own_federations(section, identity)}
+
+
+def own_federations(section: AsoCredentials, identity: str) -> Mapping[str, Federation]:
+    """Tell whom an identity trusts in this cluster, by the name of the federated credential (ASO facts 1.5).
 
     Relaxed, all its credentials come to one subject, the operator's; strict, each namespace and
-    ServiceAccount has one. Without an issuer there are those of other clusters only.
+    ServiceAccount has one. Without an issuer there are none.
     """
-    declared = section.identities[identity].federations
-    found = {name: Federation(one.issuer, one.subject) for name, one in declared.items()}
-    if section.operator.issuer is not None:
-        for subject in sorted(_subjects(section, identity)):
-            found[federation_name(subject)] = Federation(section.operator.issuer, subject)
-    return found
+    issuer = section.operator.issuer
+    if issuer is None:
+        return {}
+    subjects = sorted(_subjects(section, identity))
+    return {federation_name(subject): Federation(issuer, subject) for subject in subjects}
 
 
 def _subjects(section: AsoCredentials, identity: str) -> set[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import (
     Manifest,
+    as_json,
     is_resource,
     objects_in,
-    require_json,
     resource_of,
 )
 from components.aso_credentials.nouns import WITHHELD, Operator, Resolution, Resource, SecretName, Secrets
@@ -34,6 +34,12 @@ class DeclaredResource:
     manifest: Manifest
     credential: str | None
     resource: Resource
+
+    @property
+    def name(self) -> str:
+        """Name it as nothing else is named: NAMESPACE/KIND.GROUP/NAME."""
+        group = str(self.manifest["apiVersion"]).partition("/")[0]
+        return f"{self.resource.namespace}/{self.resource.kind}.{group}/{self.resource.name}"
 
 
 def read_resources(
@@ -94,7 +100,7 @@ def _read(
         )
     try:
         resource = resource_of(manifest, place)
-        require_json(manifest, place)
+        manifest = as_json(manifest, place)
     except CredfleetError as error:
         return ConfigurationProblem(place, error.cause, error.mend)
     given = resource.annotations.get(keys.CREDENTIAL_FROM)

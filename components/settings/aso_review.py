@@ -13,7 +13,7 @@ from components.aso_credentials.scoped import invalid
 from components.credentials import Credentials
 from components.errors import ConfigurationProblem
 from components.naming import config_path
-from components.settings.aso_contents import faults_of, federations, secret_data, sources
+from components.settings.aso_contents import faults_of, federations, own_federations, secret_data, sources
 from components.settings.aso_credentials import AsoCredentials, Entry, Identity
 from components.settings.aso_resources import DeclaredResource, read_resources, resolutions
 from components.settings.nouns import Cluster, Tenant
@@ -43,15 +43,16 @@ def review_aso_credentials(
     for entry in section.entries():
         if entry.secret.namespace not in namespaces:
             yield _unknown_namespace(_namespace_place(entry), entry.secret.namespace)
-        if entry.secret.name in keys.RESERVED and entry.key == entry.secret.name:
-            yield ConfigurationProblem(
-                entry.place, f"{entry.key} is a name that ASO reads by itself", "rename it, such as billing"
-            )
         yield from _review_credential(entry, section, credentials, strict=section.operator.strict)
     if (own := section.global_entry()) is not None:
         yield from _review_credential(own, section, credentials, strict=False)
-    for name, identity in section.identities.items():
-        yield from _review_identity(name, identity, section)
+    for name in keys.RESERVED:
+        if name in section.named:
+            place = config_path(_KEY, "named", name)
+            yield ConfigurationProblem(
+                place, f"{name} is a name that ASO reads by itself", "rename it, such as billing"
+            )
+    yield from _review_identities(section)
     resources, problems = read_resources(section, root)
     yield from problems
     yield from _review_resources(resources, section, namespaces)
@@ -109,6 +110,26 @@ def _review_identity_of(entry: Entry, section: AsoCredentials) -> _Problems:
         )
 
 
+def _review_identities(section: AsoCredentials) -> _Problems:
+    """Check each identity, and that Azure, which does not look at the case of names, takes no two for one."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, identity in section.identities.items():
+        first = seen.setdefault((identity.resource_group.lower(), name.lower()), name)
+        if first != name:
+            yield _same_to_azure(config_path(_KEY, "identities", name), first)
+        yield from _review_identity(name, identity, section)
+    groups: dict[str, str] = {}
+    for name in section.resource_groups:
+        first = groups.setdefault(name.lower(), name)
+        if first != name:
+            yield _same_to_azure(config_path(_KEY, "resourceGroups", name), first)
+
+
+def _same_to_azure(place: str, first: str) -> ConfigurationProblem:
+    cause = f"to Azure it is the same as {first}: the case of a name does not count there"
+    return ConfigurationProblem(place, cause, "rename one of the two, or remove it")
+
+
 def _review_identity(name: str, identity: Identity, section: AsoCredentials) -> _Problems:
     place = config_path(_KEY, "identities", name)
     if identity.location is None and identity.resource_group not in section.resource_groups:
@@ -117,6 +138,9 @@ def _review_identity(name: str, identity: Identity, section: AsoCredentials) -> 
             f"resource group {identity.resource_group} is not declared here, so its location is not known",
             f"add the location, or {identity.resource_group} to resourceGroups",
         )
+    for key in sorted(identity.federations.keys() & own_federations(section, name).keys()):
+        cause = "the stack itself makes a federated credential of this name, for this cluster"
+        yield ConfigurationProblem(f"{place}.federations.{key}", cause, "rename it, such as blue-cluster")
     for fault in federation_faults(federations(section, name)):
         yield ConfigurationProblem(place, fault, "use another identity for some of its ServiceAccounts")
     assigned: dict[str, str] = {}
@@ -138,15 +162,14 @@ def _review_resources(
                 f"{entry.credential} is no entry of named",
                 nearest(entry.credential, section.named),
             )
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[str, str] = {}
     for one in resources:
         if not one.manifest["metadata"].get("namespace"):
             cause = "it says no namespace, and nothing is declared in default"
             yield ConfigurationProblem(one.place, cause, "add metadata.namespace")
         elif one.resource.namespace not in namespaces:
             yield _unknown_namespace(one.place, one.resource.namespace)
-        group = str(one.manifest["apiVersion"]).partition("/")[0]
-        first = seen.setdefault((group, str(one.resource)), one.place)
+        first = seen.setdefault(one.name, one.place)
         if first != one.place:
             yield ConfigurationProblem(
                 one.place, f"{one.resource} is also declared at {first}", "keep one of the two"

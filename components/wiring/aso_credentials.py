@@ -46,8 +46,8 @@ def declare_aso_credentials(
     """Declare everything the section names.
 
     Returns globalSettings, a reference or None; namespaces and named, name → reference of the Secret;
-    identities, name → {clientId, principalId}; resources, NAMESPACE/KIND/NAME → namespace/name of the Secret
-    that serves it. A reference is namespace/name.
+    identities, name → {clientId, principalId}; resources, NAMESPACE/KIND.GROUP/NAME → namespace/name of the
+    Secret that serves it. A reference is namespace/name.
     """
     trust = Trust.declare(section, declared, opts)
     room = _Room(section, credentials, declared, trust, opts)
@@ -152,12 +152,12 @@ def _declare_resources(
         raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
     resolved = [*zip(found, resolutions(section, tenants, room.credentials, found), strict=True)]
     for entry, group in groupby(resolved, key=lambda pair: pair[0].entry):
-        args = {str(one.resource): _args(one, resolution, room, served) for one, resolution in group}
+        args = [_args(one, resolution, room, served) for one, resolution in group]
         AsoResources(entry, AsoResourcesArgs(resources=args), room.opts)
     for one, resolution in resolved:
         for hint in resolution.hints:
             pulumi.log.warn(f"{one.place} {one.resource}: {hint}")
-    return {str(one.resource): str(resolution.secret) for one, resolution in resolved}
+    return {one.name: str(resolution.secret) for one, resolution in resolved}
 
 
 def _args(
@@ -169,6 +169,7 @@ def _args(
     if resolution.secret is None:
         raise TypeError(f"settings let {one.resource} through, which no credential serves")
     return AsoResourceArgs(
+        name=str(one.resource),
         manifest=one.manifest,
         namespace=room.declared.namespace(one.resource.namespace),
         credential=one.credential,

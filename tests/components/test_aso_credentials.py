@@ -271,6 +271,33 @@ def test_a_resource_has_the_annotation_of_its_entry_and_is_else_as_its_file_says
     )
 
 
+def test_kinds_of_two_groups_may_share_their_name_and_that_of_a_resource(project: Path) -> None:
+    groups = ("dbformysql.azure.com", "dbforpostgresql.azure.com")
+    servers = [
+        {**manifest("team-a", "db"), "apiVersion": f"{group}/v1", "kind": "FlexibleServer"}
+        for group in groups
+    ]
+    put_files(project, team_a=servers)
+    recorder = declared()
+    made = [one for one in recorder.registrations if one.type.endswith(":FlexibleServer")]
+    assert [one.type for one in made] == [f"kubernetes:{group}/v1:FlexibleServer" for group in groups]
+    told = recorder.stack_outputs["asoCredentials"]["resources"]
+    assert {f"team-a/FlexibleServer.{group}/db" for group in groups} <= set(told)
+
+
+def test_a_manifest_is_declared_with_the_annotations_it_has_and_with_texts_for_keys(project: Path) -> None:
+    text = """apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: billing, namespace: team-a, annotations: {mine: kept}}
+spec: {location: westeurope, tags: {2024: budget}}
+"""
+    put_files(project, billing=text)
+    one = declared().named(ASO_GROUP, "billing/team-a/ResourceGroup/billing")
+    named = {"serviceoperator.azure.com/credential-from": "billing"}
+    assert one.inputs["metadata"]["annotations"] == {"mine": "kept", **named}
+    assert one.inputs["spec"] == {"location": "westeurope", "tags": {"2024": "budget"}}
+
+
 def test_a_resource_waits_for_all_its_deletion_needs_l8() -> None:
     recorder = declared()
     waits = {
@@ -311,7 +338,7 @@ def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings_
     shop = recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop")
     assert waits_for(recorder, shop) >= {"aso-secret", "aso-subscription"}
     assert recorder.stack_outputs["asoCredentials"]["resources"] == {
-        "team-a/ResourceGroup/shop": "azureserviceoperator-system/aso-controller-settings"
+        "team-a/ResourceGroup.resources.azure.com/shop": "azureserviceoperator-system/aso-controller-settings"
     }
 
 
@@ -393,10 +420,10 @@ def test_outputs_name_secrets_identities_and_what_serves_each_resource() -> None
         "named": {"billing": "team-a/billing"},
         "identities": {"team-b": ids, "billing": ids},
         "resources": {
-            "team-a/ResourceGroup/shop": "team-a/aso-credential",
-            "team-b/StorageAccount/search": "team-b/aso-credential",
-            "team-a/ResourceGroup/billing": "team-a/billing",
-            "tenant-acme/ResourceGroup/acme": "tenant-acme/aso-credential",
+            "team-a/ResourceGroup.resources.azure.com/shop": "team-a/aso-credential",
+            "team-b/StorageAccount.storage.azure.com/search": "team-b/aso-credential",
+            "team-a/ResourceGroup.resources.azure.com/billing": "team-a/billing",
+            "tenant-acme/ResourceGroup.resources.azure.com/acme": "tenant-acme/aso-credential",
         },
     }
 

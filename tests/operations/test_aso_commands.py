@@ -121,6 +121,23 @@ def test_owner_annotations_and_deletion_are_read_from_the_manifest() -> None:
     assert "its deletion is stuck" in gone["message"]
 
 
+def test_a_list_of_one_kind_need_not_repeat_it_in_its_items() -> None:
+    items = [{"metadata": {"name": "aso-credential", "namespace": "a"}, "stringData": IDS}]
+    text = json.dumps({"apiVersion": "v1", "kind": "SecretList", "items": items}) + "\n---\n"
+    (found,) = explained(text + GROUP + "metadata: {name: rg, namespace: a}\n")
+    assert (found["secret"], found["severity"]) == ("a/aso-credential", None)
+
+
+@pytest.mark.parametrize("given", ["-", "file"])
+def test_what_is_no_text_is_told_as_such(tmp_path: Path, given: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xff\xfe")
+    words = [given if given == "-" else str(path)]
+    result = CliRunner().invoke(app, ["aso", "explain", *words], input=b"\xff\xfe")
+    assert result.exit_code == 2
+    assert "cannot be read as text" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [

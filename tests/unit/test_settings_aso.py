@@ -272,6 +272,28 @@ def many(count: int) -> dict[str, Any]:
     }
 
 
+def test_names_that_are_one_to_azure_are_told(root: Path) -> None:
+    again = {"resourceGroup": "RG-identities", "location": "westeurope"}
+    groups = {"resourceGroups__RG-Identities": {"location": "westeurope"}}
+    problem = found(root, identities__Billing=again)["credfleet:asoCredentials.identities.Billing"]
+    assert "the same as billing" in problem.cause
+    assert "the same as rg-identities" in told(root, **groups).cause
+
+
+def test_a_federated_credential_of_ones_own_never_takes_the_place_of_the_stacks(root: Path) -> None:
+    name = "azureserviceoperator-system_azureserviceoperator-default"
+    subject = "system:serviceaccount:a:b"
+    taken = {name: {"issuer": "https://oidc.example/blue/", "subject": subject}}
+    problem = told(root, **{"identities__team-b__federations": taken})
+    assert problem.place == f"credfleet:asoCredentials.identities.team-b.federations.{name}"
+    assert "the stack itself makes" in problem.cause
+
+
+def test_a_namespace_may_have_any_name_also_one_that_aso_reads_as_a_secrets(root: Path) -> None:
+    changes = {"namespaces__aso-credential": {"podIdentity": PRINCIPAL}}
+    assert found(root, **changes, **{"tenants__odd": {"namespace": "aso-credential"}}) == {}
+
+
 def test_an_identity_takes_twenty_federated_credentials_and_no_more(root: Path) -> None:
     assert found(root, **many(20)) == {}
     problem = told(root, **many(21))

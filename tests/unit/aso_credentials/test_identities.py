@@ -48,9 +48,19 @@ def test_all_that_azure_would_refuse_of_an_identity_is_told_at_once() -> None:
     ]
 
 
+def test_names_of_federated_credentials_do_not_differ_by_case() -> None:
+    pair = {
+        "blue": Federation("https://oidc.example/", "s1"),
+        "Blue": Federation("https://oidc.example/", "s2"),
+    }
+    assert [*federation_faults(pair)] == [
+        "federated credentials blue and Blue are one to Azure, where case does not count"
+    ]
+
+
 def test_issuers_and_subjects_differ_by_case_and_by_a_slash_at_the_end() -> None:
     issuers = ("https://oidc.example", "https://oidc.example/", "https://OIDC.example")
-    assert [*federation_faults({issuer: Federation(issuer, "s") for issuer in issuers})] == []
+    assert [*federation_faults({f"f-{i}": Federation(issuer, "s") for i, issuer in enumerate(issuers)})] == []
 
 
 def test_a_role_is_known_by_name_and_by_guid() -> None:
