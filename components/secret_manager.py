@@ -91,6 +91,7 @@ class Entry:
 
     name: str
     labels: Mapping[str, str]
+    etag: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class SecretManager:
     def secret(self, name: str) -> Entry | None:
         """Read a secret without its versions; None when there is none."""
         found = self._call(name, "secrets.get", self._client.get_secret, absent=True, name=name)
-        return None if found is None else Entry(str(found.name), dict(found.labels))
+        return None if found is None else Entry(str(found.name), dict(found.labels), str(found.etag))
 
     def create(self, name: str, labels: Mapping[str, str]) -> bool:
         """Make a secret without versions, kept wherever Google likes; False when there is one already."""
@@ -158,9 +159,13 @@ class SecretManager:
             raise
         return True
 
-    def delete(self, name: str) -> None:
-        """Delete a secret with all its versions, for good; one that is gone is none to delete."""
-        self._call(name, "secrets.delete", self._client.delete_secret, absent=True, name=name)
+    def delete(self, name: str, etag: str) -> None:
+        """Delete a secret with all its versions, for good; one that is gone is none to delete.
+
+        One whose etag is another by now is refused.
+        """
+        request = {"name": name, "etag": etag}
+        self._call(name, "secrets.delete", self._client.delete_secret, absent=True, request=request)
 
     def versions(self, secret: str) -> Sequence[Version]:
         """List all versions of a secret, the newest first."""
@@ -203,6 +208,10 @@ class SecretManager:
     def destroy(self, version: Version) -> Version:
         """Take the payload of a version away for good; one whose etag is another by now is refused."""
         return self._turn(version, "versions.destroy", self._client.destroy_secret_version)
+
+    def close(self) -> None:
+        """Let go of the connection; a call of another thread then fails."""
+        self._client.transport.close()
 
     def _turn(self, version: Version, right: str, method: Callable[..., Any]) -> Version:
         request = {"name": version.name, "etag": version.etag}
@@ -252,8 +261,13 @@ def open_secret_manager(target: SecretManagerTarget, patience: Patience | None =
     key = (target, patience or Patience())
     with _opening:
         if key not in _opened:
-            _opened[key] = SecretManager(_client(target), key[1])
+            _opened[key] = new_secret_manager(*key)
         return _opened[key]
+
+
+def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
+    """Open a connection of one's own, to be closed; raises SecretManagerError without an identity."""
+    return SecretManager(_client(target), patience or Patience())
 
 
 def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:

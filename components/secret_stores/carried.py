@@ -125,11 +125,24 @@ class CarriedPush:
             return pusher.is_there()
 
     def remove(self) -> None:
-        """Remove what it wrote, as its deletion policy says; nobody is asked where it says to leave it."""
+        """Remove what it wrote, as its deletion policy says; nobody is asked where it says to leave it.
+
+        Whatever keeps it from that, such as a credential that is gone, is told with both ways on.
+        """
         if self._push.deletion_policy is DeletionPolicy.NONE:
             return
-        with self._pusher(self.admitted()) as pusher:
-            pusher.remove(self.places)
+        try:
+            with self._pusher(self.admitted()) as pusher:
+                pusher.remove(self.places)
+        except CredfleetError as error:
+            raise StoreError(
+                code=error.code,
+                place=self._push.title,
+                cause="what it pushed is to be removed, and is left in the store:"
+                f" {error.place}: {error.cause}",
+                mend=f"{error.mend}; or, to leave it there for good, take the push out of the state of the"
+                " stack with pulumi state delete",
+            ) from None
 
     @contextmanager
     def _pusher(self, use: Use) -> Generator[Pusher]:

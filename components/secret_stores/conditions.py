@@ -12,20 +12,30 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """The label by which conditions know a namespace's name."""
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-_NOT_ALIKE = re.compile(r"\(\?(?:[=!>(]|<[=!]|P=|#)|[*+?}]\+|\\[1-9Z]|\[\[:")
-"""What Python's regular expressions and Go's (RE2), which ESO uses, do not both know."""
+_PARTS: Final = re.compile(
+    r"\\.|\[\^?\]?(?:\[:.*?:\]|\\.|[^\]\\])*\]|\(\?(?:P?<[^>=!]*>|<[=!]|P=|[a-zA-Z-]+[:)]?|.)|\{\d*(?:,\d*)?\}|.",
+    re.DOTALL,
+)
+"""What a regular expression is made of, as far as Go and Python differ over it."""
+
+_ONLY_PYTHON: Final = re.compile(
+    r"\\[1-9ZuUN]|\(\?(?:[=!>(#]|<[=!]|P=|[a-zA-Z-]*[aLux][a-zA-Z-]*[:)])|\{,\d+\}"
+)
+_ONLY_GO: Final = re.compile(
+    r"\\[pPzQEC]|\[.*(?:\[:|\\[pPzQEC]).*\]|\(\?(?:<.*|[a-zA-Z-]*U[a-zA-Z-]*[:)])", re.DOTALL
+)
+_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
+_COUNT: Final = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+_MOST_REPEATS: Final = 1000
+"""How often Go repeats a part at most, the repeats around it counted in."""
 
 
 def condition_objections(conditions: Iterable[Condition]) -> Iterator[Refusal]:
-    """Find what keeps conditions from being accepted: regular expressions that are none."""
+    """Find what keeps conditions from being accepted: regular expressions that are none, or not for all."""
     for index, condition in enumerate(conditions):
         for position, pattern in enumerate(condition.namespace_regexes):
-            if not _is_regex(pattern):
-                yield Refusal(
-                    f"spec.conditions[{index}].namespaceRegexes[{position}] is no regular expression that Go"
-                    " (RE2) and Python read alike",
-                    "correct it, such as ^tenant-",
-                )
+            place = f"spec.conditions[{index}].namespaceRegexes[{position}]"
+            yield from _regex_objections(place, pattern)
 
 
 def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]) -> bool | Refusal:
@@ -84,11 +94,44 @@ def _listed() -> str:
     return f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
 
 
-def _is_regex(pattern: str) -> bool:
-    if _NOT_ALIKE.search(pattern) is not None:
-        return False
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return True
+def _regex_objections(place: str, pattern: str) -> Iterator[Refusal]:
+    """Judge a pattern as ESO does, which is written in Go (RE2), and as this program, written in Python."""
+    parts: list[str] = _PARTS.findall(pattern)
+    if any(map(_ONLY_PYTHON.fullmatch, parts)) or any(map(_is_possessive, parts, parts[1:])):
+        yield Refusal(f"{place} is read otherwise by Go (RE2), or not at all", "do without it")
+    elif any(map(_ONLY_GO.fullmatch, parts)) or any(map(_FLAGS.fullmatch, parts[1:])):
+        yield Refusal(
+            f"{place} says what only Go's regular expressions (RE2) can, and Python reads it here",
+            "write the characters out, such as [a-z0-9]",
+        )
+    else:
+        try:
+            re.compile(pattern)
+        except re.error:
+            yield Refusal(f"{place} is no regular expression", "correct it, such as ^tenant-")
+            return
+        if _repeats(parts) > _MOST_REPEATS:
+            yield Refusal(
+                f"{place} repeats a part more than {_MOST_REPEATS} times, and Go (RE2) does not",
+                "repeat it less",
+            )
+
+
+def _is_possessive(part: str, following: str) -> bool:
+    return following == "+" and (part in ("*", "+", "?") or _COUNT.fullmatch(part) is not None)
+
+
+def _repeats(parts: Iterable[str]) -> int:
+    """Tell how often the part that is repeated most is, of a pattern that makes sense."""
+    groups, last = [1], 1
+    for part in parts:
+        if count := _COUNT.fullmatch(part):
+            last *= int(count[2] or count[1])
+        elif part == ")":
+            last = groups.pop()
+        elif part not in ("*", "+", "?"):
+            last = 1
+        if part.startswith("(") and not _FLAGS.fullmatch(part):
+            groups.append(1)
+        groups[-1] = max(groups[-1], last)
+    return groups[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -171,12 +171,15 @@ def admit(asked: Asked, kinds: RefRegister = KINDS) -> Use:
         raise TypeError(f"{store.title} was admitted without a provider")
     kind = kinds.kind_of(meant)
     if kind.client is None:
-        raise StoreError(
-            code="no-client",
-            place=store.title,
-            cause=f"the direct back end has no client for providers of kind {kind.name}",
-            mend="choose backend: eso, or a provider of another kind",
+        raise _error(
+            "no-client",
+            store.title,
+            f"the direct back end has no client for providers of kind {kind.name}",
+            "choose backend: eso, or a provider of another kind",
         )
+    limits = [*kind.limits(meant.spec)]
+    if limits:
+        raise _error("no-client", f"{store.title}: {meant.key.title}", *_joined(limits))
     unfit = Capability.WRITE_ONLY if asked.purpose is Purpose.READ else Capability.READ_ONLY
     if kind.capabilities is unfit:
         raise _refused(
@@ -223,13 +226,20 @@ def lent_client(
 
 
 def _denied(store: AnyStore, found: Explanation) -> StoreError:
-    causes = "; ".join(each.cause for each in found.refusals) or str(found.deferred)
-    mends = "; ".join(each.mend for each in found.refusals) or "name a namespace that uses it"
+    causes, mends = _joined(found.refusals or [Refusal(str(found.deferred), "name a namespace that uses it")])
     return _refused(store, f"namespace {found.caller} may not use it: {causes}", mends)
 
 
+def _joined(refusals: Sequence[Refusal]) -> tuple[str, str]:
+    return "; ".join(each.cause for each in refusals), "; ".join(each.mend for each in refusals)
+
+
 def _refused(store: AnyStore, cause: str, mend: str) -> StoreError:
-    return StoreError(code="refused", place=store.title, cause=cause, mend=mend)
+    return _error("refused", store.title, cause, mend)
+
+
+def _error(code: str, place: str, cause: str, mend: str) -> StoreError:
+    return StoreError(code=code, place=place, cause=cause, mend=mend)
 
 
 def _seconds(duration: str) -> float:

@@ -14,7 +14,6 @@ from components.errors import CredfleetError
 from components.labels import PREFIX
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import embed
-from components.secret_stores.eso_kinds import HABITS, UNKNOWN, Habits
 from components.secret_stores.eso_limits import push_limits, read_limits, store_limits
 from components.secret_stores.model import (
     AnyProvider,
@@ -60,7 +59,7 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     Raises EsoError with all that stands in the way.
     """
     refusals = [*store_objections(store, kinds), *selector_objections(store, provider, kinds)]
-    refusals.extend(store_limits(store, provider, _habits(provider, kinds)))
+    refusals.extend(store_limits(store, provider, kinds.kind_of(provider)))
     resolution = resolve(store, provider, "", kinds)
     if isinstance(resolution, Refusal):
         refusals.append(resolution)
@@ -87,7 +86,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
 
     Raises EsoError with all that stands in the way.
     """
-    refusals = [*read_limits(read, _habits(provider, kinds))]
+    refusals = [*read_limits(read, kinds.kind_of(provider))]
     if refusals:
         raise EsoError(read.title, refusals)
     data = [
@@ -112,8 +111,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
 
     Raises EsoError with all that stands in the way.
     """
-    kind = kinds.kind_of(provider)
-    refusals = [*push_limits(push, kind, HABITS.get(kind.embedded, UNKNOWN))]
+    refusals = [*push_limits(push, kinds.kind_of(provider))]
     if refusals:
         raise EsoError(push.title, refusals)
     data: list[Manifest] = []
@@ -135,10 +133,6 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
             "data": data,
         },
     }
-
-
-def _habits(provider: AnyProvider, kinds: RefRegister) -> Habits:
-    return HABITS.get(kinds.kind_of(provider).embedded, UNKNOWN)
 
 
 def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:

@@ -1,13 +1,20 @@
-"""What External Secrets Operator (ESO) cannot express: it would read elsewhere, lose or ignore something."""
+"""What External Secrets Operator (ESO) cannot express: it would read elsewhere, lose or ignore something.
+
+ESO judges selectors and pushes in the code of each provider, by no common rule. Source: that code, as of ESO
+2.9, beyond what secret store providers 1.3 and the rows C12, C17 and C18 of 2.3 tell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final
 
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
 from components.secret_stores.direct import CONTROLLER
-from components.secret_stores.eso_kinds import Habits, Properties
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
@@ -21,7 +28,65 @@ from components.secret_stores.referent import selectors
 from components.secret_stores.registry import Kind
 
 
-def store_limits(store: AnyStore, provider: AnyProvider, habits: Habits) -> Iterator[Refusal]:
+class Properties(Enum):
+    """What a push may say of a property of a remote secret.
+
+    ANY: one or none. REQUIRED: one. UNSEEN: one or none, but ESO neither sees whether it is there nor deletes
+    it alone. IGNORED: none; the whole secret is written whatever is said.
+    """
+
+    ANY = auto()
+    REQUIRED = auto()
+    UNSEEN = auto()
+    IGNORED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How ESO treats a kind: its selectors, told by their paths, its reads, and its pushes.
+
+    pinned: in a ClusterSecretStore it takes these with a namespace only. followed: there it knows that these
+    mean the caller's when they have none; while a store is validated, all others are looked up. versions:
+    whether a read gets the version it asks for; if
+    not, it gets the latest without a word.
+    """
+
+    pinned: Set[str] = frozenset()
+    followed: Set[str] = frozenset()
+    versions: bool = True
+    properties: Properties = Properties.ANY
+
+
+_UNKNOWN: Final = Habits()
+"""Those of a kind of the stack's own: it is not known to follow a caller."""
+
+_HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
+    {
+        "fake": Habits(properties=Properties.IGNORED),
+        "kubernetes": Habits(
+            pinned={"auth.cert.clientCert", "auth.token.bearerToken"},
+            followed={"auth.cert.clientKey", "auth.serviceAccount"},
+            versions=False,
+            properties=Properties.REQUIRED,
+        ),
+        "gcpsm": Habits(
+            followed={
+                "auth.secretRef.secretAccessKeySecretRef",
+                "auth.workloadIdentity.serviceAccountRef",
+            },
+            properties=Properties.UNSEEN,
+        ),
+        "gitlab": Habits(pinned={"auth.SecretRef.accessToken"}, versions=False),
+        "azurekv": Habits(
+            followed={"authSecretRef.clientId", "authSecretRef.clientSecret", "serviceAccountRef"},
+            properties=Properties.IGNORED,
+        ),
+    }
+)
+"""By the key of the embedded block."""
+
+
+def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator[Refusal]:
     """Find what of an admissible store and its provider has no equal in ESO."""
     if store.spec.controller == CONTROLLER:
         yield Refusal(
@@ -29,16 +94,9 @@ def store_limits(store: AnyStore, provider: AnyProvider, habits: Habits) -> Iter
             "leave controller out, or name the class of the ESO that is meant",
         )
     if isinstance(store, ClusterSecretStore):
-        yield from _cluster_store_limits(store, provider, habits)
+        yield from _cluster_store_limits(store, provider, _habits(kind))
     for path, selector in selectors(provider.spec):
-        if not isinstance(selector, SecretSelector | CaSelector):
-            continue
-        if path in habits.whole and selector.key is not None:
-            yield Refusal(
-                f"{provider.key.title}: {path} names a key, and ESO reads several, by names of its own",
-                "leave the key out",
-            )
-        elif path not in habits.whole and selector.key is None:
+        if isinstance(selector, SecretSelector | CaSelector) and selector.key is None:
             yield Refusal(f"{provider.key.title}: {path} names no key, and ESO reads one", "add the key")
 
 
@@ -68,9 +126,9 @@ def _cluster_store_limits(
         )
 
 
-def read_limits(read: ExternalSecret, habits: Habits) -> Iterator[Refusal]:
+def read_limits(read: ExternalSecret, kind: Kind) -> Iterator[Refusal]:
     """Find what of a read ESO would ignore."""
-    if habits.versions:
+    if _habits(kind).versions:
         return
     for key, remote in read.data.items():
         if remote.version is not None:
@@ -80,7 +138,7 @@ def read_limits(read: ExternalSecret, habits: Habits) -> Iterator[Refusal]:
             )
 
 
-def push_limits(push: PushSecret, kind: Kind, habits: Habits) -> Iterator[Refusal]:
+def push_limits(push: PushSecret, kind: Kind) -> Iterator[Refusal]:
     """Find what of a push ESO would ignore or fail at."""
     if kind.capabilities is Capability.READ_ONLY:
         yield Refusal(f"providers of kind {kind.name} are only read", "push to a store of another kind")
@@ -91,7 +149,7 @@ def push_limits(push: PushSecret, kind: Kind, habits: Habits) -> Iterator[Refusa
             "make it one push for each Secret",
         )
     for index, each in enumerate(push.data):
-        refusal = _property_limit(push, each.property_name is not None, habits.properties)
+        refusal = _property_limit(push, each.property_name is not None, _habits(kind).properties)
         if refusal is not None:
             yield Refusal(f"data[{index}] {refusal.cause}", refusal.mend)
 
@@ -114,3 +172,7 @@ def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Re
             )
         case _:
             return None
+
+
+def _habits(kind: Kind) -> Habits:
+    return _HABITS.get(kind.embedded, _UNKNOWN)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+import re
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.clients.fake import open_fake
-from components.secret_stores.clients.gcpsm import open_gcpsm
-from components.secret_stores.clients.kubernetes import open_kubernetes
+from components.secret_stores.clients.gcpsm import gcpsm_limits, open_gcpsm
+from components.secret_stores.clients.kubernetes import kubernetes_limits, open_kubernetes
 from components.secret_stores.model import (
     CaBundle,
     CaSelector,
+    DataKey,
     NamespaceName,
     ProviderSpec,
     SecretSelector,
+    Selector,
     ServiceAccountSelector,
     Shape,
     unfit,
@@ -26,11 +29,37 @@ KINDS: Final = RefRegister()
 """The register of this process; a stack's own kinds join it by `@KINDS.register(…)`."""
 
 
+def _not_empty(text: str) -> str:
+    if not text:
+        raise unfit("it is empty", "give its text")
+    return text
+
+
+def _region(text: str) -> str:
+    if not _REGION.fullmatch(text):
+        raise unfit("AWS has no such region", "write such as eu-central-1")
+    return text
+
+
+def _service_account(text: str) -> str:
+    if not _SERVICE_ACCOUNT.fullmatch(text):
+        raise unfit(
+            "Google has no service account of such a name", "write name@project.iam.gserviceaccount.com"
+        )
+    return text
+
+
+_REGION: Final = re.compile("[a-z0-9-]{1,50}")
+_SERVICE_ACCOUNT: Final = re.compile(r".*@.*\.iam\.gserviceaccount\.com")
+
+NotEmpty: TypeAlias = Annotated[str, AfterValidator(_not_empty)]
+
+
 class FakeEntry(Shape):
     """One secret of the fake provider, given in its own spec."""
 
-    key: str
-    value: str = Field(repr=False)
+    key: NotEmpty
+    value: NotEmpty = Field(repr=False)
     version: str | None = None
 
 
@@ -81,6 +110,7 @@ class KubernetesAuth(Shape):
     "Kubernetes",
     embedded="kubernetes",
     client=open_kubernetes,
+    limits=kubernetes_limits,
     has_properties=True,
     credential={"token": "auth.token.bearerToken"},
 )
@@ -117,18 +147,24 @@ class WorkloadIdentity(Shape):
 class AwsCredentials(Shape):
     """An AWS identity that Google trusts."""
 
-    aws_credentials_secret_ref: SecretSelector
-    region: str
+    aws_credentials_secret_ref: Selector
+    region: Annotated[str, AfterValidator(_region)]
+
+
+class ConfigMapSelector(Selector):
+    """One key of a ConfigMap."""
+
+    key: DataKey
 
 
 class WorkloadIdentityFederation(Shape):
-    """An identity of somebody else that Google trusts; `cred_config` names a key of a ConfigMap."""
+    """An identity of somebody else that Google trusts."""
 
     audience: str | None = None
     aws_security_credentials: AwsCredentials | None = None
-    cred_config: SecretSelector | None = None
+    cred_config: ConfigMapSelector | None = None
     external_token_endpoint: str | None = None
-    gcp_service_account_email: str | None = None
+    gcp_service_account_email: Annotated[str, AfterValidator(_service_account)] | None = None
     service_account_ref: ServiceAccountSelector | None = None
 
 
@@ -144,6 +180,7 @@ class GcpAuth(Shape):
     "GCPSM",
     embedded="gcpsm",
     client=open_gcpsm,
+    limits=gcpsm_limits,
     credential={"key.json": "auth.secretRef.secretAccessKeySecretRef"},
 )
 class GcpSecretManagerSpec(ProviderSpec):
@@ -184,6 +221,17 @@ class GitLabSpec(ProviderSpec):
     environment: str | None = None
     ca_bundle: CaBundle | None = None
     ca_provider: CaSelector | None = None
+
+    @model_validator(mode="after")
+    def _has_variables(self) -> Self:
+        if not self.project_id and not self.group_ids:
+            raise unfit("it does not say whose variables are meant", "add projectID or groupIDs")
+        if self.inherit_from_groups and self.group_ids:
+            raise unfit(
+                "inheritFromGroups means the groups of the project, and groupIDs others",
+                "leave one of the two out",
+            )
+        return self
 
 
 class AzureSecretAuth(Shape):

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from components.errors import CredfleetError
-from components.secret_stores.clients.client import Capability, ClientFactory
+from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
 from components.secret_stores.model import (
     AnyProvider,
     ClusterProvider,
@@ -46,8 +46,9 @@ class Kind:
     """A kind of provider.
 
     embedded: its key in a store's `spec.provider`. strict: it is never served by whatever namespace a caller
-    comes from. client: makes clients for the direct back end; None when there are none. by_caller: clients
-    use the caller's namespace themselves, so that two callers never share one. has_properties: a push goes to
+    comes from. client: makes clients for the direct back end; None when there are none. limits: finds what of
+    a spec they do not do. by_caller: they use the caller's namespace themselves, so that two callers never
+    share one. has_properties: a push goes to
     a property of a key, as into a Secret; else it is the whole value. credential: key of a Secret → selector
     in the spec, for a Secret that is drawn for a provider.
     """
@@ -58,6 +59,7 @@ class Kind:
     spec: type[ProviderSpec]
     strict: bool = False
     client: ClientFactory | None = None
+    limits: SpecLimits = lambda _: ()
     capabilities: Capability = Capability.READ_WRITE
     maintenance: Maintenance = Maintenance.MAINTAINED
     by_caller: bool = False
@@ -103,6 +105,7 @@ class RefRegister:
         version: str = VERSION,
         strict: bool = False,
         client: ClientFactory | None = None,
+        limits: SpecLimits = lambda _: (),
         capabilities: Capability = Capability.READ_WRITE,
         maintenance: Maintenance = Maintenance.MAINTAINED,
         by_caller: bool = False,
@@ -131,6 +134,7 @@ class RefRegister:
                 spec=spec,
                 strict=strict,
                 client=client,
+                limits=limits,
                 capabilities=capabilities,
                 maintenance=maintenance,
                 by_caller=by_caller,

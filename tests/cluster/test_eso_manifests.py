@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
@@ -172,7 +173,7 @@ SELECTOR = {"name": "login", "key": "k"}
         {"kubernetes": {"server": {}, "auth": {"serviceAccount": {"name": "reader"}}}},
         {"gcpsm": {}},
         {"gcpsm": {"auth": {"secretRef": {"secretAccessKeySecretRef": SELECTOR}}}},
-        {"gitlab": {"auth": {"SecretRef": {"accessToken": SELECTOR}}}},
+        {"gitlab": {"projectID": "7", "auth": {"SecretRef": {"accessToken": SELECTOR}}}},
         {"azurekv": {"vaultUrl": "https://acme.vault.azure.net"}},
     ],
     ids=lambda block: "-".join([*block, *block[next(iter(block))]]),
@@ -190,6 +191,43 @@ def test_our_defaults_of_a_block_are_those_that_the_server_fills_in(eso: Eso, bl
         }
     )
     assert taken["spec"]["provider"] == embed(converted, KINDS)
+
+
+def of_federation(**said: Any) -> dict[str, Any]:
+    return {"gcpsm": {"auth": {"workloadIdentityFederation": said}}}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        of_federation(credConfig={"name": "config"}),
+        of_federation(awsSecurityCredentials={"region": "EU 1", "awsCredentialsSecretRef": {"name": "aws"}}),
+        of_federation(
+            awsSecurityCredentials={
+                "region": "eu-west-1",
+                "awsCredentialsSecretRef": {"name": "a", "key": "k"},
+            }
+        ),
+        of_federation(gcpServiceAccountEmail="reader@acme.example"),
+        {"kubernetes": {"server": {"caBundle": "-----BEGIN CERTIFICATE-----"}}},
+        {"kubernetes": {"auth": {}}},
+        {"kubernetes": {"remoteNamespace": "Default"}},
+        {"gitlab": {"projectID": "7", "auth": {"SecretRef": {"accessToken": {"name": "x", "key": "a b"}}}}},
+        {"azurekv": {"vaultUrl": "https://x", "customCloudConfig": {}}},
+        {"fake": {}},
+    ],
+    ids=str,
+)
+def test_a_block_that_the_server_refuses_is_refused_by_us(eso: Eso, block: dict[str, Any]) -> None:
+    from kubernetes.dynamic.exceptions import DynamicApiError
+
+    manifest = golden("own-provider")
+    with pytest.raises(DynamicApiError) as caught:
+        eso.take({**manifest, "spec": {"provider": block}})
+    assert caught.value.status in (400, 422)
+    store = store_in("tenant-acme", provider=block)
+    with pytest.raises(ValidationError):
+        convert(store, block, KINDS)
 
 
 def bare(manifest: Manifest, *kept: str) -> Manifest:

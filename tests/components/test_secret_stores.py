@@ -32,7 +32,9 @@ TOKEN = base64.b64encode(b"token").decode()
 
 API = provider("Kubernetes", {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}})
 GITLAB = provider(
-    "GitLab", {"auth": {"SecretRef": {"accessToken": {"name": "it-credentials", "key": "token"}}}}, "acme"
+    "GitLab",
+    {"projectID": "7", "auth": {"SecretRef": {"accessToken": {"name": "it-credentials", "key": "token"}}}},
+    "acme",
 )
 
 

@@ -14,10 +14,12 @@ from components.secret_manager import SecretManagerTarget, open_secret_manager, 
 from components.secret_stores.direct import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
+from tests.support.certificates import only_key, without_key
 from tests.support.clouds import secret_manager
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
+from tests.support.mutual_tls import Server, mutual_tls
 from tests.support.people import grant
-from tests.support.stores import cluster_store, provider, ref, store_in
+from tests.support.stores import cluster_store, provider, ref, store_in, token_spec
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -234,9 +236,14 @@ NOWHERE = {
 }
 
 
-def reach(namespace: str) -> dict[str, Any]:
+IDENTITY = {
+    "gcpsm": {"projectID": "p", "auth": {"workloadIdentity": {"serviceAccountRef": {"name": "reader"}}}}
+}
+
+
+def reach(namespace: str, url: str = "https://127.0.0.1:1") -> dict[str, Any]:
     auth = {"serviceAccount": {"name": "x", "namespace": namespace}}
-    return {"kubernetes": {**NOWHERE["kubernetes"], "auth": auth}}
+    return {"kubernetes": {"server": {"url": url}, "auth": auth}}
 
 
 @pytest.mark.parametrize(
@@ -261,12 +268,40 @@ def reach(namespace: str) -> dict[str, Any]:
             id="B3",
         ),
         pytest.param(
-            way(
-                store_in("acme", provider={"gitlab": {"auth": {"SecretRef": {"accessToken": {"name": "x"}}}}})
-            ),
+            way(store_in("acme", provider={"gitlab": token_spec(None)})),
             "SecretStore/acme/store",
             "no client for providers of kind GitLab",
             id="no-client",
+        ),
+        pytest.param(
+            way(store_in("acme", provider={"kubernetes": {"authRef": {"name": "x", "key": "y"}}})),
+            "SecretStore/acme/store: Kubernetes/acme/store",
+            "takes no authRef: a kubeconfig can name programs to run",
+            id="authRef",
+        ),
+        pytest.param(
+            way(store_in("acme", provider={"kubernetes": {}})),
+            "SecretStore/acme/store: Kubernetes/acme/store",
+            "it does not say as whom it logs in",
+            id="no-auth",
+        ),
+        pytest.param(
+            way(store_in("acme", provider=reach("acme", "http://api.example"))),
+            "SecretStore/acme/store: Kubernetes/acme/store",
+            "server.url is no https:// address",
+            id="http",
+        ),
+        pytest.param(
+            way(store_in("acme", provider={"gcpsm": {}})),
+            "SecretStore/acme/store: GCPSM/acme/store",
+            "it does not say which project's secrets are meant",
+            id="no-project",
+        ),
+        pytest.param(
+            way(store_in("acme", provider=IDENTITY)),
+            "SecretStore/acme/store: GCPSM/acme/store",
+            "knows no workload identity",
+            id="workload-identity",
         ),
         pytest.param(
             way(store_in("acme", provider=NOWHERE, controller="eso")),
@@ -326,6 +361,43 @@ def test_a_token_kept_in_a_secret_logs_in(
     through = way(store_in(namespace, provider={"kubernetes": {"remoteNamespace": other, "auth": auth}}))
     reads.create(read(namespace, "db", through))
     assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+
+
+def test_a_certificate_kept_in_a_secret_logs_in_to_another_server(
+    reads: Provider, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    answer = {
+        "metadata": {"name": "db", "resourceVersion": "7"},
+        "data": {"password": base64.b64encode(SENTINEL.encode()).decode()},
+    }
+    cluster.put(namespace, "login", crt=without_key().decode(), key=only_key().decode())
+    with mutual_tls(tmp_path, clients=without_key(), status=200, answer=answer) as server:
+        reads.create(read(namespace, "db", server_way(namespace, server)))
+    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert server.asked == ["credfleet test GET /api/v1/namespaces/default/secrets/db"]
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_the_words_of_another_server_are_not_repeated(
+    reads: Provider, cluster: Cluster, namespace: str, tmp_path: Path, status: int
+) -> None:
+    answer = {"kind": "Status", "message": SENTINEL, "reason": SENTINEL}
+    cluster.put(namespace, "login", crt=without_key().decode(), key=only_key().decode())
+    with (
+        mutual_tls(tmp_path, clients=without_key(), status=status, answer=answer) as server,
+        pytest.raises(grpc.RpcError) as refused,
+    ):
+        reads.create(read(namespace, "db", server_way(namespace, server)))
+    assert f"it: HTTP {status}" in failure(refused)
+    assert SENTINEL not in failure(refused)
+
+
+def server_way(namespace: str, server: Server) -> Properties:
+    """A store on another API server, which a certificate of the namespace's Secret `login` opens."""
+    pair = {"clientCert": {"name": "login", "key": "crt"}, "clientKey": {"name": "login", "key": "key"}}
+    said = {"url": server.url, "caBundle": base64.b64encode(server.authority.encode()).decode()}
+    block = {"kubernetes": {"server": said, "auth": {"cert": pair}}}
+    return way(store_in(namespace, provider=block, retrySettings={"maxRetries": 0}))
 
 
 def test_a_certificate_that_is_none_is_told_without_its_key(
@@ -392,6 +464,20 @@ def test_what_a_push_leaves_in_the_store_needs_no_login_to_be_left(
     cluster.dismiss(namespace)
     pushes.delete(made)
     assert cluster.data(other, "pushed") == {"password": "one"}
+
+
+def test_what_cannot_be_removed_for_want_of_a_login_is_told_with_both_ways_on(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.put(other, "pushed", password=SENTINEL)
+    inputs = push(namespace, kubernetes_way(other))
+    with pytest.raises(grpc.RpcError) as refused:
+        pushes.delete(Recorded("it", inputs, inputs))
+    told = failure(refused)
+    assert f"PushSecret/{namespace}/it: what it pushed is to be removed, and is left in the store" in told
+    assert f"ServiceAccount {namespace}/{READER}: it is not there" in told
+    assert "make it, or correct the selector; or, to leave it there for good" in told
+    assert cluster.data(other, "pushed") == {"password": SENTINEL}
 
 
 def test_a_pushed_value_changed_by_hand_is_put_right(
@@ -516,13 +602,6 @@ def test_a_newest_version_that_is_disabled_is_missed_or_passed_over_as_the_provi
     assert cluster.data(namespace, "copy") == {"password": "one"}
 
 
-def test_a_workload_identity_is_told_to_be_none_here(reads: Provider, namespace: str) -> None:
-    identity = {"workloadIdentity": {"serviceAccountRef": {"name": "x"}}}
-    with pytest.raises(grpc.RpcError) as refused:
-        reads.create(read(namespace, "db", gcpsm_way(namespace, auth=identity)))
-    assert "no-client: GCPSM/" in failure(refused)
-
-
 def echo(namespace: str, kind: str = "Echo") -> Properties:
     """A store of a kind that only `tests.support.own_kind` registers."""
     reference = {"apiVersion": "cluster.providers.credfleet.io/v1alpha1", "kind": kind, "name": "echo"}
@@ -544,21 +623,6 @@ def test_a_kind_of_the_stacks_own_code_is_served_by_its_own_client(
     (reason,) = reads.refusals(read(namespace, "db", echo(namespace, "Ecko")))
     assert "Fake (providers.credfleet.io/v1alpha1)" in reason
     assert "did you mean Echo?" in reason
-
-
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ({"server": {"url": "http://localhost"}, "auth": {"serviceAccount": {"name": "x"}}}, "no https://"),
-        ({"authRef": {"name": "x", "key": "y"}}, "takes no authRef"),
-    ],
-)
-def test_a_login_that_could_give_a_credential_away_is_refused(
-    reads: Provider, namespace: str, spec: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(grpc.RpcError) as refused:
-        reads.create(read(namespace, "db", way(store_in(namespace, provider={"kubernetes": spec}))))
-    assert said in failure(refused)
 
 
 def test_a_secret_is_read_as_a_whole_without_a_property_and_has_no_versions(

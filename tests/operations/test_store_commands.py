@@ -16,7 +16,7 @@ apiVersion: external-secrets.io/v1
 kind: ClusterSecretStore
 metadata: {name: shared, uid: "17"}
 spec:
-  provider: {gitlab: {auth: {SecretRef: {accessToken: {name: login, key: token}}}}}
+  provider: {gitlab: {projectID: "7", auth: {SecretRef: {accessToken: {name: login, key: token}}}}}
 status: {capabilities: ReadOnly}
 """
 OWN = """\

@@ -56,7 +56,7 @@ def selector(namespace: str | None, **more: Any) -> dict[str, Any]:
 
 def token_spec(namespace: str | None) -> dict[str, Any]:
     """A GitLab spec with one selector, at auth.SecretRef.accessToken."""
-    return {"auth": {"SecretRef": {"accessToken": selector(namespace, key="token")}}}
+    return {"projectID": "7", "auth": {"SecretRef": {"accessToken": selector(namespace, key="token")}}}
 
 
 def told(

@@ -150,6 +150,21 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
             "remoteNamespace: account-pool",
         ),
         (
+            {
+                "providers__api__spec": {
+                    "remoteNamespace": "account-pool",
+                    "authRef": {"name": "x", "key": "y"},
+                }
+            },
+            "reads.account.store",
+            "takes no authRef",
+        ),
+        (
+            {"providers__fake": {"kind": "GCPSM", "spec": {}}},
+            "pushes.out.store",
+            "add projectID",
+        ),
+        (
             {"reads__ci_9token__backend": "direct", "reads__ci_9token__refreshInterval": None},
             "reads.ci-token.store",
             "choose backend: eso",

@@ -6,7 +6,7 @@ Values live in the process only: nothing here shows, logs or raises one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from components.connection import ClusterTarget
     from components.secret_manager import SecretManagerTarget
     from components.secret_stores.consumers import RemoteRef
-    from components.secret_stores.model import SecretSelector, ServiceAccountSelector
+    from components.secret_stores.model import Refusal, SecretSelector, ServiceAccountSelector
 
 
 class Capability(StrEnum):
@@ -136,6 +136,9 @@ class ClientRequest:
 
 
 ClientFactory: TypeAlias = Callable[[ClientRequest], SecretsClient]
+
+SpecLimits: TypeAlias = Callable[[Any], "Iterable[Refusal]"]
+"""Finds what of a kind's spec its client does not do, before anybody is asked."""
 
 
 def property_of(content: bytes, name: str | None, place: str) -> bytes:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from components.importing import ALONE
@@ -17,7 +19,7 @@ from components.secret_manager import (
     SecretManagerTarget,
     Version,
     VersionState,
-    open_secret_manager,
+    new_secret_manager,
     secret_name,
     version_name,
 )
@@ -31,10 +33,12 @@ from components.secret_stores.clients.client import (
     property_of,
 )
 from components.secret_stores.errors import StoreError
+from components.secret_stores.model import Refusal
 
 if TYPE_CHECKING:
     from components.secret_stores.consumers import RemoteRef
-    from components.secret_stores.kinds import GcpSecretManagerSpec
+    from components.secret_stores.kinds import GcpAuth, GcpSecretManagerSpec
+    from components.secret_stores.model import SecretSelector
 
 PUSHED_BY: Final = "credfleet-pushed-by"
 """Label of a secret that a push made: a digest of its owner, for Google's labels take no slashes."""
@@ -43,6 +47,14 @@ _TOKENS: Final = "https://oauth2.googleapis.com/token"
 """Where keys are traded for tokens, whatever a key itself says: it comes from whoever wrote the Secret."""
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A secret as it was: the etag of what is said of it, and the number of its newest version."""
+
+    etag: str
+    newest: int | None
 
 
 class GcpSecretManagerClient:
@@ -86,10 +98,14 @@ class GcpSecretManagerClient:
         except SecretManagerError as error:
             raise _failed(error) from None
         owned = entry.labels.get(PUSHED_BY) == owner_label(owner)
-        return Kept(content, owned=owned, edition=newest and newest.number)
+        return Kept(content, owned=owned, edition=_Seen(entry.etag, newest and newest.number))
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
-        """Add a version, to a secret of its own; of two at the same moment both are added."""
+        """Add a version, to a secret of its own.
+
+        Google adds versions whatever is there: of two added at one moment the later is the newest, and the
+        earlier stays below it.
+        """
         name = secret_name(self._project, place.key)
         try:
             if over is None:
@@ -103,22 +119,23 @@ class GcpSecretManagerClient:
         return True
 
     def remove(self, place: Place, seen: Kept) -> bool:
-        """Delete the secret with all its versions."""
+        """Delete the secret with all its versions, if its owner and its newest one are those seen."""
         name = secret_name(self._project, place.key)
         try:
             if self._moved(name, seen):
                 return False
-            self._manager.delete(name)
+            self._manager.delete(name, seen.edition.etag)
         except SecretManagerError as error:
             raise _failed(error) from None
         return True
 
     def close(self) -> None:
-        """Do nothing: the connection is the process's, for every room."""
+        """Close the connection."""
+        self._manager.close()
 
     def _moved(self, name: str, seen: Kept) -> bool:
         newest = self._newest(name)
-        return (newest and newest.number) != seen.edition
+        return (newest and newest.number) != seen.edition.newest
 
     def _newest(self, name: str) -> Version | None:
         return next(iter(self._manager.versions(name)), None)
@@ -138,40 +155,44 @@ def owner_label(owner: str) -> str:
     return hashlib.sha256(owner.encode()).hexdigest()[:40]
 
 
+def gcpsm_limits(given: Any) -> Iterator[Refusal]:
+    """Find what of a spec this client does not do."""
+    spec: GcpSecretManagerSpec = given
+    if not spec.project_id:
+        yield Refusal(
+            "it does not say which project's secrets are meant, and the direct back end asks nobody",
+            "add projectID",
+        )
+    if spec.auth is not None and _key_of(spec.auth) is None:
+        yield Refusal(
+            "the direct back end knows no workload identity: it runs in no workload",
+            "give auth.secretRef, leave auth out to be whoever runs this, or use backend: eso",
+        )
+
+
 def open_gcpsm(request: ClientRequest) -> SecretsClient:
     """Log in the way the provider says: by a key of a service account, or as whoever runs this."""
     spec: GcpSecretManagerSpec = request.spec
-    if not spec.project_id:
-        raise StoreError(
-            code="misconfigured",
-            place=request.title,
-            cause="it does not say which project's secrets are meant, and the direct back end asks nobody",
-            mend="add projectID",
-        )
-    target = request.google
-    if spec.auth is not None:
-        reference = spec.auth.secret_ref and spec.auth.secret_ref.secret_access_key_secret_ref
-        if reference is None:
-            raise StoreError(
-                code="no-client",
-                place=request.title,
-                cause="the direct back end knows no workload identity: it runs in no workload",
-                mend="give auth.secretRef, leave auth out to be whoever runs this, or use backend: eso",
-            )
+    reference, target = spec.auth and _key_of(spec.auth), request.google
+    if reference is not None:
         token = _token(request.cluster.secret(reference), request.title)
-        target = SecretManagerTarget(request.google.endpoint, token)
+        target = SecretManagerTarget(target.endpoint, token)
     try:
-        manager = open_secret_manager(target)
+        manager = new_secret_manager(target)
     except SecretManagerError as error:
         raise _failed(error) from None
     strict = spec.secret_version_selection_policy == "LatestOrFail"  # noqa: S105 - a policy, no secret
-    return GcpSecretManagerClient(manager, spec.project_id, fetch=not strict)
+    return GcpSecretManagerClient(manager, str(spec.project_id), fetch=not strict)
+
+
+def _key_of(auth: GcpAuth) -> SecretSelector | None:
+    return auth.secret_ref and auth.secret_ref.secret_access_key_secret_ref
 
 
 def _token(key: bytes, title: str) -> str:
     """Trade the key of a service account for a token, valid for an hour."""
     with ALONE:
-        from google.auth.exceptions import GoogleAuthError
+        from google.auth.exceptions import GoogleAuthError, TransportError
         from google.auth.transport.requests import Request
         from google.oauth2.service_account import Credentials
 
@@ -180,6 +201,13 @@ def _token(key: bytes, title: str) -> str:
         info: Any = json.loads(key)
         credentials = make({**info, "token_uri": _TOKENS}, scopes=[_SCOPE])
         credentials.refresh(Request())
+    except TransportError:
+        raise StoreError(
+            code="unreachable",
+            place=title,
+            cause=f"{_TOKENS} does not answer, where the key of auth.secretRef is traded for a token",
+            mend="run again once it does",
+        ) from None
     except (TypeError, ValueError, GoogleAuthError):
         raise StoreError(
             code="misconfigured",

@@ -10,8 +10,8 @@ import base64
 import json
 import os
 import ssl
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
@@ -27,6 +27,7 @@ from components.secret_stores.clients.client import (
     Value,
 )
 from components.secret_stores.errors import StoreError
+from components.secret_stores.model import Refusal
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -47,13 +48,20 @@ _REFUSED: Final = (401, 403)
 
 
 class KubernetesClient:
-    """Secrets of one namespace behind a connection."""
+    """Secrets of one namespace behind a connection.
 
-    def __init__(self, title: str, connection: Connection, namespace: str, close: Callable[[], None]) -> None:
+    foreign: whether the server is another than the stack's own; its words are never repeated then, for it has
+    seen values.
+    """
+
+    def __init__(
+        self, title: str, connection: Connection, namespace: str, close: Callable[[], None], *, foreign: bool
+    ) -> None:
         self._title = title
         self._connection = connection
         self._namespace = namespace
         self._close = close
+        self._foreign = foreign
 
     def validate(self) -> Validity:
         """Say nothing: whether a Secret may be read depends on the Secret."""
@@ -141,27 +149,18 @@ class KubernetesClient:
         try:
             reply = self._connection.call(method, path, body=body)
         except NoReply as silence:
-            raise StoreError(
-                code="unreachable",
-                place=self._place(name),
-                cause=f"the API server does not answer ({silence})",
-                mend="run again once it does",
-            ) from None
-        if reply.status in _REFUSED:
-            raise StoreError(
-                code="not-allowed",
-                place=self._place(name),
-                cause=f"the API server does not let the provider's identity {method} it: {reply.text}",
-                mend="grant it by a Role there, or read what it may",
-            )
+            said = "" if self._foreign else f" ({silence})"
+            raise self._failed("unreachable", name, f"the API server does not answer{said}") from None
         if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
             return reply
-        raise StoreError(
-            code="unreachable",
-            place=self._place(name),
-            cause=f"the API server refused to {method} it: {reply.body.get('reason') or reply.status}",
-            mend="run again",
-        )
+        said = f"HTTP {reply.status}" if self._foreign else reply.text
+        if reply.status in _REFUSED:
+            cause = f"the API server does not let the provider's identity {method} it: {said}"
+            raise self._failed("not-allowed", name, cause, "grant it by a Role there, or read what it may")
+        raise self._failed("unreachable", name, f"the API server refused to {method} it: {said}")
+
+    def _failed(self, code: str, name: str, cause: str, mend: str = "run again once it does") -> StoreError:
+        return StoreError(code=code, place=self._place(name), cause=cause, mend=mend)
 
     def _path(self, name: str | None = None) -> str:
         path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/secrets"
@@ -175,6 +174,26 @@ class KubernetesClient:
         return reply.status < 300
 
 
+def kubernetes_limits(given: Any) -> Iterator[Refusal]:
+    """Find what of a spec this client does not do."""
+    spec: KubernetesSpec = given
+    if spec.auth_ref is not None:
+        yield Refusal(
+            "the direct back end takes no authRef: a kubeconfig can name programs to run",
+            "give auth.serviceAccount, auth.token or auth.cert instead, or choose backend: eso",
+        )
+    elif spec.auth is None:
+        yield Refusal(
+            "it does not say as whom it logs in, and the direct back end reads as nobody else",
+            "give auth.serviceAccount, auth.token or auth.cert, or choose backend: eso",
+        )
+    if _is_foreign(spec.server) and not spec.server.url.startswith("https://"):
+        yield Refusal(
+            "server.url is no https:// address, so anybody on the way could read the token",
+            "write https://, or leave server out for the stack's own cluster",
+        )
+
+
 def open_kubernetes(request: ClientRequest) -> SecretsClient:
     """Log in the way the provider says, and only so."""
     with ALONE:
@@ -182,15 +201,10 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
 
     spec: KubernetesSpec = request.spec
     auth, cluster = spec.auth, request.cluster
-    configuration = _address(spec.server, cluster, request.title)
+    configuration = _address(spec.server, cluster)
     pair = None
     if auth is None:
-        raise StoreError(
-            code="no-client",
-            place=request.title,
-            cause="it has no auth, and the direct back end takes no authRef: a kubeconfig can name programs",
-            mend="give auth.serviceAccount, auth.token or auth.cert, or choose backend: eso",
-        )
+        raise TypeError(f"{request.title} was admitted without a login")
     if auth.service_account is not None:
         _bear(configuration, cluster.token(auth.service_account))
     elif auth.token is not None:
@@ -200,29 +214,29 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
     client = ApiClient(configuration)
     if pair is not None:
         client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = _context(*pair, request.title)
-    return KubernetesClient(request.title, Connection(client), spec.remote_namespace, client.close)
+    connection = Connection(client)
+    return KubernetesClient(
+        request.title, connection, spec.remote_namespace, client.close, foreign=_is_foreign(spec.server)
+    )
 
 
-def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> Configuration:
+def _is_foreign(server: KubernetesServer | None) -> TypeGuard[KubernetesServer]:
+    return server is not None and server.url != OWN_SERVER
+
+
+def _address(server: KubernetesServer | None, cluster: Cluster) -> Configuration:
     """Say where the API server is and what it is known by, and nothing of who asks."""
     with ALONE:
         from kubernetes.client import Configuration
         from kubernetes.config import load_kube_config
 
     configuration = Configuration()
-    if server is None or server.url == OWN_SERVER:
+    if not _is_foreign(server):
         own, target = Configuration(), cluster.target
         load_kube_config(config_file=target.kubeconfig, context=target.context, client_configuration=own)
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
             setattr(configuration, name, getattr(own, name))
         return configuration
-    if not server.url.startswith("https://"):
-        raise StoreError(
-            code="misconfigured",
-            place=title,
-            cause="server.url is no https:// address, so anybody on the way could read the token",
-            mend="write https://, or leave server out for the stack's own cluster",
-        )
     configuration.host = server.url
     if server.ca_bundle is not None:
         configuration.ca_cert_data = base64.b64decode(server.ca_bundle).decode()

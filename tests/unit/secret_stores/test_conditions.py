@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from components.secret_stores.conditions import NAME_LABEL
+from components.secret_stores.conditions import NAME_LABEL, condition_objections
 from components.secret_stores.explain import Ready
+from components.secret_stores.model import Condition
 from tests.support.stores import cluster_store, token_spec, told
 
 BLOCK = {"gitlab": token_spec("vault")}
@@ -83,6 +84,85 @@ def test_conditions_that_make_no_sense_are_an_error_not_a_denial(conditions: lis
 def test_b8_a_bad_regular_expression_is_refused_before_anybody_calls_a_bad_operator_is_not() -> None:
     assert ready([{"namespaceRegexes": ["("]}], "") is Ready.INVALID
     assert ready(expressions({"key": "tier", "operator": "Is"}), "") is Ready.READY
+
+
+UNFIT = "spec.conditions[0].namespaceRegexes[0] "
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{2}{3}", "[a", "a**", "x)"])
+def test_b8_what_is_no_regular_expression_is_told_so(pattern: str) -> None:
+    assert judged(pattern) == f"{UNFIT}is no regular expression → correct it, such as ^tenant-"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^(?!kube-)",
+        "a(?=b)",
+        "(?<=a)b",
+        "a++",
+        "a{2}+",
+        r"(a)\1",
+        "(?P=x)",
+        "(?x)a",
+        "(?#a)",
+        r"a\Z",
+        "a{,5}",
+    ],
+)
+def test_b8_what_go_does_not_know_is_told_so(pattern: str) -> None:
+    assert judged(pattern) == f"{UNFIT}is read otherwise by Go (RE2), or not at all → do without it"
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\pL", r"a\z", r"\Qa.b\E", "a(?i)b", "[[:alpha:]]", r"[\pL]", "(?U)a+", "(?<x>a)"]
+)
+def test_b8_what_only_go_knows_is_told_to_be_no_fault_of_the_pattern(pattern: str) -> None:
+    assert judged(pattern).startswith(f"{UNFIT}says what only Go's regular expressions (RE2) can")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken"),
+    [
+        ("a{1000}", True),
+        ("a{1001}", False),
+        ("a{1,1001}", False),
+        ("(a{10}){100}", True),
+        ("(?:a{2}(b{10})*){101}", False),
+        ("a{600}b{600}", True),
+        ("(a{30}|b){30}c{900}", True),
+        ("(a{40}|b){30}", False),
+    ],
+)
+def test_b8_go_repeats_a_part_a_thousand_times_at_most(pattern: str, *, taken: bool) -> None:
+    assert (judged(pattern) == "") is taken
+    assert taken or "more than 1000 times" in judged(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^tenant-",
+        "(?i)^a",
+        "(?i:a)b",
+        "(?P<x>a)+",
+        "(?:ab)+?",
+        r"\++",
+        "[*+]+",
+        r"[\]]+",
+        "a{2,}",
+        r"\d",
+        "{}",
+    ],
+)
+def test_b8_what_both_know_is_taken(pattern: str) -> None:
+    assert judged(pattern) == ""
+
+
+def judged(pattern: str) -> str:
+    return "; ".join(
+        map(str, condition_objections([Condition.model_validate({"namespaceRegexes": [pattern]})]))
+    )
 
 
 def test_b11_the_validation_of_a_store_is_not_barred_by_its_conditions() -> None:

@@ -19,7 +19,7 @@ from components.secret_stores.model import (
     Refusal,
 )
 from components.secret_stores.registry import RefRegister
-from tests.support.stores import PROVIDERS, cluster_store, store_in
+from tests.support.stores import PROVIDERS, cluster_store, store_in, token_spec
 
 TEXTS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
@@ -64,8 +64,15 @@ BLOCKS = {
                     "workloadIdentity": shape({"clusterProjectID": TEXTS}, serviceAccountRef=ACCOUNT),
                     "workloadIdentityFederation": shape(
                         {
-                            "credConfig": SECRET,
-                            "awsSecurityCredentials": shape({}, awsCredentialsSecretRef=SECRET, region=TEXTS),
+                            "credConfig": shape({"namespace": NAMES}, name=NAMES, key=NAMES),
+                            "awsSecurityCredentials": shape(
+                                {},
+                                awsCredentialsSecretRef=shape({"namespace": NAMES}, name=NAMES),
+                                region=NAMES,
+                            ),
+                            "gcpServiceAccountEmail": NAMES.map(
+                                lambda name: f"{name}@p.iam.gserviceaccount.com"
+                            ),
                         }
                     ),
                 }
@@ -73,7 +80,8 @@ BLOCKS = {
         }
     ),
     "gitlab": shape(
-        {"projectID": TEXTS, "groupIDs": st.lists(TEXTS, max_size=2), "caProvider": CA},
+        {"groupIDs": st.lists(TEXTS, max_size=2), "caProvider": CA},
+        projectID=TEXTS,
         auth=shape({}, SecretRef=shape({}, accessToken=SECRET)),
     ),
     "azurekv": shape(
@@ -132,7 +140,18 @@ def test_the_provider_is_named_after_its_store_and_belongs_where_the_store_does(
         {"kubernetes": {"auth": {"serviceAccount": {"name": "x"}}, "authRef": {"name": "x"}}},
         {"azurekv": {"vaultUrl": "https://x", "environmentType": "AzureStackCloud"}},
         {"azurekv": {"vaultUrl": "https://x", "customCloudConfig": {"activeDirectoryEndpoint": "x"}}},
-        {"gitlab": {"auth": {"SecretRef": {"accessToken": {"name": "x", "namesapce": "y"}}}}},
+        {
+            "gitlab": {
+                **token_spec(None),
+                "auth": {"SecretRef": {"accessToken": {"name": "x", "namesapce": "y"}}},
+            }
+        },
+        {"gitlab": {"auth": token_spec(None)["auth"]}},
+        {"gitlab": {**token_spec(None), "groupIDs": ["8"], "inheritFromGroups": True}},
+        {"gcpsm": {"auth": {"workloadIdentityFederation": {"credConfig": {"name": "x"}}}}},
+        {"gcpsm": {"auth": {"workloadIdentityFederation": {"gcpServiceAccountEmail": "x@y.z"}}}},
+        {"fake": {"data": [{"key": "x", "value": ""}]}},
+        {"fake": {"data": [{"key": "", "value": "x"}]}},
         {"gcpsm": {"projectid": "x"}},
         {"fake": {"data": [{"key": "x"}]}},
         {"fake": {"data": [], "validationResult": 3}},

@@ -25,7 +25,16 @@ from components.secret_stores.kinds import KINDS, KubernetesSpec
 from components.secret_stores.model import AnyStore, ProviderSpec, Refusal
 from components.secret_stores.referent import confine, pinned, resolve, selectors
 from components.secret_stores.registry import Maintenance, RefRegister
-from tests.support.stores import CLUSTER_PROVIDERS, cluster_store, kind, provider, ref, selector, store_in
+from tests.support.stores import (
+    CLUSTER_PROVIDERS,
+    cluster_store,
+    kind,
+    provider,
+    ref,
+    selector,
+    store_in,
+    token_spec,
+)
 
 FAKE: dict[str, Any] = {"fake": {"data": []}}
 LOGIN: dict[str, Any] = {"auth": {"serviceAccount": selector(None)}, "remoteNamespace": "pool"}
@@ -127,7 +136,7 @@ def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
-        ("GitLab", {"auth": {"SecretRef": {"accessToken": selector(None)}}}),
+        ("GitLab", token_spec(None)),
         ("AzureKV", {"vaultUrl": "https://x.vault.azure.net"}),
     ],
 )

@@ -342,6 +342,7 @@ def test_what_eso_would_read_elsewhere_or_not_at_all_is_refused(
 def test_everything_in_the_way_is_told_at_once() -> None:
     spec = {
         "auth": {"SecretRef": {"accessToken": {"name": "t"}}},
+        "projectID": "7",
         "caProvider": {"type": "Secret", "name": "c", "key": "k"},
     }
     with pytest.raises(EsoError) as caught:
@@ -358,13 +359,6 @@ def test_everything_in_the_way_is_told_at_once() -> None:
 def test_a_store_of_the_direct_back_ends_class_is_none_for_eso() -> None:
     with pytest.raises(EsoError, match="ESO would leave it alone"):
         stored(store_in("a", provider={"fake": {"data": []}}, controller="credfleet"))
-
-
-def test_one_key_of_a_secret_is_named_but_where_eso_reads_several() -> None:
-    aws = {"region": "eu-west-1", "awsCredentialsSecretRef": SECRET}
-    spec = {"auth": {"workloadIdentityFederation": {"awsSecurityCredentials": aws}}}
-    with pytest.raises(EsoError, match="awsCredentialsSecretRef names a key, and ESO reads several"):
-        stored(store_in("a", provider={"gcpsm": spec}))
 
 
 def test_a_kind_of_ones_own_is_compiled_but_never_left_to_whoever_calls() -> None:
@@ -459,7 +453,9 @@ def shape(optional: dict[str, st.SearchStrategy[Any]], **required: Any) -> st.Se
 SERVER = shape({"caProvider": CA})
 SPECS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "Fake": shape({}, data=st.just([])),
-    "GitLab": shape({"caProvider": CA}, auth=shape({}, SecretRef=shape({}, accessToken=KEYED))),
+    "GitLab": shape(
+        {"caProvider": CA}, projectID=st.just("7"), auth=shape({}, SecretRef=shape({}, accessToken=KEYED))
+    ),
     "Kubernetes": st.one_of(
         shape({"server": SERVER}, auth=shape({}, cert=shape({}, clientCert=KEYED, clientKey=KEYED))),
         shape({"server": SERVER}, auth=shape({}, token=shape({}, bearerToken=KEYED))),

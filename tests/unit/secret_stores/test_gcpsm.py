@@ -1,0 +1,146 @@
+"""The client of Secret Manager: when it lets go of its connection, what it deletes, and who gets a key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from google.auth.exceptions import TransportError
+from google.auth.transport import requests as google_requests
+
+from components.secret_manager import SecretManager, SecretManagerTarget, new_secret_manager, secret_name
+from components.secret_stores.client_manager import ClientManager
+from components.secret_stores.clients.client import ClientRequest, Cluster, Place
+from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
+from components.secret_stores.direct import Asked, Purpose, Site, admit, lent_client
+from components.secret_stores.errors import StoreError
+from components.secret_stores.kinds import GcpSecretManagerSpec
+from tests.support import clouds
+from tests.support.certificates import only_key
+from tests.support.stores import store_in
+
+OWNER = "pulumi/o/p/s/stores/it"
+PROJECT = "test-project"
+
+
+@pytest.fixture(scope="module")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[SecretManagerTarget]:
+    with clouds.secret_manager(tmp_path_factory.mktemp("secret-manager")) as cloud:
+        yield SecretManagerTarget(f"{cloud.url}/v1/", "any")
+
+
+def test_e8_a_connection_is_its_clients_and_closed_with_it_by_the_manager(
+    google: SecretManagerTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[SecretManager] = []
+
+    def close(manager: SecretManager) -> None:
+        closed.append(manager)
+
+    monkeypatch.setattr(SecretManager, "close", close)
+    store = store_in("a", provider={"gcpsm": {"projectID": "p"}})
+    use = admit(Asked(store, None, "a", {}, Purpose.READ))
+    with ClientManager() as manager, lent_client(use, Site(None, google), Purpose.READ, manager):
+        assert closed == []
+    assert len(closed) == 1
+
+
+def test_a_secret_that_became_anothers_since_it_was_looked_at_is_not_deleted(
+    google: SecretManagerTarget,
+) -> None:
+    manager, place = new_secret_manager(google), Place(f"s-{uuid4()}")
+    client = GcpSecretManagerClient(manager, PROJECT, fetch=False)
+    assert client.write(place, b"ours", OWNER, None)
+    seen = client.look(place, OWNER)
+    assert seen is not None
+    manager.delete(name := secret_name(PROJECT, place.key), seen.edition.etag)
+    assert manager.create(name, {})
+    manager.add(name, b"theirs")
+    with pytest.raises(StoreError) as caught:
+        client.remove(place, seen)
+    assert caught.value.code == "refused"
+    there = client.look(place, OWNER)
+    assert there is not None
+    assert (there.content, there.owned) == (b"theirs", False)
+
+
+def test_a_secret_with_a_newer_version_than_the_one_seen_is_not_deleted(google: SecretManagerTarget) -> None:
+    manager, place = new_secret_manager(google), Place(f"s-{uuid4()}")
+    client = GcpSecretManagerClient(manager, PROJECT, fetch=False)
+    assert client.write(place, b"one", OWNER, None)
+    seen = client.look(place, OWNER)
+    assert seen is not None
+    manager.add(secret_name(PROJECT, place.key), b"two")
+    assert not client.remove(place, seen)
+    assert not client.write(place, b"three", OWNER, seen)
+    assert client.look(place, OWNER) is not None
+
+
+class Login:
+    """A cluster that has one Secret."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def secret(self, _selector: object) -> bytes:
+        return self._content
+
+
+KEY = {
+    "type": "service_account",
+    "client_email": "reader@acme.iam.gserviceaccount.com",
+    "token_uri": "https://thief.example/token",
+}
+
+
+def opened(key: dict[str, Any]) -> GcpSecretManagerClient:
+    auth = {"secretRef": {"secretAccessKeySecretRef": {"name": "login", "key": "key.json"}}}
+    spec = GcpSecretManagerSpec.model_validate({"projectID": "p", "auth": auth})
+    cluster = cast("Cluster", Login(json.dumps(key).encode()))
+    request = ClientRequest("GCPSM/a/it", spec, "a", cluster, SecretManagerTarget("http://127.0.0.1:1"))
+    client = open_gcpsm(request)
+    assert isinstance(client, GcpSecretManagerClient)
+    return client
+
+
+class Answer:
+    """What a token endpoint says."""
+
+    def __init__(self, status: int, said: dict[str, Any]) -> None:
+        self.status = status
+        self.headers: dict[str, str] = {}
+        self.data = json.dumps(said).encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Answer(200, {"access_token": "t", "expires_in": 3600}), None),
+        (Answer(400, {"error": "invalid_grant"}), "misconfigured"),
+        (None, "unreachable"),
+    ],
+)
+def test_a_key_is_traded_with_google_wherever_the_key_itself_points_to(
+    monkeypatch: pytest.MonkeyPatch, answer: Answer | None, code: str | None
+) -> None:
+    asked: list[str] = []
+
+    def ask(_: object, url: str, **_given: object) -> Answer:
+        asked.append(url)
+        if answer is None:
+            raise TransportError("no route")
+        return answer
+
+    monkeypatch.setattr(google_requests.Request, "__call__", ask)
+    key = {**KEY, "private_key": only_key().decode()}
+    if code is None:
+        opened(key).close()
+    else:
+        with pytest.raises(StoreError) as caught:
+            opened(key)
+        assert caught.value.code == code
+        assert "PRIVATE KEY" not in str(caught.value)
+    assert set(asked) == {"https://oauth2.googleapis.com/token"}
