@@ -11,10 +11,13 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from pack import POLICIES
 
+from components.labels import TENANT
 from operations.configuration import plain_credentials
 from sandbox.engine.workspace import Workspace, find_passphrase
 from sandbox.errors import SandboxError
+from tests.support.policies import objections, wire
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
 
@@ -23,47 +26,76 @@ ENVIRONMENTS: Final = sorted(
     for path in ROOT.glob("Pulumi.*.yaml")
     if path.name != "Pulumi.dev.yaml"
 )
+MADE_UP_PULL_SECRET: Final = json.dumps({"auths": {"quay.io": {"auth": "bWFkZTp1cA=="}}})
 COUNTS: Final[Mapping[str, Mapping[str, int]]] = {
     "prod": {
         "credfleet:index:AccountPool": 1,
+        "credfleet:index:AsoGlobalSettings": 1,
+        "credfleet:index:AsoNamespaceCredential": 1,
+        "credfleet:index:AsoServiceAccount": 1,
+        "credfleet:index:AsoWorkloadIdentity": 1,
         "credfleet:index:Fleet": 1,
+        "credfleet:index:PullSecret": 1,
+        "credfleet:index:SecretStores": 1,
         "credfleet:index:TenantAccounts": 3,
         "credfleet:index:TenantDeliveries": 3,
+        "azure-native:authorization:RoleAssignment": 1,
+        "azure-native:managedidentity:FederatedIdentityCredential": 1,
+        "azure-native:managedidentity:UserAssignedIdentity": 1,
+        "gcp:secretmanager/secret:Secret": 1,
+        "gcp:secretmanager/secretIamMember:SecretIamMember": 1,
+        "gcp:secretmanager/secretVersion:SecretVersion": 1,
         "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 2,
         "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 2,
         "kubernetes:core/v1:ConfigMap": 1,
-        "kubernetes:core/v1:Namespace": 5,
-        "kubernetes:core/v1:Secret": 9,
-        "kubernetes:core/v1:ServiceAccount": 3,
+        "kubernetes:core/v1:Namespace": 6,
+        "kubernetes:core/v1:Secret": 12,
+        "kubernetes:core/v1:ServiceAccount": 4,
         "kubernetes:rbac.authorization.k8s.io/v1:Role": 9,
         "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 9,
         "pulumi-python:dynamic/credfleet:AccountClaim": 7,
+        "pulumi-python:dynamic/credfleet:EsoLookout": 1,
         "pulumi-python:dynamic/credfleet:PoolRoster": 1,
         "pulumi-python:dynamic/credfleet:PoolSeal": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretRetention": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretStart": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretStatus": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretVerification": 1,
         "pulumi-python:dynamic/credfleet:SecretProjection": 4,
+        "pulumi-python:dynamic/credfleet:SubscriptionPin": 1,
+        "pulumi:providers:azure-native": 1,
+        "pulumi:providers:gcp": 1,
         "pulumi:providers:kubernetes": 2,
     },
     "staging": {
         "credfleet:index:AccountPool": 1,
         "credfleet:index:Fleet": 1,
+        "credfleet:index:PullSecret": 1,
         "credfleet:index:TenantAccounts": 2,
         "credfleet:index:TenantDeliveries": 2,
+        "gcp:secretmanager/secret:Secret": 1,
+        "gcp:secretmanager/secretVersion:SecretVersion": 1,
         "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 2,
         "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 2,
         "kubernetes:core/v1:ConfigMap": 1,
-        "kubernetes:core/v1:Namespace": 4,
-        "kubernetes:core/v1:Secret": 4,
+        "kubernetes:core/v1:Namespace": 5,
+        "kubernetes:core/v1:Secret": 5,
         "kubernetes:core/v1:ServiceAccount": 2,
         "kubernetes:rbac.authorization.k8s.io/v1:Role": 5,
         "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 5,
         "pulumi-python:dynamic/credfleet:AccountClaim": 3,
         "pulumi-python:dynamic/credfleet:PoolRoster": 1,
         "pulumi-python:dynamic/credfleet:PoolSeal": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretRetention": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretStart": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretStatus": 1,
+        "pulumi-python:dynamic/credfleet:PullSecretVerification": 1,
         "pulumi-python:dynamic/credfleet:SecretProjection": 2,
+        "pulumi:providers:gcp": 1,
         "pulumi:providers:kubernetes": 2,
     },
 }
-"""Namespaces are the pool's, one per tenant, and `kube-system`, which is read before anything is written."""
+"""Namespaces: the pool's, one per tenant and cluster, and `kube-system`, which is read before all writes."""
 
 
 def stack_file(stack: str) -> dict[str, Any]:
@@ -75,13 +107,18 @@ def with_made_up_credentials(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"secure"}:
             return json.dumps({"clientID": "made-up", "clientSecret": "made-up"})
-        return {key: with_made_up_credentials(item) for key, item in value.items()}
+        return {
+            key: MADE_UP_PULL_SECRET if key == "quay-pull" else with_made_up_credentials(item)
+            for key, item in value.items()
+        }
     return [with_made_up_credentials(item) for item in value] if isinstance(value, list) else value
 
 
 def configuration(stack: str) -> dict[str, str]:
     config = with_made_up_credentials(stack_file(stack)["config"])
-    return as_passed({key.removeprefix("credfleet:"): value for key, value in config.items()})
+    ours = {key.removeprefix("credfleet:"): value for key, value in config.items() if "credfleet:" in key}
+    clouds = {key: value for key, value in config.items() if "credfleet:" not in key}
+    return {**as_passed(ours), **clouds}
 
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
@@ -96,11 +133,26 @@ def recorded(stack: str) -> Recorder:
     def program() -> None:
         runpy.run_path(str(ROOT / "__main__.py"))
 
-    return record(program, config=configuration(stack), secret_keys=SECRET_KEYS, preview=True)
+    return record(
+        program,
+        config=configuration(stack),
+        secret_keys=SECRET_KEYS,
+        preview=True,
+        calls={"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}},
+    )
 
 
 def test_an_environment_declares_what_it_always_has(stack: str, recorded: Recorder) -> None:
     assert Counter(one.type for one in recorded.registrations) == COUNTS[stack]
+
+
+def test_an_environment_satisfies_the_policies_with_what_it_says_to_them(
+    stack: str, recorded: Recorder
+) -> None:
+    said = json.loads((ROOT / "policies" / "config" / f"{stack}.json").read_text(encoding="utf-8"))
+    declared = [(one.type, wire(one.inputs)) for one in recorded.registrations if not one.read_id]
+
+    assert objections(POLICIES, declared, said) == []
 
 
 def test_an_environment_writes_to_the_one_cluster_it_names(recorded: Recorder) -> None:
@@ -121,12 +173,19 @@ def test_an_environment_refuses_to_delete_accounts_that_were_used(recorded: Reco
 
 
 def test_an_environment_protects_its_accounts_and_namespaces_and_not_its_claims(recorded: Recorder) -> None:
-    declared = [one for one in recorded.registrations if not one.read_id]
-    protected = {one.type for one in declared if one.request.protect}
-    bare = {one.type for one in declared if not one.request.protect}
+    protected = {one.urn for one in recorded.registrations if not one.read_id and one.request.protect}
 
-    assert protected == {"kubernetes:core/v1:Namespace", "kubernetes:core/v1:Secret"}
-    assert bare.isdisjoint(protected)
+    accounts = {
+        one.urn
+        for one in recorded.of_type("kubernetes:core/v1:Secret").values()
+        if one.parent.endswith("::account-pool")
+    }
+    namespaces = {
+        one.urn
+        for one in recorded.of_type("kubernetes:core/v1:Namespace").values()
+        if one.name == "account-pool-namespace" or TENANT in one.inputs.get("metadata", {}).get("labels", {})
+    }
+    assert protected == accounts | namespaces
 
 
 def test_an_environment_leaves_released_accounts_with_their_tenants(recorded: Recorder) -> None:
@@ -155,6 +214,7 @@ def test_every_credential_of_an_environment_is_somebodys(stack: str) -> None:
     config = stack_file(stack)["config"]
 
     used = {member["credentialsFrom"] for member in config["credfleet:accountPool"]["members"].values()}
+    used |= {cluster["pullSecretFrom"] for cluster in config["credfleet:pullSecrets"]["clusters"].values()}
     assert used == set(config["credfleet:credentials"])
 
 

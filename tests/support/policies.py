@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
 from pulumi_policy import (
@@ -15,6 +16,8 @@ from pulumi_policy import (
 )
 from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+
+from tests.support.recorder import Secret, Unknown
 
 UNKNOWN: Final = UNKNOWN_STRING_VALUE
 """How a value that only the update knows comes over the wire."""
@@ -90,3 +93,43 @@ def judge_stack(
 def _cut(messages: Sequence[str]) -> list[str]:
     assert all("\n→ " in message for message in messages), "every violation says how to mend it"
     return [message.partition("\n→ ")[0] for message in messages]
+
+
+def objections(
+    policies: Sequence[object], declared: Sequence[tuple[str, Mapping[str, Any]]], said: Mapping[str, Any]
+) -> list[tuple[str, object]]:
+    """Tell all that policies have against what a program declared: rule, violation.
+
+    declared: type and inputs as they come over the wire. said: what an environment says to the rules.
+    """
+    found: list[tuple[str, object]] = []
+    for policy in policies:
+        if isinstance(policy, StackValidationPolicy):
+            found += [(policy.name, each) for each in judge_stack(policy, declared, _said(said, policy.name))]
+        elif isinstance(policy, ResourceValidationPolicy) and policy.validate is not None:
+            for type_, inputs in declared:
+                with suppress(NotApplicableError):
+                    told = judge(policy, type_, inputs, _said(said, policy.name))
+                    found += [(policy.name, each) for each in told]
+    return found
+
+
+def _said(said: Mapping[str, Any], policy: str) -> Mapping[str, Any]:
+    given = said.get(policy, {})
+    return {} if isinstance(given, str) else given
+
+
+def wire(value: Any) -> Any:
+    """Put inputs as they were recorded back into the form they travel in."""
+    match value:
+        case Secret(inner):
+            return secret(wire(inner))
+        case Unknown():
+            return UNKNOWN
+        case dict():
+            items = cast("dict[str, Any]", value).items()
+            return {key: wire(item) for key, item in items}
+        case list():
+            return [wire(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
