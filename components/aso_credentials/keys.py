@@ -17,6 +17,7 @@ STRICT_ACCOUNT: Final = "aso-workload"
 
 CREDENTIAL_FROM: Final = "serviceoperator.azure.com/credential-from"
 RESOURCE_ID: Final = "serviceoperator.azure.com/resource-id"
+OWNING_OPERATOR: Final = "serviceoperator.azure.com/operator-namespace"
 
 SUBSCRIPTION: Final = "AZURE_SUBSCRIPTION_ID"
 TENANT: Final = "AZURE_TENANT_ID"
@@ -41,3 +42,4 @@ CLOUD: Final = (AUTHORITY_HOST, MANAGER_ENDPOINT, MANAGER_AUDIENCE)
 USE_WORKLOAD_IDENTITY: Final = "USE_WORKLOAD_IDENTITY_AUTH"
 WORKLOAD_IDENTITY_MODE: Final = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
 ALLOW_MULTI_ENV: Final = "ALLOW_MULTI_ENV_MANAGEMENT"
+TARGET_NAMESPACES: Final = "AZURE_TARGET_NAMESPACES"

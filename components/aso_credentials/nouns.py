@@ -82,11 +82,15 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The operator: its namespace, whether it serves several clouds, and whether it is in strict mode."""
+    """The operator: its namespace, whether it serves several clouds, and whether it is in strict mode.
+
+    targets: the only namespaces it looks at; none means all.
+    """
 
     namespace: str = keys.OPERATOR_NAMESPACE
     multi_env: bool = False
     strict: bool = False
+    targets: frozenset[str] = frozenset()
 
     def with_settings(self, secrets: Secrets) -> Operator:
         """Add what its settings Secret switches on.
@@ -104,7 +108,9 @@ class Operator:
                 mend="write relaxed or strict, or leave the key out, which means relaxed",
             )
         multi_env = self.multi_env or settings.get(keys.ALLOW_MULTI_ENV) in TRUE
-        return replace(self, multi_env=multi_env, strict=self.strict or mode == b"strict")
+        named = settings.get(keys.TARGET_NAMESPACES, b"").decode(errors="replace").split(",")
+        targets = frozenset(name.strip() for name in named) - {""}
+        return replace(self, multi_env=multi_env, strict=self.strict or mode == b"strict", targets=targets)
 
 
 @dataclass(frozen=True, slots=True)

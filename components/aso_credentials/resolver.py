@@ -56,7 +56,8 @@ class _House:
         chosen = self.guarded(resource)
         owners = [*self.owners(resource)]
         chosen = self.judged(replace(chosen, fault=chosen.fault or self.waiting(owners)))
-        return replace(chosen, hints=(*_hints(resource, owners), *chosen.hints))
+        hints = (*_passed_over(resource, self.operator), *_hints(resource, owners), *chosen.hints)
+        return replace(chosen, hints=hints)
 
     def guarded(self, resource: Resource) -> Resolution:
         chosen = self.credential(resource)
@@ -230,6 +231,17 @@ def _global_method(settings: Mapping[str, bytes]) -> AsoMethod | None:
     if settings.get(keys.CLIENT_SECRET):
         return AsoMethod.SERVICE_PRINCIPAL_SECRET
     return AsoMethod.POD_IDENTITY
+
+
+def _passed_over(resource: Resource, operator: Operator) -> Iterator[str]:
+    owner = resource.annotations.get(keys.OWNING_OPERATOR, operator.namespace)
+    if owner != operator.namespace:
+        yield (
+            f"it belongs to the operator in namespace {owner}, and the one in {operator.namespace} passes it"
+            " over (event Overlap)"
+        )
+    if operator.targets and resource.namespace not in operator.targets:
+        yield f"the operator does not look at it: {keys.TARGET_NAMESPACES} does not name {resource.namespace}"
 
 
 def _hints(resource: Resource, owners: Sequence[Resource]) -> Iterator[str]:

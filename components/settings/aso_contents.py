@@ -89,7 +89,7 @@ def controller(
     plain = {
         "AZURE_SYNC_PERIOD": given.sync_period,
         "AZURE_OPERATOR_MODE": given.operator_mode,
-        "AZURE_TARGET_NAMESPACES": ",".join(given.target_namespaces) or None,
+        keys.TARGET_NAMESPACES: ",".join(given.target_namespaces) or None,
         "DEFAULT_RECONCILE_POLICY": given.default_reconcile_policy,
         "MAX_CONCURRENT_RECONCILES": given.max_concurrent_reconciles,
         "RATE_LIMIT_MODE": limit and "bucket",

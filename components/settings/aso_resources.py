@@ -81,8 +81,12 @@ def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredReso
             "give the path of a file of Kubernetes YAML, relative to Pulumi.yaml",
         )
         return
-    objects = objects_in(text, entry.file)
     try:
+        objects = [*objects_in(text, entry.file)]
+        if not objects:
+            yield ConfigurationProblem(
+                place, f"{entry.file} holds no resource", "write its resources, or remove the entry"
+            )
         for where, manifest in objects:
             yield _read(name, entry, f"{place} ({where})", manifest)
     except CredfleetError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from components.aso_credentials import keys
 from components.aso_credentials.federation import federation_faults
@@ -21,6 +22,34 @@ from components.settings.review import nearest
 
 _Problems = Iterator[ConfigurationProblem]
 _KEY = "asoCredentials"
+
+_ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
+    keys.CLIENT_SECRET: (
+        "servicePrincipal.secretFrom",
+        "store the bare secret, or JSON with a field clientSecret, in that entry of credentials",
+    ),
+    keys.CERTIFICATE: (
+        "servicePrincipal.certificateFrom",
+        "store PEM with its RSA key, or PKCS12 with its password as passwordFrom",
+    ),
+    keys.CERTIFICATE_PASSWORD: ("servicePrincipal.passwordFrom", "leave it out"),
+    keys.SERVICE_ACCOUNT: (
+        "workloadIdentity.serviceAccount",
+        "leave it out; only namespaces and named look at it, with operator.workloadIdentityMode: strict",
+    ),
+    keys.ADDITIONAL_TENANTS: ("additionalTenants", "leave it out"),
+    **dict(
+        zip(
+            keys.CLOUD,
+            (
+                (f"cloud.{key}", "write it with https://")
+                for key in ("authorityHost", "resourceManagerEndpoint", "resourceManagerAudience")
+            ),
+            strict=True,
+        )
+    ),
+}
+"""Where in a credential of the configuration a key of its Secret comes from, and how to mend it there."""
 
 
 def review_aso_credentials(
@@ -85,12 +114,15 @@ def _review_credential(
     yield from _review_identity_of(entry, section)
     faults = faults_of(entry.credential, credentials, strict=strict)
     for fault in faults:
-        yield ConfigurationProblem(entry.place, fault, "correct it, or the credential it comes from")
+        key, mend = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
+        yield ConfigurationProblem(f"{entry.place}.{key}", fault, mend)
     operator = Operator(section.operator.namespace, section.operator.multi_env, strict)
     refusal = invalid(secret_data(entry.credential, credentials, strict=strict), operator)
     if refusal is not None and not faults and entry.secret != section.global_name:
         yield ConfigurationProblem(
-            entry.place, f"ASO would refuse it: {refusal}", "say under operator how it runs, or leave it out"
+            f"{entry.place}.cloud",
+            f"ASO would refuse it: {refusal}",
+            "set operator.multiEnv: true if it runs so, or leave it out",
         )
 
 

@@ -99,7 +99,10 @@ def test_ids_are_kept_without_the_blanks_around_them(root: Path) -> None:
         ),
         pytest.param(team_a(additionalTenants=[TENANT]), TEAM_A, "give one of", id="no-method"),
         pytest.param(
-            team_a(podIdentity=PRINCIPAL, additionalTenants=[TENANT]), TEAM_A, "correct it", id="M3-tenants"
+            team_a(podIdentity=PRINCIPAL, additionalTenants=[TENANT]),
+            f"{TEAM_A}.additionalTenants",
+            "leave it out",
+            id="M3-tenants",
         ),
         pytest.param(
             team_a(workloadIdentity={**IDENTITY, "identity": "taem-b"}),
@@ -120,7 +123,10 @@ def test_ids_are_kept_without_the_blanks_around_them(root: Path) -> None:
             id="half-an-identity",
         ),
         pytest.param(
-            team_a(workloadIdentity={**IDENTITY, "serviceAccount": "mine"}), TEAM_A, "correct it", id="W1"
+            team_a(workloadIdentity={**IDENTITY, "serviceAccount": "mine"}),
+            f"{TEAM_A}.workloadIdentity.serviceAccount",
+            "workloadIdentityMode: strict",
+            id="W1",
         ),
         pytest.param(
             team_a(workloadIdentity={**IDENTITY, "serviceAccount": "Not Mine"}),
@@ -137,9 +143,25 @@ def test_ids_are_kept_without_the_blanks_around_them(root: Path) -> None:
                     "resourceManagerAudience": "https://management.example",
                 },
             ),
-            TEAM_A,
-            "operator",
+            f"{TEAM_A}.cloud",
+            "operator.multiEnv: true",
             id="M13",
+        ),
+        pytest.param(
+            {
+                **team_a(
+                    podIdentity=PRINCIPAL,
+                    cloud={
+                        "authorityHost": "https://login.example/",
+                        "resourceManagerEndpoint": "management.example",
+                        "resourceManagerAudience": "https://management.example",
+                    },
+                ),
+                "operator__multiEnv": True,
+            },
+            f"{TEAM_A}.cloud.resourceManagerEndpoint",
+            "write it with https://",
+            id="cloud-no-url",
         ),
         pytest.param(
             {"named__billing__namespace": "elsewhere"},
@@ -250,7 +272,8 @@ def test_what_aso_could_not_use_is_told_without_its_text(
     changes = {f"credentials__{name}": text for name, text in contents.items()}
     problem = told(root, **changes, **team_a(servicePrincipal={**PRINCIPAL, **credential}))
 
-    assert (problem.place, words in problem.cause) == (TEAM_A, True)
+    key = next(key for key in ("certificateFrom", "secretFrom") if key in credential)
+    assert (problem.place, words in problem.cause) == (f"{TEAM_A}.servicePrincipal.{key}", True)
 
 
 @pytest.mark.parametrize("principal", [{"secretFrom": "text"}, {"certificateFrom": "pem"}])
@@ -412,6 +435,13 @@ def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     told = problems(aso_stack(), root=root)
 
     assert any(each.place.startswith(RESOURCE) and words in each.cause for each in told)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n"])
+def test_a_file_without_a_resource_is_told(root: Path, text: str) -> None:
+    put(root, team_a=text)
+
+    assert "holds no resource" in told(root).cause
 
 
 def test_one_resource_is_declared_once(root: Path) -> None:

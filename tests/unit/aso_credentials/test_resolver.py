@@ -439,6 +439,18 @@ def test_an_annotation_in_the_wrong_place_is_told() -> None:
     assert "metadata.annotation" in str(found.message)
 
 
+def test_what_another_operator_owns_or_this_one_does_not_look_at_is_told() -> None:
+    owned = {"serviceoperator.azure.com/operator-namespace": "ops"}
+    resource = Resource("team", "ResourceGroup", "rg", owned)
+    (found,) = together({N: VALID, G: {keys.TARGET_NAMESPACES: b"a, b"}}, resource)
+    assert found.fault is None
+    assert "belongs to the operator in namespace ops" in str(found.message)
+    assert "AZURE_TARGET_NAMESPACES does not name team" in str(found.message)
+    owner = Operator("ops")
+    targets = {("ops", keys.GLOBAL_SETTINGS): {keys.TARGET_NAMESPACES: b"other, team"}}
+    assert together({N: VALID, **targets}, resource, operator=owner)[0].message is None
+
+
 def test_settings_the_operator_does_not_start_with_are_an_error_of_its_own() -> None:
     with pytest.raises(CredfleetError, match="neither relaxed nor strict") as raised:
         one({N: VALID, G: {keys.WORKLOAD_IDENTITY_MODE: b"Strict"}})
