@@ -52,6 +52,7 @@ down: env ## stop what `up` started
 
 test: env ## all tests
 	@$(BIN)/credfleet sandbox build
+	@$(BIN)/python -m compileall -q components operations policies sandbox
 	@$(BIN)/pytest -n 2 --dist worksteal
 
 check: env ## format, lint, types, arrows, lock
