@@ -1,0 +1,173 @@
+"""The account pool of a stack, and each of its tenants with a namespace and accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import pulumi
+from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from components.account_pool.component import (
+    AccountPool,
+    AccountPoolArgs,
+    MemberArgs,
+    TenantAccounts,
+    TenantAccountsArgs,
+)
+from components.account_pool.model import ClaimRequest
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.rights import Grantee
+from components.account_pool.rules import Fault
+from components.credentials import Credentials
+from components.labels import TENANT, TENANT_NAME
+from components.naming import stack_holder, tenant_label
+from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
+from components.settings import Settings, nouns
+from components.wiring.declared import Account, Declared
+
+_ACCOUNT_READER: Final = "account-reader"
+
+
+class Tenants:
+    """Declares the pool, then tenant after tenant: the claims of each once the pool is whole, then copies.
+
+    pool: {namespace, members}, empty without a pool. tenants: name → {namespace, accounts, deliveries}.
+    claims: what claims, with all rights on what it claimed.
+    """
+
+    def __init__(self, settings: Settings, opts: pulumi.ResourceOptions) -> None:
+        section = settings.account_pool
+        protect = pulumi.ResourceOptions(protect=section is not None and section.protect)
+        self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
+        self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
+        self._copies: dict[Account, pulumi.Resource] = {}
+        self.pool: Mapping[str, pulumi.Output[Any]] = {}
+        self.claims: list[pulumi.Resource] = []
+        pool, claims = None, {}
+        if section is not None:
+            claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
+            args = _pool_args(section, settings.credentials, [*chain(*claims.values())])
+            pool = AccountPool("account-pool", args, opts)
+            self.pool = {"namespace": pool.namespace, "members": pool.members}
+        self.tenants: Mapping[str, Mapping[str, Any]] = {
+            name: self._declare(name, tenant, pool, claims.get(name, ()))
+            for name, tenant in settings.tenants.items()
+        }
+
+    @property
+    def declared(self) -> Declared:
+        """What other rooms refer to."""
+        return Declared(
+            namespaces={self._namespaces[name]: one["namespace"] for name, one in self.tenants.items()},
+            accounts={
+                f"{name}/{slot}": account
+                for name, tenant in self.tenants.items()
+                for slot, account in tenant["accounts"].items()
+            },
+            deliveries=self._copies,
+        )
+
+    def _declare(
+        self, name: str, tenant: nouns.Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
+    ) -> Mapping[str, Any]:
+        namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
+        if pool is None or not claims:
+            return {"namespace": namespace, "accounts": {}, "deliveries": {}}
+        claimed = TenantAccounts(
+            name,
+            TenantAccountsArgs(
+                pool_namespace=pool.namespace,
+                tenant=name,
+                claims=claims,
+                reader=_account_reader(name, namespace, self._child),
+            ),
+            pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
+        )
+        self.claims.append(claimed)
+        copies = {
+            claim.slot: _delivery(claim, claimed, copy)
+            for claim in claims
+            if (copy := tenant.accounts[claim.slot].deliver_to) is not None
+        }
+        delivered: Mapping[str, pulumi.Output[str]] = {}
+        if copies:
+            args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
+            deliveries = TenantDeliveries(name, args, self._child)
+            delivered = deliveries.references
+            self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
+        return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
+
+
+def _pool_args(
+    section: nouns.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
+) -> AccountPoolArgs:
+    return AccountPoolArgs(
+        namespace=section.namespace,
+        settings=PoolSettings(section.partition_keys, section.release_policy, section.limits),
+        members={
+            name: MemberArgs(
+                type=member.type,
+                account_id=member.account_id,
+                data=credentials.secret_data(member.credentials_from),
+                tenant=member.tenant,
+                partition=member.partition,
+                shared_capacity=member.shared_capacity,
+                internal=member.internal,
+            )
+            for name, member in section.members.items()
+        },
+        claims=claims,
+        allow_destroy=section.allow_destroy,
+        admission_policy=section.admission_policy,
+        protect=section.protect,
+        claimers=_grantees(section.claimers),
+        cleaners=_grantees(section.cleaners),
+    )
+
+
+def _grantees(subjects: Sequence[nouns.Subject]) -> Sequence[Grantee]:
+    return [Grantee(kind=one.kind, name=one.name, namespace=one.namespace) for one in subjects]
+
+
+def _tenant_namespace(name: str, tenant: nouns.Tenant, opts: pulumi.ResourceOptions) -> Namespace:
+    metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
+    return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
+
+
+def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:
+    """Make the identity under which a tenant's workloads read its accounts where they lie."""
+    reader = ServiceAccount(
+        f"{name}-account-reader",
+        metadata=ObjectMetaArgs(name=_ACCOUNT_READER, namespace=namespace),
+        automount_service_account_token=False,
+        opts=opts,
+    )
+    return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
+
+
+def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: nouns.Delivery) -> DeliveryArgs:
+    """Copy what a claim got, as long as it is the tenant's; a shared account bears no owner."""
+    return DeliveryArgs(
+        source_namespace=claimed.accounts[claim.slot]["namespace"],
+        source_name=claimed.accounts[claim.slot]["secretName"],
+        source_labels={} if claim.shared else {TENANT_NAME: tenant_label(claim.tenant)},
+        owner=claim.holder,
+        target_name=copy.target,
+        keys=copy.keys,
+        aso_credential=copy.aso_credential,
+    )
+
+
+def _claims(name: str, tenant: nouns.Tenant, section: nouns.AccountPool) -> Sequence[ClaimRequest]:
+    return [_claim(name, slot, account, section) for slot, account in tenant.accounts.items()]
+
+
+def _claim(tenant: str, slot: str, account: nouns.Slot, section: nouns.AccountPool) -> ClaimRequest:
+    pool = account.pool(section.ruleset)
+    if isinstance(pool, Fault):
+        raise TypeError(f"settings let an account through that no pool serves: {pool.cause}")
+    whose = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
+    return account.claim_on(pool, tenant, slot, stack_holder(*whose, tenant, slot))
