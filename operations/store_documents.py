@@ -207,11 +207,12 @@ def _reader(api_version: str, kind: str) -> _Reader | Refusal:
         return reader
     if isinstance(found := KINDS.referred(api_version, kind), Kind):
         return _Reader(namespaced=not is_clusterwide(api_version), kind=found)
-    known = [*(f"{name} ({version})" for version, name in _READERS), *KINDS.told()]
+    own = [f"{name} ({version})" for version, name in _READERS]
+    known = [*own, *(f"{name} ({version})" for version, name in KINDS.references())]
     near = difflib.get_close_matches(f"{kind} ({api_version})", known, n=1)
     return Refusal(
         f"{kind or 'a document without kind'} ({api_version or 'no apiVersion'}) is nothing that is explained"
-        f" here; known are {', '.join(known)}",
+        f" here; known are {', '.join(own)}, {KINDS.listed()}",
         f"did you mean {near[0]}?" if near else "leave this document out",
     )
 

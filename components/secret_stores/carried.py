@@ -5,7 +5,7 @@ Apart from the providers, which load without the models. Everything here raises 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from components.secret_stores.errors import StoreError
 from components.secret_stores.faults import faults
 from components.secret_stores.model import ClusterSecretStore, Refusal
 from components.secret_stores.pushing import Done, Pusher, place, push_objections
-from components.secret_stores.reading import Reading, is_current, open_secrets, written
+from components.secret_stores.reading import Reading, is_current, open_secrets, read_objections, written
 from components.secret_stores.stack_cluster import StackCluster
 
 Properties = Mapping[str, Any]
@@ -51,7 +51,9 @@ class CarriedRead:
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
-        return _admitted(self._properties, Purpose.READ, self._site)
+        use = _admitted(self._properties, Purpose.READ, self._site)
+        _refuse(self._reading.read.title, read_objections(self._reading.read, use.kind))
+        return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
         """Tell that its target is somebody else's."""
@@ -93,10 +95,7 @@ class CarriedPush:
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
         use = _admitted(self._properties, Purpose.PUSH, self._site)
-        for objection in push_objections(self._push, use.kind):
-            raise StoreError(
-                code="refused", place=self._push.title, cause=objection.cause, mend=objection.mend
-            )
+        _refuse(self._push.title, push_objections(self._push, use.kind))
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
@@ -149,6 +148,11 @@ class CarriedPush:
         with lent_client(use, self._site, Purpose.PUSH) as client:
             secrets = open_secrets(self._site)
             yield Pusher(self._push, self._properties["owner"], secrets, client)
+
+
+def _refuse(place: str, objections: Iterable[Refusal]) -> None:
+    for objection in objections:
+        raise StoreError(code="refused", place=place, cause=objection.cause, mend=objection.mend)
 
 
 def _parsed(model: type[Model], document: Mapping[str, Any]) -> Model:

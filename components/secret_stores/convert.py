@@ -16,8 +16,8 @@ def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> An
     defaults. Raises pydantic.ValidationError for a block its kind does not know.
     """
     if len(block) != 1:
-        given = ", ".join(block) or "none"
-        return Refusal(f"spec.provider has exactly one key, the kind of provider; given: {given}", "keep one")
+        given, mend = (", ".join(block), "keep one") if block else ("none", "add one")
+        return Refusal(f"spec.provider has exactly one key, the kind of provider; given: {given}", mend)
     [(key, spec)] = block.items()
     kind = kinds.embedded(key)
     if isinstance(kind, Refusal):

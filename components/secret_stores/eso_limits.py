@@ -43,17 +43,14 @@ class Properties(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How ESO treats a kind: its selectors, told by their paths, its reads, and its pushes.
+    """How ESO treats a kind: its selectors, told by their paths, and its pushes.
 
     pinned: in a ClusterSecretStore it takes these with a namespace only. followed: there it knows that these
-    mean the caller's when they have none; while a store is validated, all others are looked up. versions:
-    whether a read gets the version it asks for; if
-    not, it gets the latest without a word.
+    mean the caller's when they have none; while a store is validated, all others are looked up.
     """
 
     pinned: Set[str] = frozenset()
     followed: Set[str] = frozenset()
-    versions: bool = True
     properties: Properties = Properties.ANY
 
 
@@ -66,7 +63,6 @@ _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
         "kubernetes": Habits(
             pinned={"auth.cert.clientCert", "auth.token.bearerToken"},
             followed={"auth.cert.clientKey", "auth.serviceAccount"},
-            versions=False,
             properties=Properties.REQUIRED,
         ),
         "gcpsm": Habits(
@@ -76,7 +72,7 @@ _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
             },
             properties=Properties.UNSEEN,
         ),
-        "gitlab": Habits(pinned={"auth.SecretRef.accessToken"}, versions=False),
+        "gitlab": Habits(pinned={"auth.SecretRef.accessToken"}),
         "azurekv": Habits(
             followed={"authSecretRef.clientId", "authSecretRef.clientSecret", "serviceAccountRef"},
             properties=Properties.IGNORED,
@@ -128,7 +124,7 @@ def _cluster_store_limits(
 
 def read_limits(read: ExternalSecret, kind: Kind) -> Iterator[Refusal]:
     """Find what of a read ESO would ignore."""
-    if _habits(kind).versions:
+    if kind.has_versions:
         return
     for key, remote in read.data.items():
         if remote.version is not None:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import get_args
+from typing import Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+
+_PLAIN: Final = {
+    "string_type": (
+        "it is no text: YAML takes digits, true and false for something else",
+        "write it in quotes",
+    ),
+    "too_short": ("it is empty", "add one"),
+}
 
 
 def faults(error: ValidationError, root: type[BaseModel] | None) -> Iterator[tuple[str, str, str]]:
@@ -36,13 +44,14 @@ def _told(fault: ErrorDetails, root: type[BaseModel] | None) -> tuple[str, str]:
             return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
         case "literal_error":
             return "it is none of the words known here", f"use {fault.get('ctx', {})['expected']}"
-        case "string_type":
-            return "it is no text: YAML takes digits, true and false for something else", "write it in quotes"
+        case "model_type" | "dict_type":
+            known = [*_fields(root, fault["loc"])]
+            return "it is no map of fields", f"write it as a map of {', '.join(known) or 'fields'}"
         case "unfit":
             context = fault.get("ctx", {})
             return context["cause"], context["mend"]
-        case _:
-            return fault["msg"], "write it the way External Secrets Operator does"
+        case other:
+            return _PLAIN.get(other, (fault["msg"], "write it the way External Secrets Operator does"))
 
 
 def _fields(root: type[BaseModel] | None, path: Iterable[int | str]) -> Iterator[str]:

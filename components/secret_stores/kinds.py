@@ -112,6 +112,7 @@ class KubernetesAuth(Shape):
     client=open_kubernetes,
     limits=kubernetes_limits,
     has_properties=True,
+    has_versions=False,
     credential={"token": "auth.token.bearerToken"},
 )
 class KubernetesSpec(ProviderSpec):
@@ -207,6 +208,7 @@ class GitLabAuth(Shape):
 @KINDS.register(
     "GitLab",
     embedded="gitlab",
+    has_versions=False,
     capabilities=Capability.READ_ONLY,
     credential={"token": "auth.SecretRef.accessToken"},
 )

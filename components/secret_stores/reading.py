@@ -7,7 +7,7 @@ write, and how it is retried, is what holds for every copy (decision 22).
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +29,8 @@ from components.secret_stores.clients.client import Place, SecretsClient
 from components.secret_stores.consumers import ExternalSecret
 from components.secret_stores.direct import Purpose, Site, Use, lent_client
 from components.secret_stores.errors import StoreError
+from components.secret_stores.model import Refusal
+from components.secret_stores.registry import Kind
 
 _STORE: Final = "STORE"
 """Namespace of what is no Secret; none of the cluster's is called so."""
@@ -86,6 +88,18 @@ class Reading:
             cause="it exists and this read did not write it, so it is not overwritten",
             mend="give the read another target, or delete that Secret",
         )
+
+
+def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Refusal]:
+    """Find values that providers of a kind do not have."""
+    if not kind.has_versions:
+        for key, remote in read.data.items():
+            if remote.version is not None:
+                yield Refusal(
+                    f"data.{key} asks for version {remote.version} of {remote.key}, and in a provider of kind"
+                    f" {kind.name} a value has no versions",
+                    "leave version out",
+                )
 
 
 def written(reading: Reading, use: Use, site: Site) -> Written:

@@ -48,9 +48,9 @@ class Kind:
     embedded: its key in a store's `spec.provider`. strict: it is never served by whatever namespace a caller
     comes from. client: makes clients for the direct back end; None when there are none. limits: finds what of
     a spec they do not do. by_caller: they use the caller's namespace themselves, so that two callers never
-    share one. has_properties: a push goes to
-    a property of a key, as into a Secret; else it is the whole value. credential: key of a Secret → selector
-    in the spec, for a Secret that is drawn for a provider.
+    share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the whole
+    value. has_versions: a read may ask for an older value. credential: key of a Secret → selector in the
+    spec, for a Secret that is drawn for a provider.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Kind:
     maintenance: Maintenance = Maintenance.MAINTAINED
     by_caller: bool = False
     has_properties: bool = False
+    has_versions: bool = True
     credential: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
     @property
@@ -110,6 +111,7 @@ class RefRegister:
         maintenance: Maintenance = Maintenance.MAINTAINED,
         by_caller: bool = False,
         has_properties: bool = False,
+        has_versions: bool = True,
         credential: Mapping[str, str] = _NOTHING,
     ) -> Callable[[type[Spec]], type[Spec]]:
         """Make the decorator that registers a spec as a kind, in both groups; the arguments are Kind's.
@@ -123,8 +125,7 @@ class RefRegister:
                 raise CredfleetError(
                     code="duplicate-kind",
                     place=f"{spec.__module__}.{spec.__qualname__}",
-                    cause=f"{name} ({version}), or its key {embedded}, is taken; known are "
-                    f"{', '.join(self.told())}",
+                    cause=f"{name} ({version}), or its key {embedded}, is taken; known are {self.listed()}",
                     mend="register it under another name, or leave one of the two out",
                 )
             kind = Kind(
@@ -139,6 +140,7 @@ class RefRegister:
                 maintenance=maintenance,
                 by_caller=by_caller,
                 has_properties=has_properties,
+                has_versions=has_versions,
                 credential=credential,
             )
             self._kinds[reference] = self._kinds[f"{CLUSTER_GROUP}/{version}", name] = kind
@@ -150,9 +152,14 @@ class RefRegister:
     def referred(self, api_version: str, name: str) -> Kind | Refusal:
         """Find the kind of a provider object."""
         found = self._kinds.get((api_version, name))
-        return found or Refusal(
-            f"no kind of provider {name} is known in {api_version}; known are {', '.join(self.told())}",
-            self._nearest(name, [kind for _, kind in self._kinds]),
+        if found is not None:
+            return found
+        versions = [version for version, kind in self._kinds if kind == name]
+        return Refusal(
+            f"no kind of provider {name} is known in {api_version}; known are {self.listed()}",
+            self._nearest(api_version, versions)
+            if versions
+            else self._nearest(name, [kind for _, kind in self._kinds]),
         )
 
     def embedded(self, key: str) -> Kind | Refusal:
@@ -167,9 +174,14 @@ class RefRegister:
         """Give the kind of a provider made by one of this register."""
         return self._kinds[provider.api_version, provider.kind]
 
-    def told(self) -> tuple[str, ...]:
+    def references(self) -> tuple[tuple[str, str], ...]:
+        """Give all that `referred` knows: apiVersion and kind."""
+        return tuple(self._kinds)
+
+    def listed(self) -> str:
         """List the kinds known, each with its apiVersion, as a person reads them."""
-        return tuple(f"{name} ({api_version})" for api_version, name in self._kinds)
+        own = [f"{name} ({version})" for version, name in self._kinds if not is_clusterwide(version)]
+        return f"{', '.join(own)}; each in {CLUSTER_GROUP}, too"
 
     @staticmethod
     def _nearest(name: str, known: list[str] | dict[str, Kind]) -> str:

@@ -88,7 +88,10 @@ class Store(Noun):
                 "leave conditions out",
             )
         if (self.provider is None) == (self.provider_ref is None):
-            raise unfit("a store has one provider", "give providerRef, or an embedded provider")
+            given = "neither is given" if self.provider is None else "both are given"
+            raise unfit(
+                f"a store has one provider, referred to or embedded; {given}", "give providerRef or provider"
+            )
         return self
 
 

@@ -26,6 +26,7 @@ from components.secret_stores.model import (
     Refusal,
 )
 from components.secret_stores.pushing import push_objections
+from components.secret_stores.reading import read_objections
 from components.secret_stores.referent import selector_objections, store_objections
 from components.secret_stores.registry import Kind
 from components.settings.nouns import AccountPool, Cluster, Tenant
@@ -162,10 +163,15 @@ class _Review:
             if value.account is not None and read.namespace in self._namespaces:
                 problems += self._claimed(f"{place}.data.{key}.account", value.account, read)
         yield from problems
-        if problems or read.backend is Backend.DIRECT or read.store not in self._ways:
+        if problems or read.store not in self._ways:
             return
+        provider = self._ways[read.store].provider
         model = ExternalSecret.model_validate(self._as_model(read_document(self._section, name, _some), read))
-        yield from _refused(place, partial(compile_read, model, self._ways[read.store].provider, KINDS))
+        if read.backend is Backend.ESO:
+            yield from _refused(place, partial(compile_read, model, provider, KINDS))
+            return
+        for objection in read_objections(model, KINDS.kind_of(provider)):
+            yield ConfigurationProblem(place, objection.cause, objection.mend)
 
     def push(self, name: str, push: Push) -> _Problems:
         """Judge a push by its back end, and that no other goes where it does."""

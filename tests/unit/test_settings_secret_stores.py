@@ -124,7 +124,7 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
         ({"stores__own__cluster": True}, "stores.own", "give namespace, or cluster: true"),
         ({"stores__own__namespace": "elsewhere"}, "stores.own.namespace", "existingNamespaces"),
         ({"stores__own__conditions": [{}]}, "stores.own", "leave conditions out"),
-        ({"stores__own__provider": {"fake": {"data": []}}}, "stores.own", "give providerRef, or an embedded"),
+        ({"stores__own__provider": {"fake": {"data": []}}}, "stores.own", "both are given"),
         ({"stores__own__retrySettings": {"maxRetries": -1}}, "stores.own.retrySettings.maxRetries", "schema"),
         ({"reads__account__store": "shard"}, "reads.account.store", "did you mean shared?"),
         ({"reads__account__refreshInterval": "1h"}, "reads.account", "choose backend: eso"),
@@ -169,12 +169,135 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
             "reads.ci-token.store",
             "choose backend: eso",
         ),
+        (
+            {"providers__api__spec__auth": "reader"},
+            "providers.api.spec.auth",
+            "map of cert, token, serviceAccount",
+        ),
+        (
+            {"reads__account__data__id": {"key": "k", "version": "1"}},
+            "reads.account",
+            "data.id asks for version 1 of k, and in a provider of kind Kubernetes a value has no versions",
+        ),
         ({"pushes__out__data__pushed__secret": "x"}, "pushes.out.data.pushed", "give secret or account"),
         ({"pushes__out__data__pushed__property": "p"}, "pushes.out.data", "leave property out"),
         ({"pushes__out__backend": "eso", "pushes__out__store": "ci"}, "pushes.out", "GitLab"),
     ],
 )
 def test_a_mistake_is_told_at_its_place_with_the_mend(changes: dict[str, Any], place: str, said: str) -> None:
+    problem = told(**changes)
+    assert problem.place == f"{PLACE}.{place}"
+    assert said in f"{problem.cause} {problem.mend}"
+
+
+FAKE: dict[str, Any] = {"data": []}
+CA = {"type": "Secret", "name": "ca", "key": "ca.crt"}
+LOGIN = {"name": "x", "key": "y"}
+FAR = {**LOGIN, "namespace": "far"}
+
+
+def gitlab(token: dict[str, str], **more: Any) -> dict[str, Any]:
+    return {"projectID": "7", "auth": {"SecretRef": {"accessToken": token}}, **more}
+
+
+def own(**said: Any) -> dict[str, Any]:
+    return {"stores__x": {"namespace": "tenant-acme", **said}}
+
+
+def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
+    given = {"kind": "GitLab", "namespace": "tenant-acme", "spec": spec}
+    return {"providers__p": given, "stores__x": {"providerRef": "p", **store}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "said"),
+    [
+        pytest.param({"stores__own__controller": "eso"}, "pushes.out.store", "is of class eso", id="A6"),
+        pytest.param({"stores__ci__controller": "credfleet"}, "stores.ci", "ESO would leave it", id="A6-eso"),
+        pytest.param(
+            {"stores__own__namespace": "tenant-globex"},
+            "pushes.out.store",
+            "looked for in the caller's",
+            id="A2",
+        ),
+        pytest.param(
+            {"stores__shared__conditions": [{"namespaceRegexes": ["("]}]},
+            "stores.shared",
+            "spec.conditions[0].namespaceRegexes[0] is no regular expression",
+            id="B8-regex",
+        ),
+        pytest.param(
+            {
+                "stores__shared__conditions": [
+                    {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}
+                ]
+            },
+            "reads.account.store",
+            "operator is none that Kubernetes knows",
+            id="B8-operator",
+        ),
+        pytest.param(
+            own(provider={"gitlab": gitlab(FAR)}), "stores.x", "accessToken names namespace far", id="C3"
+        ),
+        pytest.param(
+            {"stores__x": {"cluster": True, "provider": {"gitlab": gitlab(FAR, caProvider=CA)}}},
+            "stores.x",
+            "caProvider has no namespace",
+            id="C13",
+        ),
+        pytest.param(
+            own(provider={"gitlab": gitlab(LOGIN, caProvider={**CA, "namespace": "far"})}),
+            "stores.x",
+            "caProvider names namespace far",
+            id="C15",
+        ),
+        pytest.param(
+            own(provider={"gcpsm": {"auth": {"workloadIdentityFederation": {"credConfig": FAR}}}}),
+            "stores.x",
+            "credConfig names namespace far",
+            id="C19",
+        ),
+        pytest.param(
+            provided(gitlab(LOGIN), namespace="tenant-globex"), "stores.x", "of its own namespace", id="D2"
+        ),
+        pytest.param(
+            provided(gitlab(FAR), namespace="tenant-acme"),
+            "stores.x",
+            "accessToken names namespace far",
+            id="D3",
+        ),
+        pytest.param(
+            provided(gitlab(FAR), cluster=True), "stores.x", "accessToken names namespace far", id="D8"
+        ),
+        pytest.param(
+            own(provider={"fake": FAKE}, providerRef="fake"), "stores.x", "both are given", id="D11"
+        ),
+        pytest.param(own(), "stores.x", "neither is given", id="D12-neither"),
+        pytest.param(own(provider={}), "stores.x.provider", "given: none add one", id="D12-no-key"),
+        pytest.param(
+            own(provider={"fake": FAKE, "gitlab": {}}),
+            "stores.x.provider",
+            "given: fake, gitlab",
+            id="D12-two-keys",
+        ),
+        pytest.param(
+            {"providers__p": {"kind": "Vault"}},
+            "providers.p.kind",
+            "GitLab (providers.credfleet.io/v1alpha1)",
+            id="D13",
+        ),
+        pytest.param(
+            {"providers__p": {"kind": "Fake", "version": "v1"}},
+            "providers.p.kind",
+            "did you mean cluster.providers.credfleet.io/v1alpha1?",
+            id="D13-version",
+        ),
+        pytest.param(
+            own(provider={"vault": {}}), "stores.x.provider", "fake, kubernetes, gcpsm", id="D13-embedded"
+        ),
+    ],
+)
+def test_what_the_tables_reject_is_no_configuration(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"
     assert said in f"{problem.cause} {problem.mend}"

@@ -69,13 +69,6 @@ class KubernetesClient:
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a key of a Secret; without a property all of it, as a JSON object of texts."""
-        if ref.version is not None:
-            raise StoreError(
-                code="refused",
-                place=self._place(ref.key),
-                cause="a Secret of Kubernetes has no versions to choose from",
-                mend="leave version out",
-            )
         secret = self._secret(ref.key)
         if secret is None:
             return None

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 from threading import Barrier, Event
 from typing import Any
 
 import pytest
+from pulumi.dynamic import Config, ConfigureRequest
 
 from components.secret_stores.client_manager import ClientKey, ClientManager, spec_digest
 from components.secret_stores.clients.client import Kept, Place, SecretsClient, Validity, Value
 from components.secret_stores.consumers import RemoteRef
-from components.secret_stores.direct import Asked, Purpose, Site, admit, lent_client
+from components.secret_stores.direct import CLIENTS, Asked, Purpose, Site, admit, lent_client
 from components.secret_stores.model import AnyStore, ProviderSpec, SecretSelector
+from components.secret_stores.provider import SecretPushProvider
 from components.secret_stores.registry import RefRegister
 from tests.support.stores import cluster_store, kind, provider, ref, selector, store_in
 
@@ -267,6 +271,21 @@ def test_an_entry_of_the_register_is_the_same_before_and_after_a_client_was_made
     assert kind("Counted", kinds=known) is before
     with pytest.raises(FrozenInstanceError):
         setattr(before, "client", StubClient())  # noqa: B010 - pyright would not let it be written plainly
+
+
+def test_a_dynamic_provider_that_has_lent_a_client_holds_none(tmp_path: Path) -> None:
+    pushes = SecretPushProvider()
+    config = Config({"credfleet:cluster": json.dumps({"kubeconfig": str(tmp_path / "none")})}, "credfleet")
+    pushes.configure(ConfigureRequest(config))
+    entry = {"secret": "db", "key": "k", "remoteKey": "r"}
+    store = {"namespace": "a", "name": "lent", "spec": {"provider": {"fake": {"data": []}}}}
+    push = {"name": "it", "store": {"name": "lent"}, "data": [entry]}
+    lent_before = len(CLIENTS)
+    found = pushes.check(
+        {}, {"namespace": "a", "owner": "o", "push": push, "store": store, "provider": None, "labels": {}}
+    )
+    assert found.failures == []
+    assert (len(CLIENTS), vars(pushes)) == (lent_before + 1, {"_config": config})
 
 
 def test_two_specs_are_told_apart_by_every_namespace() -> None:

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.secret_stores.direct import Asked, Purpose, admit
+from components.secret_stores.errors import StoreError
 from components.secret_stores.explain import Ready
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
+    AnyStore,
     ClusterSecretStore,
     ProviderSpec,
     Refusal,
@@ -101,6 +104,14 @@ def test_without_a_caller_a_referent_store_stays_unknown(block: dict[str, Any], 
     assert answer.selectors == read
 
 
+def refused_at_run_time(store: AnyStore, known: AnyProvider | None) -> str:
+    """What the direct back end says, before anybody is asked."""
+    with pytest.raises(StoreError) as caught:
+        admit(Asked(store, known, "a", {}, Purpose.READ))
+    assert (caught.value.code, caught.value.place) == ("refused", store.title)
+    return f"{caught.value.cause} {caught.value.mend}"
+
+
 @pytest.mark.parametrize(
     ("store", "path"),
     [
@@ -125,6 +136,7 @@ def test_a_selector_out_of_reach_is_refused_with_its_path(
     answer = told(store, "a")
     assert (answer.ready, answer.admitted, answer.selectors) == (Ready.INVALID, False, {})
     assert f"{answer.provider}: {path} " in (answer.reason or "")
+    assert f"{answer.provider}: {path} " in refused_at_run_time(store, None)
 
 
 def test_c13_certificates_are_missed_even_before_anybody_calls() -> None:
@@ -240,6 +252,7 @@ def test_what_the_rule_rejects_is_refused_with_the_reason(
     answer = told(store, "a", known)
     assert (answer.ready, answer.admitted) == (Ready.INVALID, False)
     assert words in (answer.reason or "")
+    assert words in refused_at_run_time(store, known)
 
 
 def test_d10_a_provider_of_the_callers_namespace_is_not_judged_before_anybody_calls() -> None:
