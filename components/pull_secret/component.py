@@ -3,19 +3,20 @@
 Owns them, the rights on the entry, and the cluster's namespace where nobody else declares it; not the project
 the entry is in, nor the cluster. The order is entry, version, verification, retention, Secret, report: the
 cluster sees nothing that was not read back before. An entry that is there already is never taken over, and a
-cluster that has one keeps it whatever HyperFleet reports of the cluster meanwhile.
+cluster that was ready once keeps its pull secret whatever HyperFleet reports of it meanwhile.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import pulumi
 from pulumi_gcp import secretmanager
 from pulumi_gcp.secretmanager import get_secrets_output
+from pulumi_gcp.secretmanager.outputs import SecretReplication as Replication
 from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
@@ -69,11 +70,11 @@ class Place:
 class PullSecretArgs:
     """A cluster, and what was decided about it.
 
-    project: the GCP project; None, and no content, only for a cluster that is skipped for it. existing: the
-    entry that is there already (`look_for`); None where none is looked for, as for a cluster that the
-    configuration itself skips. owner: the same text whenever the program runs. locations: where the entry is
-    kept, Google's choice when empty; settled when it is made. on_replace, on_delete: what becomes of
-    versions, the latter of the entry too. api_url: of the HyperFleet that is told, None for none.
+    project: the GCP project; None, and no content, only for a cluster that is skipped for it. begun: whether
+    it was ready before (`PullSecretStart`); None for one that the configuration itself skips. owner: the
+    same text whenever the program runs. locations: where the entry is kept, Google's choice when empty;
+    settled when it is made. on_replace, on_delete: what becomes of versions, the latter of the entry too.
+    api_url: of the HyperFleet that is told, None for none.
     """
 
     cluster: Cluster
@@ -82,30 +83,13 @@ class PullSecretArgs:
     place: Place
     project: pulumi.Input[str] | None
     content: Content | None
-    existing: pulumi.Output[Existing | None] | None
+    begun: pulumi.Output[bool] | None
     locations: Sequence[str] = ()
     deletion_protection: bool = False
     on_replace: Retention = Retention.KEEP
     on_delete: Retention = Retention.DISABLE
     grants: Sequence[Grant] = ()
     api_url: str | None = None
-
-
-def look_for(
-    secret_id: str, project: pulumi.Input[str], provider: pulumi.ProviderResource
-) -> pulumi.Output[Existing | None]:
-    """Look for an entry of this name, whoever made it; none is no error."""
-    found = get_secrets_output(
-        filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(provider=provider)
-    )
-
-    def exact(result: secretmanager.GetSecretsResult) -> Existing | None:
-        for one in result.secrets:
-            if one.secret_id == secret_id:
-                return Existing(result.project, one.secret_id, dict(one.labels))
-        return None
-
-    return found.apply(exact)
 
 
 class PullSecret(pulumi.ComponentResource):
@@ -120,8 +104,8 @@ class PullSecret(pulumi.ComponentResource):
     skipped: pulumi.Output[Sequence[str]]
 
     def __init__(self, name: str, args: PullSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        cluster, decision, existing = args.cluster, args.decision, args.existing
-        skipped = _skipped(decision, cluster.id, existing)
+        cluster, decision = args.cluster, args.decision
+        skipped = _skipped(decision, args.begun)
         props = {
             "clusterId": cluster.id,
             "generation": cluster.generation,
@@ -131,14 +115,14 @@ class PullSecret(pulumi.ComponentResource):
         super().__init__(self.TYPE, name, props, opts)
         self.skipped = skipped
         self._name, self._args = name, args
-        if existing is None:
-            self.status = self._told(decision.unmet)
-        elif decision.proceeds:
+        if decision.proceeds:
             self._warn(decision.warnings)
-            self.status = self._declared(existing)
+            self.status = self._declared()
+        elif args.begun is None:
+            self.status = self._told(decision.unmet)
         else:
             self.status = self.skipped.apply(
-                lambda reasons: self._told(reasons) if reasons else self._continued(existing)
+                lambda reasons: self._told(reasons) if reasons else self._continued()
             )
         self.register_outputs({"status": self.status, "skipped": self.skipped})
 
@@ -147,20 +131,22 @@ class PullSecret(pulumi.ComponentResource):
         pulumi.log.info(skipping.line(reasons), self)
         return self._status(of_skipped(reasons), skipped=[*reasons])
 
-    def _continued(self, existing: pulumi.Output[Existing | None]) -> pulumi.Output[Any]:
+    def _continued(self) -> pulumi.Output[Any]:
         self._warn(self._args.decision.warnings_to_a_live_one)
-        return self._declared(existing)
+        return self._declared()
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
             pulumi.log.warn(warning, self)
 
-    def _declared(self, existing: pulumi.Output[Existing | None]) -> pulumi.Output[Any]:
+    def _declared(self) -> pulumi.Output[Any]:
         """Declare everything, and tell how it stands."""
         args, child = self._args, pulumi.ResourceOptions(parent=self)
         if args.content is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
-        entry = self._entry(args.project, existing)
+        entry = self._entry(args.project)
+        locations = entry.replication.apply(_locations)
+        locations.apply(lambda kept: self._warn(_misplaced(kept, args.locations)))
         for grant in args.grants:
             secretmanager.SecretIamMember(
                 f"{self._name}-{grant.name}",
@@ -205,7 +191,16 @@ class PullSecret(pulumi.ComponentResource):
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
         if args.api_url is not None:
-            self._report(args.api_url, entry, verification, conditions, secret)
+            data = {
+                "secretName": entry.secret_id,
+                "secretVersion": verification.version.apply(lambda version: str(int(version))),
+                "secretPath": pulumi.Output.all(entry.project, entry.secret_id).apply(
+                    lambda where: secret_name(*where)
+                ),
+                "gcpProject": entry.project,
+                "replicationPolicy": locations.apply(lambda kept: "user-managed" if kept else "automatic"),
+            }
+            self._report(args.api_url, conditions, data, secret)
         return self._status(
             conditions,
             skipped=[],
@@ -217,9 +212,7 @@ class PullSecret(pulumi.ComponentResource):
             verifiedAt=verification.verified_at,
         )
 
-    def _entry(
-        self, project: pulumi.Input[str], existing: pulumi.Output[Existing | None]
-    ) -> secretmanager.Secret:
+    def _entry(self, project: pulumi.Input[str]) -> secretmanager.Secret:
         """Declare the entry. Its labels are repaired; its replication is settled when it is made.
 
         It is retained beside being abandoned, or its protection from deletion would keep a cluster from
@@ -250,9 +243,24 @@ class PullSecret(pulumi.ComponentResource):
                 aliases=[_IMPORTED],
                 ignore_changes=["replication"],
                 retain_on_delete=args.on_delete is not Retention.DESTROY,
-                hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, existing)]),
+                hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, self._existing(project))]),
             ),
         )
+
+    def _existing(self, project: pulumi.Input[str]) -> pulumi.Output[Existing | None]:
+        """Look for an entry of this name, whoever made it; none is no error."""
+        secret_id = self._args.cluster.secret_id
+        found = get_secrets_output(
+            filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(parent=self)
+        )
+
+        def exact(result: secretmanager.GetSecretsResult) -> Existing | None:
+            for one in result.secrets:
+                if one.secret_id == secret_id:
+                    return Existing(result.project, one.secret_id, dict(one.labels))
+            return None
+
+        return found.apply(exact)
 
     def _cluster_secret(
         self, content: Content, verification: PullSecretVerification, retention: PullSecretRetention
@@ -293,28 +301,19 @@ class PullSecret(pulumi.ComponentResource):
     def _report(
         self,
         api_url: str,
-        entry: secretmanager.Secret,
-        verification: PullSecretVerification,
         conditions: pulumi.Output[Sequence[Condition]],
+        data: Mapping[str, pulumi.Input[str]],
         secret: Secret,
     ) -> None:
-        args = self._args
+        cluster = self._args.cluster
         status = PullSecretStatus(
             f"{self._name}-status",
             PullSecretStatusArgs(
                 api_url=api_url,
-                cluster=args.cluster.id,
-                generation=args.cluster.generation,
+                cluster=cluster.id,
+                generation=cluster.generation,
                 conditions=conditions.apply(lambda told: [each.document for each in told]),
-                data={
-                    "secretName": entry.secret_id,
-                    "secretVersion": verification.version.apply(lambda version: str(int(version))),
-                    "secretPath": pulumi.Output.all(entry.project, entry.secret_id).apply(
-                        lambda where: secret_name(*where)
-                    ),
-                    "gcpProject": entry.project,
-                    "replicationPolicy": "user-managed" if args.locations else "automatic",
-                },
+                data=data,
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[secret]),
         )
@@ -331,19 +330,29 @@ class PullSecret(pulumi.ComponentResource):
         )
 
 
-def _skipped(
-    decision: Decision, cluster_id: str, existing: pulumi.Output[Existing | None] | None
-) -> pulumi.Output[Sequence[str]]:
-    """Give the reasons for skipping the cluster; what only is reported skips none that has a pull secret."""
-    if existing is None or decision.proceeds:
+def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Output[Sequence[str]]:
+    """Give the reasons for skipping the cluster; what only is reported skips none that was ready once."""
+    if begun is None or decision.proceeds:
         return pulumi.Output.from_input([*decision.unmet])
+    # unknown in the preview of a cluster's first update, before which it had nothing
+    return begun.apply(lambda before: [] if before is True else [*decision.unmet], run_with_unknowns=True)
 
-    def reasons(found: Existing | None) -> Sequence[str]:
-        has_one = isinstance(found, Existing) and found.is_for(cluster_id)
-        return [] if has_one else [*decision.unmet]
 
-    # a project that is not claimed yet holds nothing of the cluster's
-    return existing.apply(reasons, run_with_unknowns=True)
+def _locations(replication: Replication) -> Sequence[str]:
+    """Tell where an entry is kept; nothing means that Google chose."""
+    managed = replication.user_managed
+    return sorted(replica.location for replica in managed.replicas) if managed else []
+
+
+def _misplaced(kept: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
+    """Say that an entry stays where it is although the configuration names another place."""
+    if kept == sorted(wanted):
+        return []
+    where, there = (", ".join(each) or "automatic replication" for each in (kept, sorted(wanted)))
+    return [
+        f"its entry stays in {where}, and locations asks for {there}: that is settled when an entry is made"
+        " → set locations back; or delete the entry, refresh, and update"
+    ]
 
 
 def _refusal(logical: str, existing: pulumi.Output[Existing | None]) -> pulumi.ResourceHook:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.pull_secret.errors import PullSecretError
-from components.pull_secret.labels import secret_labels
 from components.secret_manager import secret_name
 
 
@@ -17,10 +16,6 @@ class Existing:
     project: str
     secret_id: str
     labels: Mapping[str, str]
-
-    def is_for(self, cluster_id: str) -> bool:
-        """Whether it is a pull secret of this cluster."""
-        return secret_labels(cluster_id).items() <= self.labels.items()
 
     def refusal(self, resource: str) -> PullSecretError:
         """Say that it is not overwritten, whose it is, and how to make it the stack's.

@@ -33,6 +33,7 @@ from components.pull_secret.retention import Retention, settle_all, settle_repla
 from components.pull_secret.status import report
 from components.pull_secret.verification import Expected, stand, verify
 from components.secret_manager import (
+    LATEST,
     SecretManager,
     SecretManagerError,
     SecretManagerTarget,
@@ -47,6 +48,35 @@ _VERIFIED_OUTPUTS: Final = ("reference", "state", "latest", "overtaken", "verifi
 _RETAINED_INPUTS: Final = (*_SECRET, "version", "onReplace", "onDelete")
 _REPORTED_INPUTS: Final = ("apiUrl", "cluster", "generation", "conditions", "data")
 _REPORTED_OUTPUTS: Final = ("reportedAt", "trouble")
+_START_INPUTS: Final = ("cluster", "ready")
+
+
+class PullSecretStartProvider(ResourceProvider):
+    """Remembers that a cluster was ready for its pull secret once. It makes nothing anywhere else."""
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        """Take what is given."""
+        return CheckResult(kept(news, _START_INPUTS), [])
+
+    def diff(self, _id: str, olds: Properties, news: Properties) -> DiffResult:
+        """Tell a cluster that is ready for the first time; one that is so no longer is no change."""
+        changes = bool(news["ready"]) and not olds.get("begun")
+        return DiffResult(changes=changes, replaces=[], stables=[], delete_before_replace=False)
+
+    def create(self, props: Properties) -> CreateResult:
+        """Remember whether it is ready."""
+        return CreateResult(str(props["cluster"]), {**kept(props, _START_INPUTS), "begun": props["ready"]})
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        """Tell what was remembered."""
+        return ReadResult(id_, kept(props, (*_START_INPUTS, "begun")), kept(props, _START_INPUTS))
+
+    def update(self, _id: str, _olds: Properties, news: Properties) -> UpdateResult:
+        """Remember that it is ready."""
+        return UpdateResult({**kept(news, _START_INPUTS), "begun": True})
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        """Nothing to delete."""
 
 
 class _OnSecretManager(ResourceProvider):
@@ -115,6 +145,11 @@ class PullSecretVerificationProvider(_OnSecretManager):
             standing, disabled = verify(self._manager(), expected, before)
         except CredfleetError as error:
             raise short(error) from None
+        if standing.latest < expected.version:
+            tell(
+                f"{expected.name} was read back; {LATEST} still means version {standing.latest}, which Google"
+                " takes some minutes to change everywhere"
+            )
         for number in disabled:
             tell(
                 f"{expected.secret}: version {number} held the same, and the answer to adding it was lost;"
@@ -161,13 +196,13 @@ class PullSecretRetentionProvider(_OnSecretManager):
         return ReadResult(id_, kept(props, (*_RETAINED_INPUTS, "replaced")), kept(props, _RETAINED_INPUTS))
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
-        """Do with the former version what `onReplace` says; the new one is verified by now."""
+        """Do with former versions what `onReplace` says; the new one is verified by now."""
         outputs = {**kept(_news, _RETAINED_INPUTS), "replaced": _olds.get("replaced", "")}
         former, secret = int(_olds["version"]), _secret(_news)
         if former != int(_news["version"]):
             try:
                 outputs["replaced"] = settle_replaced(
-                    self._manager(), secret, former, Retention(_news["onReplace"])
+                    self._manager(), secret, former, int(_news["version"]), Retention(_news["onReplace"])
                 )
             except CredfleetError as error:
                 raise short(error) from None
@@ -226,6 +261,16 @@ class PullSecretStatusProvider(ResourceProvider):
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Nothing to delete: HyperFleet drops reports with their cluster."""
+
+
+class PullSecretStart(Resource, module="credfleet", name="PullSecretStart"):
+    """Whether a cluster was ready for its pull secret once. begun: unknown in the preview that finds out."""
+
+    begun: Output[bool]
+
+    def __init__(self, name: str, cluster: str, opts: ResourceOptions | None = None, *, ready: bool) -> None:
+        props = {"cluster": cluster, "ready": ready, "begun": None}
+        super().__init__(PullSecretStartProvider(), name, props, opts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

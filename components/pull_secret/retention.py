@@ -1,7 +1,8 @@
 """What becomes of versions a stack no longer needs: one that was replaced, and all when a cluster leaves.
 
 The provider of Google Cloud knows one policy for both, so it abandons versions and this carries out what was
-asked for (decision 24). It runs after the new version was verified.
+asked for (decision 24). It runs after the new version was verified. An update that failed in between has left
+versions nobody knows the numbers of, so all that came since the last one in use are settled with it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from components.secret_manager import Version, VersionState, version_name
+from components.secret_manager import Version, VersionState
 
 
 class Retention(StrEnum):
@@ -23,10 +24,6 @@ class Retention(StrEnum):
 
 class Versions(Protocol):
     """What of Secret Manager a retention needs. All raise SecretManagerError."""
-
-    def version(self, name: str) -> Version | None:
-        """Read a version without its payload."""
-        ...
 
     def versions(self, secret: str) -> Sequence[Version]:
         """List all versions, the newest first."""
@@ -41,13 +38,23 @@ class Versions(Protocol):
         ...
 
 
-def settle_replaced(versions: Versions, secret: str, number: int, retention: Retention) -> str:
-    """Do with a version that was replaced what was asked for; tell what became of it."""
-    found = versions.version(version_name(secret, number))
-    if found is None:
-        return f"version {number} was gone already"
-    settled = _settled(versions, found, retention)
-    return f"version {number} is {'kept' if retention is Retention.KEEP else settled.state.lower()}"
+def settle_replaced(versions: Versions, secret: str, former: int, now: int, retention: Retention) -> str:
+    """Do with the former version what was asked for, now another is in use; tell what became of it.
+
+    Those between the two were never in use: unless all are kept they are disabled, never destroyed, since
+    somebody else may have added them.
+    """
+    earlier = [each for each in versions.versions(secret) if former <= each.number < now]
+    skipped = [each for each in earlier if each.number > former and each.state is VersionState.ENABLED]
+    told = [
+        f"version {former} is {_settled(versions, each, retention)}"
+        for each in earlier
+        if each.number == former
+    ] or [f"version {former} was gone already"]
+    if skipped and retention is not Retention.KEEP:
+        numbers = ", ".join(str(versions.disable(each).number) for each in reversed(skipped))
+        told.append(f"what was added since and never used is disabled ({numbers})")
+    return "; ".join(told)
 
 
 def settle_all(versions: Versions, secret: str, retention: Retention) -> Sequence[int]:
@@ -61,10 +68,15 @@ def settle_all(versions: Versions, secret: str, retention: Retention) -> Sequenc
     return [versions.disable(each).number for each in enabled]
 
 
-def _settled(versions: Versions, found: Version, retention: Retention) -> Version:
+def _settled(versions: Versions, found: Version, retention: Retention) -> str:
     """Run again after any failure, it finds what was done and leaves it."""
-    if retention is Retention.DISABLE and found.state is VersionState.ENABLED:
-        return versions.disable(found)
-    if retention is Retention.DESTROY and found.state is not VersionState.DESTROYED:
-        return versions.destroy(found)
-    return found
+    match retention:
+        case Retention.KEEP:
+            return "kept"
+        case Retention.DISABLE if found.state is VersionState.ENABLED:
+            found = versions.disable(found)
+        case Retention.DESTROY if found.state is not VersionState.DESTROYED:
+            found = versions.destroy(found)
+        case _:
+            pass
+    return found.state.lower()

@@ -66,7 +66,8 @@ class Standing:
     """How a version stands.
 
     digest: of what it holds; empty when it cannot be read. latest: the number of the version that the alias
-    means. overtaken: what is to be said of that one when it is another; empty when it is this one.
+    means; Google may take minutes to have it mean a new one. overtaken: what is to be said of that one when
+    it is newer; empty when it is not.
     """
 
     state: VersionState
@@ -122,7 +123,7 @@ def stand(versions: Versions, expected: Expected) -> Standing | None:
         return Standing(found.state, "", 0, "")
     digest = digest_of(expected.owner, versions.access(expected.name).content)
     latest = versions.version(version_name(expected.secret, LATEST)) or found
-    overtaken = "" if latest.number == found.number else _overtaking(versions, expected, latest)
+    overtaken = _overtaking(versions, expected, latest) if latest.number > found.number else ""
     return Standing(found.state, digest, latest.number, overtaken)
 
 

@@ -12,17 +12,12 @@ import pulumi
 from components.credentials import Credentials
 from components.naming import stack_holder
 from components.providers import gcp_provider
-from components.pull_secret.component import (
-    Content,
-    Place,
-    PullSecret,
-    PullSecretArgs,
-    look_for,
-)
+from components.pull_secret.component import Content, Place, PullSecret, PullSecretArgs
 from components.pull_secret.grants import grants
 from components.pull_secret.hyperfleet import Observed
 from components.pull_secret.payload import judge
 from components.pull_secret.preconditions import decide
+from components.pull_secret.provider import PullSecretStart
 from components.pull_secret.verification import digest_of
 from components.settings.pull_secrets import PullSecretCluster, PullSecrets
 from components.wiring.declared import Declared
@@ -76,17 +71,16 @@ class _Clusters:
         section, given = self._section, self._section.clusters[id_]
         cluster = section.cluster(id_, self._observed)
         decision = decide(cluster)
-        wanted = decision.proceeds or decision.passing
-        project = self._project(given)
         owner = stack_holder(
             pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack(), "pullSecrets", id_
         )
-        existing = None
-        opts = self._opts
-        if wanted and project is not None:
-            google = self._provider()
-            existing = look_for(cluster.secret_id, project, google)
-            opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[google]))
+        begun, opts = None, self._opts
+        if decision.proceeds or decision.passing:
+            start = PullSecretStart(
+                f"{id_}-start", id_, pulumi.ResourceOptions(parent=opts.parent), ready=decision.proceeds
+            )
+            begun = start.begun
+            opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[self._provider()]))
         reader, adapter = given.reader or section.reader, given.adapter or section.adapter
         pull_secret = PullSecret(
             id_,
@@ -95,9 +89,9 @@ class _Clusters:
                 decision=decision,
                 owner=owner,
                 place=self._place(id_),
-                project=project,
+                project=self._project(given),
                 content=self._content(given, owner),
-                existing=existing,
+                begun=begun,
                 locations=section.locations,
                 deletion_protection=section.deletion_protection,
                 on_replace=section.on_replace,

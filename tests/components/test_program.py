@@ -50,6 +50,7 @@ COUNTS = {
     "pulumi-python:dynamic/credfleet:PoolRoster": 1,
     "pulumi-python:dynamic/credfleet:PoolSeal": 1,
     "pulumi-python:dynamic/credfleet:PullSecretRetention": 2,
+    "pulumi-python:dynamic/credfleet:PullSecretStart": 3,
     "pulumi-python:dynamic/credfleet:PullSecretStatus": 2,
     "pulumi-python:dynamic/credfleet:PullSecretVerification": 2,
     "pulumi-python:dynamic/credfleet:SecretProjection": 2,

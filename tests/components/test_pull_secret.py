@@ -11,7 +11,7 @@ import pulumi
 import pulumi_gcp
 import pytest
 
-from components.pull_secret.component import Content, Place, PullSecret, PullSecretArgs, look_for
+from components.pull_secret.component import Content, Place, PullSecret, PullSecretArgs
 from components.pull_secret.grants import grants
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.model import Availability, Cluster, Phase
@@ -54,38 +54,34 @@ UPDATED = {
 }
 
 
-def found(labels: Mapping[str, str], secret_id: str = "hyperfleet-cls-1-pull-secret") -> dict[str, Any]:
-    return {"secrets": [{"secretId": secret_id, "labels": labels}]}
-
-
 def declared(
     cluster: Cluster = CLUSTER,
     *,
     preview: bool = False,
-    listed: Mapping[str, Any] | None = None,
-    outputs: Mapping[str, Mapping[str, str]] | None = None,
+    outputs: Mapping[str, Mapping[str, Any]] | None = None,
+    begun: bool = False,
     claimed: bool = True,
     **more: Any,
 ) -> Recorder:
     """One pull secret.
 
-    listed: what Secret Manager has. claimed: whether the project is known in a preview. more: what differs
+    begun: whether it was ready before. claimed: whether the project is known in a preview. more: what differs
     from the usual arguments.
     """
 
     def program() -> None:
         google = pulumi_gcp.Provider("gcp", project="fleet-1")
         decision = decide(cluster)
-        looked = decision.proceeds or decision.passing
+        remembers = decision.proceeds or decision.passing
         project = pulumi.Output.from_input("fleet-1") if claimed else google.urn.apply(_unknown)
         args = PullSecretArgs(
             cluster=cluster,
             decision=decision,
             owner="owner",
             place=Place(namespace="clusters-cls-1", name="cls-1-pull-secret", declared=True),
-            project=cluster.project,
+            project=cluster.project and project,
             content=Content(text=pulumi.Output.secret(TEXT), digest=pulumi.Output.secret(DIGEST)),
-            existing=look_for(cluster.secret_id, project, google) if looked else None,
+            begun=pulumi.Output.from_input(begun) if remembers else None,
         )
         made = PullSecret("cls-1", replace(args, **more), pulumi.ResourceOptions(providers=[google]))
         pulumi.export("status", made.status)
@@ -95,7 +91,7 @@ def declared(
         program,
         preview=preview,
         outputs=({} if preview else UPDATED) | dict(outputs or {}),
-        calls={GET_SECRETS: listed or {"secrets": []}},
+        calls={GET_SECRETS: {"secrets": []}},
     )
 
 
@@ -380,26 +376,36 @@ def test_a_cluster_the_configuration_skips_is_not_even_looked_for_a1() -> None:
         pytest.param(replace(CLUSTER, known=False), id="A5"),
     ],
 )
-def test_a_cluster_that_has_its_pull_secret_keeps_it_whatever_is_reported(
+def test_a_cluster_that_was_ready_once_keeps_its_pull_secret_whatever_is_reported(
     cluster: Cluster, preview: bool
 ) -> None:
-    recorder = declared(cluster, preview=preview, listed=found(secret_labels("cls-1")))
+    recorder = declared(cluster, preview=preview, begun=True)
     (component,) = recorder.of_type(COMPONENT).values()
     assert types(recorder) >= {ENTRY, VERSION, VERIFICATION, RETENTION, KUBERNETES_SECRET}
     assert component.inputs["skipped"] == []
     assert recorder.stack_outputs["skipped"] == []
 
 
-@pytest.mark.parametrize(
-    "listed",
-    [
-        pytest.param(found({}), id="unlabelled"),
-        pytest.param(found(secret_labels("cls-2")), id="another-clusters"),
-        pytest.param(found(secret_labels("cls-1"), "hyperfleet-cls-1-pull-secret-2"), id="another-name"),
-    ],
-)
-def test_an_entry_that_is_not_the_clusters_is_none_it_has(listed: dict[str, Any]) -> None:
-    assert types(declared(WAITING, listed=listed)) == set()
+def test_an_entry_that_stays_elsewhere_than_configured_is_told_naming_both_d6(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    elsewhere = {"userManaged": {"replicas": [{"location": "europe-west1"}]}}
+    recorder = declared(
+        locations=["europe-west4", "europe-west1"],
+        api_url="http://127.0.0.1:1",
+        outputs={ENTRY: {"replication": elsewhere}},
+    )
+    (told,) = caplog.messages
+    assert told.startswith(
+        "its entry stays in europe-west1, and locations asks for europe-west1, europe-west4:"
+    )
+    assert recorder.named(STATUS, "cls-1-status").inputs["data"]["replicationPolicy"] == "user-managed"
+
+
+def test_an_entry_that_is_where_it_is_configured_is_no_word_worth(caplog: pytest.LogCaptureFixture) -> None:
+    declared()
+    declared(locations=["europe-west4", "europe-west1"])
+    assert caplog.messages == []
 
 
 def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet_a3() -> None:

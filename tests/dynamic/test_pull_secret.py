@@ -12,6 +12,7 @@ import requests
 
 from components.pull_secret.provider import (
     PullSecretRetentionProvider,
+    PullSecretStartProvider,
     PullSecretStatusProvider,
     PullSecretVerificationProvider,
 )
@@ -112,6 +113,12 @@ def add(manager: SecretManager, secret: str, content: bytes) -> None:
     manager.add(secret_name(PROJECT, secret), content)
 
 
+def lose(manager: SecretManager, secret: str) -> None:
+    entry = manager.secret(secret_name(PROJECT, secret))
+    assert entry is not None
+    manager.delete(entry.name, entry.etag)
+
+
 def turn(manager: SecretManager, secret: str, number: int, how: str) -> None:
     version = manager.version(version_name(secret_name(PROJECT, secret), number))
     assert version is not None
@@ -204,7 +211,7 @@ def test_a_refresh_of_a_sound_version_finds_what_is_in_the_state(verification: P
 
 def test_a_refresh_finds_a_secret_gone(verification: Provider, manager: SecretManager, secret: str) -> None:
     made = verification.create(verified(secret))
-    manager.delete(secret_name(PROJECT, secret))
+    lose(manager, secret)
     assert verification.refresh(made).id == ""
 
 
@@ -281,6 +288,16 @@ def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again_f1(
     assert states(manager, secret) == {2: "ENABLED", 1: "DISABLED"}
 
 
+def test_a_version_that_was_added_and_never_verified_is_not_left_readable_i1(
+    retention: Provider, manager: SecretManager, secret: str
+) -> None:
+    made = retention.create(retained(secret, onReplace="destroy"))
+    for content in (THEIRS, OURS):
+        add(manager, secret, content)
+    retention.update(made, retained(secret, 3, onReplace="destroy"))
+    assert states(manager, secret) == {3: "ENABLED", 2: "DISABLED", 1: "DESTROYED"}
+
+
 @pytest.mark.parametrize(
     ("policy", "left"),
     [
@@ -301,7 +318,7 @@ def test_a_cluster_leaves_a_secret_that_is_gone_already(
     retention: Provider, manager: SecretManager, secret: str
 ) -> None:
     made = retention.create(retained(secret))
-    manager.delete(secret_name(PROJECT, secret))
+    lose(manager, secret)
     retention.delete(made)
 
 
@@ -313,6 +330,23 @@ def test_another_secret_is_another_retention(retention: Provider, secret: str) -
 
 def test_a_word_nobody_knows_is_refused(retention: Provider, secret: str) -> None:
     assert retention.refusals(retained(secret, onDelete="drop")) == ["the words are keep, disable, destroy"]
+
+
+@pytest.fixture
+def start(host: Host) -> Provider:
+    return host.provider(PullSecretStartProvider())
+
+
+def test_what_began_once_has_begun_whatever_is_reported_later_a2(start: Provider) -> None:
+    waiting, ready = {"cluster": "cls-1", "ready": False}, {"cluster": "cls-1", "ready": True}
+    made = start.create(waiting)
+    assert (made.outputs["begun"], start.is_changed(made, waiting)) == (False, False)
+    assert start.is_changed(made, ready)
+    begun = start.refresh(start.update(made, ready))
+    assert begun.outputs["begun"] is True
+    assert not start.is_changed(begun, waiting)
+    assert start.create(ready).outputs["begun"] is True
+    start.delete(begun)
 
 
 @pytest.fixture

@@ -12,15 +12,16 @@ ENABLED, DISABLED, DESTROYED = VersionState.ENABLED, VersionState.DISABLED, Vers
 
 @dataclass
 class MemorySecretManager:
-    """Versions from 1 on, by what they hold and how they stand."""
+    """Versions from 1 on, by what they hold and how they stand. latest: what the alias means."""
 
     laid_out: list[tuple[bytes, VersionState]]
+    latest: int | None = None
     writes: list[str] = field(default_factory=list[str])
 
     def version(self, name: str) -> Version | None:
         assert name.startswith(f"{SECRET}/versions/")
         wanted = name.rpartition("/")[2]
-        number = len(self.laid_out) if wanted == LATEST else int(wanted)
+        number = (self.latest or len(self.laid_out)) if wanted == LATEST else int(wanted)
         return self._version(number) if 0 < number <= len(self.laid_out) else None
 
     def versions(self, secret: str) -> list[Version]:

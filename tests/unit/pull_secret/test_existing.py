@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from components.pull_secret.existing import Existing
 from components.pull_secret.grants import grants, service_account, workload
-from components.pull_secret.labels import secret_labels
 
 
-def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours_d6() -> None:
+def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours_d5() -> None:
     refusal = Existing("p", "s", {"team": "platform", "env": "prod"}).refusal("east-entry")
     assert refusal.place == "projects/p/secrets/s"
     assert refusal.cause.endswith("so it is not overwritten; its labels: env=prod, team=platform")
@@ -18,20 +15,8 @@ def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours_d6
     )
 
 
-def test_one_without_labels_is_refused_too_d6() -> None:
+def test_one_without_labels_is_refused_too_d5() -> None:
     assert "its labels: none" in Existing("p", "s", {}).refusal("east-entry").cause
-
-
-@pytest.mark.parametrize(
-    ("labels", "is_for"),
-    [
-        pytest.param({**secret_labels("cls-1"), "more": "of-it"}, True, id="its-own"),
-        pytest.param(secret_labels("cls-2"), False, id="another-clusters"),
-        pytest.param({}, False, id="unlabelled"),
-    ],
-)
-def test_an_entry_is_a_clusters_by_all_five_labels(labels: dict[str, str], is_for: bool) -> None:
-    assert Existing("p", "s", labels).is_for("cls-1") is is_for
 
 
 def test_the_reader_reads_and_the_adapter_looks_adds_and_reads_back() -> None:

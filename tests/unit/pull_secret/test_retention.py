@@ -23,7 +23,7 @@ def test_only_the_version_that_was_replaced_is_touched(
     retention: Retention, states: list[VersionState], told: str
 ) -> None:
     there = MemorySecretManager([(b"1", ENABLED), (b"2", ENABLED), (b"3", ENABLED)])
-    assert settle_replaced(there, SECRET, 2, retention) == told
+    assert settle_replaced(there, SECRET, 2, 3, retention) == told
     assert there.states() == states
 
 
@@ -31,20 +31,55 @@ def test_only_the_version_that_was_replaced_is_touched(
 @pytest.mark.parametrize("state", VersionState)
 def test_what_was_done_is_not_done_again(retention: Retention, state: VersionState) -> None:
     there = MemorySecretManager([(b"1", state)])
-    settle_replaced(there, SECRET, 1, retention)
+    settle_replaced(there, SECRET, 1, 2, retention)
     before = [*there.writes]
-    settle_replaced(there, SECRET, 1, retention)
+    settle_replaced(there, SECRET, 1, 2, retention)
     assert there.writes == before
 
 
 def test_a_destroyed_version_is_never_disabled() -> None:
     there = MemorySecretManager([(b"1", DESTROYED)])
-    assert settle_replaced(there, SECRET, 1, DISABLE) == "version 1 is destroyed"
+    assert settle_replaced(there, SECRET, 1, 2, DISABLE) == "version 1 is destroyed"
     assert there.writes == []
 
 
 def test_a_version_that_is_gone_is_none_to_settle() -> None:
-    assert settle_replaced(MemorySecretManager([]), SECRET, 1, DESTROY) == "version 1 was gone already"
+    assert settle_replaced(MemorySecretManager([]), SECRET, 1, 2, DESTROY) == "version 1 was gone already"
+
+
+@pytest.mark.parametrize(
+    ("retention", "states", "told"),
+    [
+        pytest.param(KEEP, [ENABLED] * 4, "version 1 is kept", id="I1-keep"),
+        pytest.param(
+            DISABLE,
+            [DISABLED, DISABLED, DISABLED, ENABLED],
+            "version 1 is disabled; what was added since and never used is disabled (2, 3)",
+            id="I1-disable",
+        ),
+        pytest.param(
+            DESTROY,
+            [DESTROYED, DISABLED, DISABLED, ENABLED],
+            "version 1 is destroyed; what was added since and never used is disabled (2, 3)",
+            id="I1-destroy",
+        ),
+    ],
+)
+def test_versions_of_updates_that_failed_are_no_longer_read_and_never_destroyed(
+    retention: Retention, states: list[VersionState], told: str
+) -> None:
+    there = MemorySecretManager([(b"1", ENABLED), (b"2", ENABLED), (b"3", ENABLED), (b"4", ENABLED)])
+    assert settle_replaced(there, SECRET, 1, 4, retention) == told
+    assert there.states() == states
+    writes = [*there.writes]
+    settle_replaced(there, SECRET, 1, 4, retention)
+    assert there.writes == writes
+
+
+def test_a_secret_that_was_made_anew_has_no_former_version() -> None:
+    there = MemorySecretManager([(b"1", ENABLED)])
+    assert settle_replaced(there, SECRET, 3, 1, DESTROY) == "version 3 was gone already"
+    assert there.writes == []
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,14 @@ def test_a_newer_version_of_somebody_else_is_named_and_left_alone_e(
     assert standing.overtaken.startswith(f"{who}{told}")
 
 
+def test_nobody_has_overtaken_a_version_that_is_not_the_latest_yet_e() -> None:
+    """Google keeps its word about a number at once, about an alias after minutes."""
+    there = manager((THEIRS, ENABLED), (OURS, ENABLED))
+    there.latest = 1
+    standing, _ = verify(there, expected(2), before=1)
+    assert (standing.latest, standing.overtaken) == (1, "")
+
+
 def test_what_a_lost_answer_left_behind_is_disabled_d9() -> None:
     there = manager((THEIRS, ENABLED), (OURS, ENABLED), (OURS, ENABLED), (OURS, ENABLED))
     _, disabled = verify(there, expected(4), before=1)
