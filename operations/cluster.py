@@ -55,7 +55,7 @@ def contact(kubeconfig: Path, context: str | None) -> Cluster:
             code="kubeconfig-broken",
             place=str(path),
             cause=f"this kubeconfig cannot be used ({type(error).__name__})",
-            mend="look at it with `kubectl config view`, choose a context with `kubectl config use-context`",
+            mend="see `kubectl config view`; a current context is needed: `kubectl config use-context`",
         ) from None
     server = str(api.configuration.host)
     try:

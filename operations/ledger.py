@@ -9,6 +9,7 @@ from typing import Final
 from operations.report import Claimed, Declared
 from sandbox.engine import urns
 from sandbox.engine.events import Op, Outcome, StepFinished, StepPlanned
+from sandbox.engine.phrases import short_type
 from sandbox.engine.state import Resource
 from sandbox.engine.values import masked
 
@@ -41,7 +42,8 @@ def declared(
         for resource in children.get(parent, ()):
             name = urns.parse(resource.urn).name
             action = actions.get(resource.urn, UNCHANGED)
-            yield Declared(resource.urn, resource.type, name, resource.id, action, depth)
+            part = _part(resource.urn)
+            yield Declared(resource.urn, resource.type, name, resource.id, action, depth, part)
             yield from below(resource.urn, depth + 1)
 
     return tuple(below("", 0))
@@ -59,17 +61,9 @@ def claimed(
     )
 
 
-def counts(resources: Iterable[Declared]) -> list[tuple[str, Counter[str]]]:
-    """Count actions by part, in order: the type of what lies right below the root component."""
-    by_part: dict[str, Counter[str]] = {}
-    for resource in resources:
-        by_part.setdefault(_part(resource.urn), Counter())[resource.action] += 1
-    return sorted(by_part.items())
-
-
 def _part(urn: str) -> str:
     chain = urns.parse(urn).qualified_type.split("$")
-    return chain[min(1, len(chain) - 1)]
+    return short_type(chain[min(1, len(chain) - 1)])
 
 
 def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:

@@ -21,7 +21,7 @@ from operations.preview_report import preview_report
 app = typer.Typer(
     name="credfleet",
     cls=ReportingGroup,
-    help="Credentials of a fleet of tenants: pools of accounts, claims on them, a sandbox to try it in.",
+    help="Credentials of a fleet of tenants: accounts from pools, what is made of them, and a sandbox.",
     epilog=examples(
         "credfleet sandbox up              # a real API server, pools declared, accounts claimed",
         "credfleet pool status             # who has which account",
@@ -36,14 +36,18 @@ app.add_typer(sandbox_commands.app, name="sandbox")
 app.add_typer(care_commands.app, name="pool")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(aso_commands.app, name="aso")
-app.add_typer(pull_secret_commands.app, name="pull-secret")
+app.add_typer(
+    pull_secret_commands.app, name="pull-secret", short_help="Judge pull secrets, and ask about clusters."
+)
 app.add_typer(service_commands.app, name="services")
 app.add_typer(store_commands.app, name="stores")
 app.command(
+    short_help="Find what is wrong with a pool, and what mends it.",
     epilog=examples("credfleet doctor", "credfleet doctor --stack prod --output json"),
 )(insight_commands.doctor)
 app.command(
     "preview-report",
+    short_help="Review a preview, for a pull request.",
     epilog=examples(
         "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
         "pulumi preview --json | credfleet preview-report - --format json",

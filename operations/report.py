@@ -5,7 +5,8 @@ Pure but for `write`. Nothing here meets a secret: the engine masks values befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -43,7 +44,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A resource of the stack after the update. `depth` counts the components it lies in."""
+    """A resource of the stack after the update.
+
+    depth: how many components it lies in. part: the type of the one right below the root component.
+    """
 
     urn: str
     kind: str
@@ -51,6 +55,7 @@ class Declared:
     id: str
     action: str
     depth: int
+    part: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +108,23 @@ class Report:
         for tenant, claims in groupby(ordered, key=lambda claim: claim.tenant):
             yield tenant, tuple(claims)
 
+    def parts(self) -> list[tuple[str, list[Declared]]]:
+        """Give the parts of the stack, in order of name, each with its resources as a tree."""
+        by_part: dict[str, list[Declared]] = {}
+        for resource in self.declared:
+            by_part.setdefault(resource.part, []).append(resource)
+        return sorted(by_part.items())
+
     @property
     def changed(self) -> int:
         """How many resources the update touched."""
         return sum(resource.action not in ("unchanged", "read") for resource in self.declared)
+
+
+def actions_in(resources: Iterable[Declared]) -> str:
+    """Sum up what was done to them: `2 created, 5 unchanged`."""
+    actions = Counter(each.action for each in resources)
+    return ", ".join(f"{count} {action}" for action, count in sorted(actions.items()))
 
 
 def render(report: Report) -> str:
@@ -116,7 +134,9 @@ def render(report: Report) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(report=report)
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        report=report, actions_in=actions_in
+    )
 
 
 def write(report: Report, path: Path) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -19,15 +19,18 @@ from operations.forms import print_table
 from operations.ground import Ground
 from operations.pool_access import Where, open_pool
 from operations.pool_status import place
-from operations.report import Report, Share, Skipped, Violation
+from operations.report import Report, Share, Skipped, Violation, actions_in
 from operations.services import status as services_status
 from operations.site import Site
 from operations.stack_state import as_text, shown_outputs
 from sandbox.engine import urns
 from sandbox.engine.deployment import Result
-from sandbox.engine.phrases import short_type
 from sandbox.engine.values import masked
 from sandbox.engine.workspace import Workspace
+
+if TYPE_CHECKING:
+    from components.settings.nouns import AccountPool
+    from components.settings.stack import Settings
 
 _NEXT: Final = (
     ("credfleet pool status", "who has which account, and what is free"),
@@ -47,9 +50,10 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
     snapshot = workspace.store.load()
     declared = ledger.declared(snapshot.resources, result.steps)
     claimed = ledger.claimed(snapshot.resources, result.steps)
-    shares, present = _pool(workspace, ground)
+    settings = sound_settings(workspace)
+    shares, present = _pool(settings, ground)
     outputs = shown_outputs(snapshot)
-    skipped = (*_held_back(outputs), *_skipped(workspace, present))
+    skipped = (*_held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, present))
     ok = result.exit_code == 0
     typed = typed_command()
     return Report(
@@ -76,7 +80,10 @@ def report_of(site: Site, ground: Ground, workspace: Workspace, result: Result) 
         ),
         outputs=tuple((key, as_text(value)) for key, value in outputs.items()),
         services=_services(site, ground),
-        next=tuple((command.replace("credfleet", typed, 1), purpose) for command, purpose in _next(shares)),
+        next=tuple(
+            (command.replace("credfleet", typed, 1), purpose)
+            for command, purpose in _next(settings.account_pool, shares)
+        ),
     )
 
 
@@ -88,14 +95,11 @@ def typed_command() -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _next(shares: Iterable[Share]) -> Iterator[tuple[str, str]]:
-    for share in shares:
-        if dict(share.counts)["free"] and not share.partition:
-            yield (
-                f"credfleet pool claim -n account-pool -t {share.type} --tenant umbrella",
-                "claim one by hand",
-            )
-            break
+def _next(pool: AccountPool | None, shares: Iterable[Share]) -> Iterator[tuple[str, str]]:
+    free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
+    if pool is not None and free:
+        claim = f"credfleet pool claim -n {pool.namespace} -t {free[0]} --tenant umbrella"
+        yield claim, "claim one by hand"
     yield from _NEXT
 
 
@@ -167,14 +171,7 @@ def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> di
 
 
 def _declared_rows(report: Report) -> list[tuple[str, str, str]]:
-    return [
-        (
-            short_type(part),
-            str(actions.total()),
-            ", ".join(f"{count} {action}" for action, count in sorted(actions.items())),
-        )
-        for part, actions in ledger.counts(report.declared)
-    ]
+    return [(part, str(len(resources)), actions_in(resources)) for part, resources in report.parts()]
 
 
 def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
@@ -192,13 +189,13 @@ def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
-def _pool(workspace: Workspace, ground: Ground) -> tuple[tuple[Share, ...], frozenset[str]]:
+def _pool(settings: Settings, ground: Ground) -> tuple[tuple[Share, ...], frozenset[str]]:
     """Look at the pool itself: how its accounts stand, and their names; nothing when it cannot be read."""
-    section = sound_settings(workspace).account_pool
-    if section is None:
+    if settings.account_pool is None:
         return (), frozenset()
     try:
-        status = open_pool(Where(section.namespace, ground.kubeconfig)).status()
+        where = Where.of_stack(settings.account_pool, settings.cluster, ground.kubeconfig)
+        status = open_pool(where).status()
     except CredfleetError:
         return (), frozenset()
     shares = tuple(
@@ -213,27 +210,24 @@ def _held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
     return tuple(Skipped(what, str(reason)) for what, reason in sorted(outputs.get("skipped", {}).items()))
 
 
-def _skipped(workspace: Workspace, present: frozenset[str]) -> tuple[Skipped, ...]:
+def _skipped(folder: Path, pool: AccountPool | None, present: frozenset[str]) -> tuple[Skipped, ...]:
     """Name the accounts of the members file: their Secrets are somebody else's, never declared here."""
     from components.settings.members_file import read_members_file
 
-    section = sound_settings(workspace).account_pool
-    if section is None or section.members_from is None:
+    if pool is None or pool.members_from is None:
         return ()
-    rows, _ = read_members_file(workspace.project.directory / section.members_from, section.partition_keys)
-    there = f"listed in {section.members_from}: it is in the pool already and never declared"
-    missing = f"listed in {section.members_from}, but there is no such Secret in {section.namespace} yet"
+    rows, _ = read_members_file(folder / pool.members_from, pool.partition_keys)
+    there = f"listed in {pool.members_from}: it is in the pool already and never declared"
+    missing = f"listed in {pool.members_from}, but there is no such Secret in {pool.namespace} yet"
     return tuple(Skipped(f"account {row.name}", there if row.name in present else missing) for row in rows)
 
 
 def _services(site: Site, ground: Ground) -> tuple[tuple[str, str], ...]:
-    if not ground.own:
-        return (("cluster of yours", ground.server), ("kubeconfig", str(ground.kubeconfig)))
     told = services_status(site)
-    parts = ", ".join(f"{name} (pid {each['pid']})" for name, each in told["services"].items())
+    running = {name: each for name, each in told["services"].items() if each["running"]}
     return (
-        ("API server", ground.server),
-        ("processes", parts),
+        *([] if ground.own else [("cluster of yours", ground.server)]),
+        *((name, f"{each['address'] or 'no port'}, pid {each['pid']}") for name, each in running.items()),
         ("kubeconfig", str(ground.kubeconfig)),
         ("state", str(told["state"])),
     )

@@ -84,7 +84,7 @@ def test_claims_are_read_off_the_claims_of_the_stack(op: Op, *, reused: bool, is
 
 
 def declared(*actions: str) -> list[Declared]:
-    return [Declared("urn", "kind", "name", "", action, 0) for action in actions]
+    return [Declared("urn", "kind", "name", "", action, 0, "kind") for action in actions]
 
 
 @pytest.mark.parametrize(
@@ -118,19 +118,17 @@ def test_the_headline_says_what_was_done_and_what_there_is(
     assert ledger.headline(declared(*actions), deleted, 2, 1, outcome) == sentence
 
 
-def test_actions_are_counted_by_part_of_the_stack_whatever_lies_deeper() -> None:
-    def one(types: str, action: str) -> Declared:
-        return Declared(f"urn:pulumi:dev::p::{types}::n", types.rpartition("$")[2], "n", "", action, 0)
-
-    told = [
-        one("Fleet", "created"),
-        one("Fleet$Pool", "unchanged"),
-        one("Fleet$Pool$Claims$Claim", "created"),
-        one("Fleet$Pool$Secret", "created"),
-        one("Fleet$Secret", "updated"),
-    ]
-    assert ledger.counts(told) == [
-        ("Fleet", {"created": 1}),
-        ("Pool", {"unchanged": 1, "created": 2}),
-        ("Secret", {"updated": 1}),
-    ]
+@pytest.mark.parametrize(
+    ("types", "part"),
+    [
+        ("Fleet", "Fleet"),
+        ("Fleet$Pool", "Pool"),
+        ("Fleet$Pool$Claims$Claim", "Pool"),
+        ("Fleet$kubernetes:core/v1:Secret", "kubernetes:core/v1:Secret"),
+    ],
+)
+def test_a_resource_belongs_to_the_part_right_below_the_root_however_deep_it_lies(
+    types: str, part: str
+) -> None:
+    (told,) = ledger.declared([resource(types, "n")], [])
+    assert told.part == part

@@ -9,6 +9,7 @@ from pathlib import Path
 from components.account_pool.status import Standing
 from operations.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
 
+SECRET = "kubernetes:core/v1:Secret"
 REPORT = Report(
     project="credfleet",
     stack="dev",
@@ -18,8 +19,9 @@ REPORT = Report(
     seconds=3.14,
     server="https://127.0.0.1:6443",
     declared=(
-        Declared("urn:a", "credfleet:index:Fleet", "fleet", "", "unchanged", 0),
-        Declared("urn:b", "kubernetes:core/v1:Secret", "pool-aws-1", "account-pool/aws-1", "updated", 1),
+        Declared("urn:a", "credfleet:index:Fleet", "fleet", "", "unchanged", 0, "Fleet"),
+        Declared("urn:b", SECRET, "pool-aws-1", "account-pool/aws-1", "updated", 2, "AccountPool"),
+        Declared("urn:c", SECRET, "pool-aws-2", "account-pool/aws-2", "unchanged", 2, "AccountPool"),
     ),
     claimed=(
         Claimed("initech", "aws", "aws", "aws-2", "account-pool", "Bound", reused=False, is_new=True),
@@ -75,6 +77,19 @@ def test_the_page_tells_what_was_declared_claimed_skipped_and_remarked() -> None
     for told in ("pool-aws-1", "aws-2", "adapter dns is not ready", "secret-owner", "3 free", "1 claimed"):
         assert told in page
     assert "0 dirty" not in page
+
+
+def test_resources_are_told_part_by_part_with_what_was_done_to_each_part() -> None:
+    assert re.findall(r"<summary>(\S+) <span class=\"soft\">(.*?)</span>", render(REPORT)) == [
+        ("AccountPool", "1 unchanged, 1 updated"),
+        ("Fleet", "1 unchanged"),
+    ]
+
+
+def test_a_value_of_several_lines_is_folded_and_another_is_not() -> None:
+    page = render(replace(REPORT, outputs=(("many", "{\n  7\n}"), ("one", "8"))))
+    assert "<summary>3 lines</summary>" in page
+    assert page.count('<details class="value">') == 1
 
 
 def test_an_empty_stack_has_a_page_without_empty_sections() -> None:
