@@ -16,9 +16,9 @@ from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
-from components.secret_stores.custom_resources import EsoObject, declare
 from components.secret_stores.direct import document_of
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
+from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.lookout import EsoLookout
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterProvider, Provider, SecretStore

@@ -135,7 +135,7 @@ def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it
     assert stack.data(acme, "gitlab-credentials") == {"token": TOKEN}
     assert "ExternalSecret ci-token" in said
     assert "install External Secrets Operator" in said
-    stack.sandbox("up", "--expect-no-changes")
+    stack.sandbox("preview", "--expect-no-changes")
     state = [path.read_bytes() for path in (stack.project.folder / ".sandbox").rglob("*.json")]
     assert state
     assert not any(b"sentinel-" in each for each in state)

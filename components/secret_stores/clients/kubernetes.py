@@ -146,10 +146,12 @@ class KubernetesClient:
             raise self._failed("unreachable", name, f"the API server does not answer{said}") from None
         if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
             return reply
-        said = f"HTTP {reply.status}" if self._foreign else reply.text
+        status = f"HTTP {reply.status}"
         if reply.status in _REFUSED:
+            said = status if self._foreign else reply.text
             cause = f"the API server does not let the provider's identity {method} it: {said}"
             raise self._failed("not-allowed", name, cause, "grant it by a Role there, or read what it may")
+        said = status if self._foreign else reply.body.get("reason") or status
         raise self._failed("unreachable", name, f"the API server refused to {method} it: {said}")
 
     def _failed(self, code: str, name: str, cause: str, mend: str = "run again once it does") -> StoreError:
