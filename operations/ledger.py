@@ -24,6 +24,7 @@ _DONE: Final[Mapping[Op, str]] = {
 """What is said of a resource after a step; of one without such a step, that it is unchanged."""
 
 UNCHANGED: Final = "unchanged"
+_OWN: Final = "credfleet:index:"
 _CLAIM_NOUN: Final = ":AccountClaim"
 
 
@@ -63,7 +64,7 @@ def claimed(
 
 def _part(urn: str) -> str:
     chain = urns.parse(urn).qualified_type.split("$")
-    return short_type(chain[min(1, len(chain) - 1)])
+    return short_type(chain[min(1, len(chain) - 1)]).removeprefix(_OWN)
 
 
 def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:

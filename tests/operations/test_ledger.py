@@ -123,6 +123,7 @@ def test_the_headline_says_what_was_done_and_what_there_is(
     [
         ("Fleet", "Fleet"),
         ("Fleet$Pool", "Pool"),
+        ("credfleet:index:Fleet$credfleet:index:AccountPool$credfleet:index:Claim", "AccountPool"),
         ("Fleet$Pool$Claims$Claim", "Pool"),
         ("Fleet$kubernetes:core/v1:Secret", "kubernetes:core/v1:Secret"),
     ],
