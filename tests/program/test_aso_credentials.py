@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import requests
 
-from components.aso_credentials.keys import OPERATOR_NAMESPACE
 from operations import existing
 from sandbox.services.cloud.journal import Request
 from sandbox.services.cloud.kinds import Cloud
@@ -33,6 +33,10 @@ KINDS: Final = {
     "Secret": "v1",
     "Namespace": "v1",
 }
+NAMES: Final = {"ResourceGroup": "it", "Secret": "aso-credential"}
+SPACES: Final = "abcdeo"
+"""Letters of the namespaces that are there already; the operator is in o."""
+
 FEDERATIONS: Final = "/federatedIdentityCredentials/"
 
 
@@ -95,27 +99,47 @@ class Stack:
         return f"{self.project.pool}-{letter}"
 
     def configure(
-        self, *, secret: str = "sentinel-1", letters: str = "bc", alone: str = "", subscription: str = SUB
+        self,
+        *,
+        secret: str = "sentinel-1",
+        shared: str = "bcd",
+        alone: str = "",
+        tenants: str = "yz",
+        claimed: str = "yz",
+        subscription: str = SUB,
     ) -> None:
-        """Declare a service principal in a, and an identity for the letters' namespaces.
+        """Declare a service principal in a, and workload identities and claimed accounts in other namespaces.
 
-        alone: letter of the one that has an identity to itself; the others have `shared`.
+        shared, alone: letters of the namespaces with identity `shared` and of the one with identity `alone`.
+        claimed: letters of the tenants that have claimed an account, delivered as their credential.
         """
-        spaces = ["a", *letters]
         principal = {"subscriptionId": subscription, "tenantId": TENANT, "clientId": CLIENT}
-        identities = {letter: "alone" if letter == alone else "shared" for letter in letters}
+        identities = {**dict.fromkeys(shared, "shared"), **dict.fromkeys(alone, "alone")}
         role = {"role": "Contributor", "scope": f"/subscriptions/{SUB}"}
+        account = {"subscriptionID": SUB, "tenantID": TENANT, "clientID": CLIENT, "clientSecret": secret}
+        claim = {"azure": {"type": "azure", "deliverTo": {"asoCredential": "servicePrincipalSecret"}}}
+        members = {
+            f"azure-{number}": {"type": "azure", "accountId": str(number), "credentialsFrom": "account"}
+            for number in (1, 2)
+        }
         self.project.configure(
-            credentials={"sp": secret},
-            tenants={},
-            pool={},
-            existing_namespaces=[OPERATOR_NAMESPACE, *map(self.space, spaces)],
+            credentials={"sp": secret, "account": json.dumps(account)},
+            tenants={
+                letter: {"namespace": self.space(letter), "accounts": claim if letter in claimed else {}}
+                for letter in tenants
+            },
+            pool={"allowDestroy": True, "members": members},
+            existing_namespaces=[*map(self.space, SPACES)],
             further={
                 "azure-native:subscriptionId": SUB,
                 "azure-native:metadataHost": f"{LOOPBACK}:{self.azure.port}",
-                "credfleet:accountPool": {},
+                **({} if tenants else {"credfleet:accountPool": {}}),
                 "credfleet:asoCredentials": {
-                    "operator": {"workloadIdentityMode": "strict", "issuer": "https://oidc.example/test/"},
+                    "operator": {
+                        "namespace": self.space("o"),
+                        "workloadIdentityMode": "strict",
+                        "issuer": "https://oidc.example/test/",
+                    },
                     "globalSettings": {"syncPeriod": "1h"},
                     "namespaces": {
                         self.space("a"): {"servicePrincipal": {**principal, "secretFrom": "sp"}},
@@ -131,21 +155,9 @@ class Stack:
                         name: {"resourceGroup": "rg-identities", "roles": {"all": role}}
                         for name in {*identities.values()}
                     },
-                    "resources": self.resources(*spaces),
+                    "resources": self.resources("a", *identities, *claimed),
                 },
             },
-        )
-
-    def configure_claim(self, secret: str, *, claimed: bool) -> None:
-        """Declare tenant z, which has claimed an account, delivered as its credential, or has released it."""
-        account = {"subscriptionID": SUB, "tenantID": TENANT, "clientID": CLIENT, "clientSecret": secret}
-        claim = {"azure": {"type": "azure", "deliverTo": {"asoCredential": "servicePrincipalSecret"}}}
-        member = {"type": "azure", "accountId": "1", "credentialsFrom": "azure-1"}
-        self.project.configure(
-            credentials={"azure-1": json.dumps(account)},
-            tenants={"z": {"namespace": self.space("z"), "accounts": claim if claimed else {}}},
-            pool={"allowDestroy": True, "members": {"azure-1": member}},
-            further={"credfleet:asoCredentials": {"resources": self.resources("z") if claimed else {}}},
         )
 
     def resources(self, *letters: str) -> dict[str, Any]:
@@ -160,12 +172,16 @@ class Stack:
         assert done.code == 0, done.out + done.err
         assert "sentinel-" not in done.out + done.err
 
+    def federations(self, letters: str) -> list[str]:
+        """Name the federated credentials for the ServiceAccounts of these namespaces."""
+        return [f"{self.space(letter)}_aso-workload" for letter in letters]
+
     def kind(self, kind: str) -> Any:
         return self._admin.resources.get(api_version=KINDS[kind], kind=kind)
 
-    def create_namespaces(self, *names: str) -> None:
-        for name in names:
-            self.kind("Namespace").create(body={"metadata": {"name": name}})
+    def create_namespaces(self) -> None:
+        for letter in SPACES:
+            self.kind("Namespace").create(body={"metadata": {"name": self.space(letter)}})
 
     def secret(self, letter: str) -> Any:
         return self.kind("Secret").get(name="aso-credential", namespace=self.space(letter))
@@ -178,20 +194,42 @@ class Stack:
         """Give the point in the API server's history that is now."""
         return str(self.kind("Namespace").get().metadata.resourceVersion)
 
-    def went(self, since: str, letter: str) -> list[str]:
-        """Tell the kinds of what is gone from a namespace, in the order in which it went."""
-        space = self.space(letter)
-        wanted = {"ResourceGroup": (space, "it"), "Secret": (space, "aso-credential")}
-        return sorted(wanted, key=lambda kind: self._deleted(kind, since, *wanted[kind]))
+    def group(self, letter: str, **metadata: Any) -> None:
+        """Change metadata of the resource group in a namespace."""
+        self.kind("ResourceGroup").patch(
+            body={"metadata": metadata},
+            name="it",
+            namespace=self.space(letter),
+            content_type="application/merge-patch+json",
+        )
 
-    def _deleted(self, kind: str, since: str, namespace: str, name: str) -> int:
-        """Find the point in the API server's history at which an object went."""
-        for event in self.kind(kind).watch(resource_version=since, timeout=20):
+    def await_request(self, since: str, letter: str) -> None:
+        """Wait until somebody asks for the deletion of the resource group in a namespace."""
+        for event in self.kind("ResourceGroup").watch(
+            namespace=self.space(letter), resource_version=since, timeout=60
+        ):
+            if event["raw_object"]["metadata"].get("deletionTimestamp"):
+                return
+        raise AssertionError(f"nobody deletes the resource group in {letter}")
+
+    def deletions(self, kind: str, since: str, letters: str) -> dict[str, int]:
+        """Tell by letter at which point of the API server's history a namespace's object of a kind went."""
+        spaces = {self.space(letter): letter for letter in letters}
+        gone: dict[str, int] = {}
+        for event in self.kind(kind).watch(resource_version=since, timeout=60):
             metadata = event["raw_object"]["metadata"]
-            place = (metadata.get("namespace", ""), metadata["name"])
-            if event["type"] == "DELETED" and place == (namespace, name):
-                return int(metadata["resourceVersion"])
-        raise AssertionError(f"{kind} {namespace}/{name} is not gone")
+            if event["type"] == "DELETED" and metadata["name"] == NAMES[kind]:
+                letter = spaces.get(metadata["namespace"])
+                gone |= {} if letter is None else {letter: int(metadata["resourceVersion"])}
+                if len(gone) == len(spaces):
+                    break
+        assert sorted(gone) == sorted(letters)
+        return gone
+
+    def resources_went_first(self, since: str, letters: str) -> bool:
+        """Tell whether the resource group of each namespace went before its Secret."""
+        groups, secrets = (self.deletions(kind, since, letters) for kind in NAMES)
+        return all(groups[letter] < secrets[letter] for letter in letters)
 
 
 @pytest.fixture
@@ -209,67 +247,59 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
         services.stop()
 
 
-def test_credentials_live_through_rotation_an_added_identity_and_a_destroy_in_the_right_order(
-    stack: Stack,
-) -> None:
-    stack.create_namespaces(OPERATOR_NAMESPACE, *map(stack.space, "abcd"))
+def test_credentials_live_through_rotation_release_and_other_identities(stack: Stack) -> None:
+    stack.create_namespaces()
     stack.configure()
     stack.up()
     ids = {"AZURE_SUBSCRIPTION_ID": SUB, "AZURE_TENANT_ID": TENANT}
-    assert stack.data("a") == {**ids, "AZURE_CLIENT_ID": CLIENT, "AZURE_CLIENT_SECRET": "sentinel-1"}
+    principal = {**ids, "AZURE_CLIENT_ID": CLIENT, "AZURE_CLIENT_SECRET": "sentinel-1"}
     identity = stack.azure.identity("shared")
-    assert stack.data("b") == stack.data("c") == {**ids, "AZURE_CLIENT_ID": identity["clientId"]}
+    own = {**ids, "AZURE_CLIENT_ID": identity["clientId"]}
+    assert [stack.data(letter) for letter in "abcdyz"] == [principal, own, own, own, principal, principal]
     assert identity["clientId"] != identity["principalId"]
-    assert stack.azure.asked("PUT", FEDERATIONS) == [f"{stack.space(letter)}_aso-workload" for letter in "bc"]
+    assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("bcd")
 
     stack.azure.forget()
-    stack.up("--expect-no-changes")
     stack.configure(subscription=OTHER_SUB)
     refused = stack.project.sandbox("preview")
     assert refused.code != 0
     assert "allowSubscriptionChange: true" in refused.out + refused.err
     assert [each for each in stack.azure.requests if each.method != "GET"] == []
 
-    before = {letter: stack.secret(letter).metadata.uid for letter in "abc"}
-    stack.configure(secret="sentinel-2", letters="bcd", alone="d")
+    before, since = {letter: stack.secret(letter).metadata.uid for letter in "abdz"}, stack.version()
+    second: dict[str, Any] = {"secret": "sentinel-2", "shared": "bd", "alone": "e", "claimed": "z"}
+    stack.configure(**second)
     stack.up()
-    assert stack.data("a")["AZURE_CLIENT_SECRET"] == "sentinel-2"
-    assert {letter: stack.secret(letter).metadata.uid for letter in "abc"} == before
-    assert stack.data("d")["AZURE_CLIENT_ID"] == stack.azure.identity("alone")["clientId"]
-    assert stack.azure.asked("PUT", FEDERATIONS) == [f"{stack.space('d')}_aso-workload"]
+    rotated = {**principal, "AZURE_CLIENT_SECRET": "sentinel-2"}
+    assert [stack.data(letter) for letter in "abz"] == [rotated, own, rotated]
+    assert {letter: stack.secret(letter).metadata.uid for letter in "abdz"} == before
+    assert stack.data("e")["AZURE_CLIENT_ID"] == stack.azure.identity("alone")["clientId"]
+    assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("e")
+    assert stack.azure.asked("DELETE", "") == stack.federations("c")
+    assert stack.resources_went_first(since, "cy")
+    again = stack.project.sandbox("preview", "--expect-no-changes")
+    assert again.code == 0, again.out + again.err
 
-    since = stack.version()
+
+def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_time(stack: Stack) -> None:
+    stack.create_namespaces()
+    stack.configure(shared="bc", alone="e", tenants="", claimed="")
+    stack.up()
     stack.azure.forget()
-    refusal = {"path": "(?i)federatedidentity", "method": "DELETE", "times": 9, "status": 403}
-    stack.azure.call("POST", "sandbox/faults", **refusal)
-    assert stack.project.sandbox("destroy").code != 0
-    assert stack.went(since, "c") == ["ResourceGroup", "Secret"]
-    stack.azure.call("DELETE", "sandbox/faults")
-    assert stack.project.sandbox("destroy").code == 0
-    for letter in "abd":
-        assert stack.went(since, letter) == ["ResourceGroup", "Secret"]
+    stack.group("b", finalizers=["test.example/held"])  # as ASO holds it while it deletes in Azure
+    since = stack.version()
+    with ThreadPoolExecutor(1) as thread:
+        destroyed = thread.submit(stack.project.sandbox, "destroy")
+        try:
+            stack.await_request(since, "b")
+            assert stack.data("b")["AZURE_CLIENT_ID"] == stack.azure.identity("shared")["clientId"]
+            assert not {*stack.federations("b"), "shared"} & {*stack.azure.asked("DELETE", "")}
+        finally:
+            stack.group("b", finalizers=None)
+        assert destroyed.result().code == 0, destroyed.result().err
+    assert stack.resources_went_first(since, "abce")
     removed = stack.azure.asked("DELETE", "resourcegroups/rg-identities")
-    shared = [f"{stack.space(letter)}_aso-workload" for letter in "cb"]
-    assert [name for name in removed if name in shared][-2:] == shared
-    assert {"shared", "alone"} <= set(removed[removed.index(shared[-1]) :])
+    assert [name for name in removed if name in stack.federations("bc")] == stack.federations("cb")
+    assert {"shared", "alone"} <= {*removed[removed.index(stack.federations("b")[0]) :]}
     assert removed[-1] == "rg-identities"
     assert stack.azure.one_at_a_time("shared")
-
-
-def test_a_claimed_account_serves_its_tenant_through_rotation_until_it_is_released(stack: Stack) -> None:
-    stack.configure_claim("sentinel-1", claimed=True)
-    stack.up()
-    uid = stack.secret("z").metadata.uid
-    stack.configure_claim("sentinel-2", claimed=True)
-    stack.up()
-    assert stack.secret("z").metadata.uid == uid
-    assert stack.data("z") == {
-        "AZURE_SUBSCRIPTION_ID": SUB,
-        "AZURE_TENANT_ID": TENANT,
-        "AZURE_CLIENT_ID": CLIENT,
-        "AZURE_CLIENT_SECRET": "sentinel-2",
-    }
-    since = stack.version()
-    stack.configure_claim("sentinel-2", claimed=False)
-    stack.up()
-    assert stack.went(since, "z") == ["ResourceGroup", "Secret"]
