@@ -103,8 +103,9 @@ class _Reading:
                 self._once(self.providers, place, provider.key, provider)
             elif reader.store is SecretStore:
                 # ESO knows conditions of a namespaced store in its schema, and heeds none.
-                heeded = {key: value for key, value in _map(spec).items() if key != "conditions"}
-                store = SecretStore.model_validate({"namespace": namespace, "name": name, "spec": heeded})
+                if isinstance(spec, dict):
+                    spec = {key: value for key, value in spec.items() if key != "conditions"}
+                store = SecretStore.model_validate({"namespace": namespace, "name": name, "spec": spec})
                 self._once(self.stores, place, store.title, store)
                 self._check_embedded(place, store)
             elif reader.store is ClusterSecretStore:

@@ -171,4 +171,6 @@ def _provider(store: AnyStore, caller: str, around: Surroundings) -> AnyProvider
 def _near(key: ProviderKey, known: Mapping[ProviderKey, AnyProvider]) -> str:
     titles = [each.title for each in known if each.api_version == key.api_version]
     near = difflib.get_close_matches(key.title, titles, n=1)
-    return f"did you mean {near[0]}?" if near else f"known are: {', '.join(titles) or 'none'}"
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"known are: {', '.join(titles)}" if titles else "add it: none is known"

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, InstanceOf
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -77,6 +77,14 @@ def _duration(text: str) -> str:
     if not _DURATION.fullmatch(text):
         raise unfit("it is no duration", "write such as 1h, 90s or 1h30m")
     return text
+
+
+def _refresh_interval(given: Any) -> Any:
+    if isinstance(given, str):
+        return _duration(given)
+    if not isinstance(given, int) or given < 0:
+        raise unfit("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
+    return given
 
 
 NamespaceName: TypeAlias = Annotated[str, AfterValidator(_namespace)]
@@ -220,7 +228,7 @@ class StoreSpec(Shape):
     provider: Mapping[str, Any] | None = Field(default=None, repr=False)
     provider_ref: ProviderRef | None = None
     retry_settings: RetrySettings | None = None
-    refresh_interval: Annotated[int, Field(ge=0)] | Duration | None = None
+    refresh_interval: Annotated[int | str, BeforeValidator(_refresh_interval)] | None = None
 
 
 class ClusterStoreSpec(StoreSpec):

@@ -159,6 +159,12 @@ def test_a_fault_in_a_fake_secret_is_told_without_its_value() -> None:
         ("{name: own, namespace: a}", "{namespace: a}", "document 1: SecretStore/a: metadata.name"),
         ("kind: Fake\n", "kind: Fak\n", "document 2: kind"),
         (
+            "spec:\n",
+            "spec:\n  refreshInterval: soon\n",
+            "document 1: SecretStore/a/own: spec.refreshInterval",
+        ),
+        ("spec:\n", "spec:\n- controller\nstatus:\n", "document 1: SecretStore/a/own: spec"),
+        (
             "\napiVersion: providers",
             "\napiVersion: cluster.providers",
             "document 2: Fake/a/values: metadata.namespace",
