@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
+import yaml
 
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name
 from components.secret_stores.direct import document_of
@@ -506,6 +507,19 @@ def test_a_place_of_somebody_else_is_refused_in_a_preview_and_kept_if_that_is_as
     assert not pushes.is_changed(made, modest)
     pushes.delete(made)
     assert cluster.data(other, "pushed") == {"password": "theirs"}
+
+
+def test_a_push_to_a_namespace_that_is_not_there_is_told_so(
+    pushes: Provider, cluster: Cluster, namespace: str, control_plane: ControlPlane
+) -> None:
+    admin = yaml.safe_load(control_plane.kubeconfig("admin").read_text())["users"][0]["user"]
+    cluster.put(namespace, "db", password="one")
+    cluster.put(namespace, "login", token=admin["token"])
+    auth = {"token": {"bearerToken": {"name": "login", "key": "token"}}}
+    block = {"kubernetes": {"remoteNamespace": f"{namespace}-none", "auth": auth}}
+    with pytest.raises(grpc.RpcError) as refused:
+        pushes.create(push(namespace, way(store_in(namespace, provider=block))))
+    assert f"there is no namespace {namespace}-none" in failure(refused)
 
 
 def test_two_pushes_to_one_place_never_take_turns(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from components.importing import ALONE
 from components.secret_manager import (
     LATEST,
+    Patience,
     SecretManager,
     SecretManagerError,
     SecretManagerTarget,
@@ -45,6 +46,9 @@ PUSHED_BY: Final = "credfleet-pushed-by"
 
 _TOKENS: Final = "https://oauth2.googleapis.com/token"
 """Where keys are traded for tokens, whatever a key itself says: it comes from whoever wrote the Secret."""
+
+_PATIENCE: Final = Patience(in_all=10.0)
+"""Short, because the store's retrySettings repeat it further."""
 
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
@@ -178,7 +182,7 @@ def open_gcpsm(request: ClientRequest) -> SecretsClient:
         token = _token(request.cluster.secret(reference), request.title)
         target = SecretManagerTarget(target.endpoint, token)
     try:
-        manager = new_secret_manager(target)
+        manager = new_secret_manager(target, _PATIENCE)
     except SecretManagerError as error:
         raise _failed(error) from None
     strict = spec.secret_version_selection_policy == "LatestOrFail"  # noqa: S105 - a policy, no secret

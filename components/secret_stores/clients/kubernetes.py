@@ -45,6 +45,8 @@ _FIELD_MANAGER: Final = "?fieldManager=credfleet-stores"
 _ABSENT: Final = 404
 _CONFLICT: Final = 409
 _REFUSED: Final = (401, 403)
+_OVERWHELMED: Final = 429
+"""This status and those above it pass by themselves."""
 
 
 class KubernetesClient:
@@ -105,7 +107,11 @@ class KubernetesClient:
             },
         }
         method, path = ("POST", self._path()) if over is None else ("PUT", self._path(place.key))
-        return self._done(self._call(method, path + _FIELD_MANAGER, place.key, body))
+        reply = self._call(method, path + _FIELD_MANAGER, place.key, body)
+        if over is None and reply.status == _ABSENT:
+            cause = f"there is no namespace {self._namespace}"
+            raise self._failed("absent", place.key, cause, "make it, or correct remoteNamespace")
+        return self._done(reply)
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Remove one key, and the Secret with its last one."""
@@ -143,7 +149,8 @@ class KubernetesClient:
             reply = self._connection.call(method, path, body=body)
         except NoReply as silence:
             said = "" if self._foreign else f" ({silence})"
-            raise self._failed("unreachable", name, f"the API server does not answer{said}") from None
+            cause = f"the API server does not answer{said}"
+            raise self._failed("unreachable", name, cause, "run again once it does") from None
         if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
             return reply
         status = f"HTTP {reply.status}"
@@ -152,9 +159,12 @@ class KubernetesClient:
             cause = f"the API server does not let the provider's identity {method} it: {said}"
             raise self._failed("not-allowed", name, cause, "grant it by a Role there, or read what it may")
         said = status if self._foreign else reply.body.get("reason") or status
-        raise self._failed("unreachable", name, f"the API server refused to {method} it: {said}")
+        cause = f"the API server refused to {method} it: {said}"
+        if reply.status >= _OVERWHELMED:
+            raise self._failed("unreachable", name, cause, "run again")
+        raise self._failed("refused", name, cause, "see what is there and what its server takes")
 
-    def _failed(self, code: str, name: str, cause: str, mend: str = "run again once it does") -> StoreError:
+    def _failed(self, code: str, name: str, cause: str, mend: str) -> StoreError:
         return StoreError(code=code, place=self._place(name), cause=cause, mend=mend)
 
     def _path(self, name: str | None = None) -> str:
