@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from typing import Any, Final
 
 from sandbox.engine.values import MASK, Secret, Value, reveal
@@ -17,13 +17,15 @@ _SHORTEST: Final = 5
 class Redactor:
     """Replaces every known secret in a text by `[secret]`, also quoted as JSON, and to and from base64.
 
-    Of a secret that is a JSON document or has several lines, each text and each line counts by itself.
+    Of a secret that is a JSON document or has several lines, each text and each line counts by itself, unless
+    it is also held in the open: the ids in a credential are none of its secrets.
     """
 
     __slots__ = ("_pattern",)
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets for part in _parts(secret) for form in _forms(part)}
+    def __init__(self, secrets: Set[str], in_the_open: Set[str] = frozenset()) -> None:
+        derived = {form for secret in secrets for part in _parts(secret) for form in _forms(part)}
+        forms = secrets | (derived - in_the_open)
         longest_first = sorted(filter(lambda form: len(form) >= _SHORTEST, forms), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
@@ -32,16 +34,16 @@ class Redactor:
         return self._pattern.sub(MASK, text) if self._pattern else text
 
 
-def secret_texts(value: Value) -> frozenset[str]:
-    """Give every text that is a secret in a value, or within one.
+def texts_of(value: Value) -> tuple[Set[str], Set[str]]:
+    """Give every text that is a secret in a value, or within one; and every text that is in the open there.
 
-    What the same value also holds in the open is none: Google's provider marks the labels of a resource, all
-    of them, beside the ones it was given.
+    What the same value also holds in the open is no secret: Google's provider marks the labels of a resource,
+    all of them, beside the ones it was given.
     """
     texts = {True: set[str](), False: set[str]()}
     for text, secret in _marked_texts(value, secret=False):
         texts[secret].add(text)
-    return frozenset(texts[True] - texts[False])
+    return texts[True] - texts[False], texts[False]
 
 
 def _marked_texts(value: Value, *, secret: bool) -> Iterator[tuple[str, bool]]:

@@ -25,7 +25,7 @@ from sandbox.engine.events import (
     StepStarted,
     Summary,
 )
-from sandbox.engine.redaction import Redactor, secret_texts
+from sandbox.engine.redaction import Redactor, texts_of
 from sandbox.engine.state import Resource
 from sandbox.engine.values import Value
 
@@ -74,6 +74,7 @@ class Run:
         self.violations: list[PolicyViolation] = []
         self._sink = sink
         self._secrets = set(secrets)
+        self._open = set[str]()
         self._unsearched: list[Value] = []
         self._redactor: Redactor | None = None
         self._stopping = asyncio.Event()
@@ -101,11 +102,13 @@ class Run:
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets known so far."""
-        new = {text for value in self._unsearched for text in secret_texts(value)} - self._secrets
-        self._unsearched.clear()
-        if new or self._redactor is None:
-            self._secrets |= new
-            self._redactor = Redactor(self._secrets)
+        if self._unsearched or self._redactor is None:
+            for value in self._unsearched:
+                secret, in_the_open = texts_of(value)
+                self._secrets |= secret
+                self._open |= in_the_open
+            self._unsearched.clear()
+            self._redactor = Redactor(self._secrets, self._open)
         return self._redactor(text)
 
     def say(self, severity: Severity, message: str, urn: str = "") -> None:

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from sandbox.engine import wire
 from sandbox.engine.protocol import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
-from sandbox.engine.redaction import Redactor, secret_texts
+from sandbox.engine.redaction import Redactor, texts_of
 from sandbox.engine.values import Properties
 from sandbox.errors import SandboxError
 from sandbox.providers.contract import InitFailedError, Package, RefusedError
@@ -78,7 +78,7 @@ def handler(package: Package) -> grpc.GenericRpcHandler:
 
 def without_secrets(text: str, properties: Properties) -> str:
     """Take every secret of the properties out of a text, encoded ones too."""
-    return Redactor(secret_texts(properties))(text)
+    return Redactor(*texts_of(properties))(text)
 
 
 def _reporting(method: _Method) -> Callable[[Message, grpc.ServicerContext], Message]:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from sandbox.engine.redaction import Redactor, secret_texts
+from sandbox.engine.redaction import Redactor, texts_of
 from sandbox.engine.values import Properties, Secret
 
 _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "hosts": ["db.internal"]})
@@ -26,22 +26,22 @@ _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "
     ],
 )
 def test_a_secret_is_taken_out_in_every_form(secret: str, text: str):
-    shown = Redactor([secret])(text)
+    shown = Redactor({secret})(text)
     assert "[secret]" in shown
     for word in ("s3cret", "hunter2", "MIIEow", "quo", "czNjcmV0"):
         assert word not in shown
 
 
 def test_the_longer_of_two_secrets_is_taken_out_whole():
-    assert Redactor(["token", "token-extended"])("my token-extended") == "my [secret]"
+    assert Redactor({"token", "token-extended"})("my token-extended") == "my [secret]"
 
 
 def test_a_short_secret_does_not_blot_out_innocent_words():
-    assert Redactor(["in"])("written in full") == "written in full"
+    assert Redactor({"in"})("written in full") == "written in full"
 
 
 def test_without_secrets_a_text_stays_as_it_is():
-    assert Redactor([])("anything") == "anything"
+    assert Redactor(set())("anything") == "anything"
 
 
 def test_what_a_resource_also_holds_in_the_open_is_no_secret():
@@ -51,4 +51,13 @@ def test_what_a_resource_also_holds_in_the_open_is_no_secret():
         "data": [Secret("s3cret-token")],
     }
 
-    assert secret_texts(resource) == {"platform", "s3cret-token"}
+    assert texts_of(resource) == ({"platform", "s3cret-token"}, {"hyperfleet"})
+
+
+def test_what_a_secret_holds_beside_others_in_the_open_is_shown_but_never_the_secret_itself():
+    text = "user admin-of-acme cannot log in with hunter2-hunter2"
+    document = json.dumps({"user": "admin-of-acme", "password": "hunter2-hunter2"})
+    shown = Redactor({document, "s3cret-token"}, {"admin-of-acme", "s3cret-token"})
+
+    assert shown(text) == "user admin-of-acme cannot log in with [secret]"
+    assert shown("401 for s3cret-token") == "401 for [secret]"

@@ -263,6 +263,7 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     stack.configure(subscription=OTHER_SUB)
     refused = stack.project.sandbox("preview")
     assert refused.code != 0
+    assert f"opens subscription {SUB}; with {OTHER_SUB} instead" in refused.out + refused.err
     assert "allowSubscriptionChange: true" in refused.out + refused.err
     assert [each for each in stack.azure.requests if each.method != "GET"] == []
 
