@@ -34,7 +34,7 @@ KINDS: Final = {
     "Namespace": "v1",
 }
 NAMES: Final = {"ResourceGroup": "it", "Secret": "aso-credential"}
-SPACES: Final = "abcdeo"
+SPACES: Final = "abcdefo"
 """Letters of the namespaces that are there already; the operator is in o."""
 
 FEDERATIONS: Final = "/federatedIdentityCredentials/"
@@ -102,15 +102,17 @@ class Stack:
         self,
         *,
         secret: str = "sentinel-1",
-        shared: str = "bcd",
+        pod: str = "",
+        shared: str = "bcf",
         alone: str = "",
         tenants: str = "yz",
         claimed: str = "yz",
         subscription: str = SUB,
     ) -> None:
-        """Declare a service principal in a, and workload identities and claimed accounts in other namespaces.
+        """Declare credentials of namespaces by their letters: a and d have a service principal.
 
-        shared, alone: letters of the namespaces with identity `shared` and of the one with identity `alone`.
+        pod: those of them that have a pod identity instead. shared, alone: those that have workload identity
+        `shared`, and the one that has `alone`.
         claimed: letters of the tenants that have claimed an account, delivered as their credential.
         """
         principal = {"subscriptionId": subscription, "tenantId": TENANT, "clientId": CLIENT}
@@ -142,7 +144,12 @@ class Stack:
                     },
                     "globalSettings": {"syncPeriod": "1h"},
                     "namespaces": {
-                        self.space("a"): {"servicePrincipal": {**principal, "secretFrom": "sp"}},
+                        **{
+                            self.space(letter): {"podIdentity": principal}
+                            if letter in pod
+                            else {"servicePrincipal": {**principal, "secretFrom": "sp"}}
+                            for letter in "ad"
+                        },
                         **{
                             self.space(letter): {
                                 "workloadIdentity": {"subscriptionId": SUB, "identity": name}
@@ -155,7 +162,7 @@ class Stack:
                         name: {"resourceGroup": "rg-identities", "roles": {"all": role}}
                         for name in {*identities.values()}
                     },
-                    "resources": self.resources("a", *identities, *claimed),
+                    "resources": self.resources("a", "d", *identities, *claimed),
                 },
             },
         )
@@ -255,9 +262,10 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     principal = {**ids, "AZURE_CLIENT_ID": CLIENT, "AZURE_CLIENT_SECRET": "sentinel-1"}
     identity = stack.azure.identity("shared")
     own = {**ids, "AZURE_CLIENT_ID": identity["clientId"]}
-    assert [stack.data(letter) for letter in "abcdyz"] == [principal, own, own, own, principal, principal]
+    assert [stack.data(letter) for letter in "adyz"] == [principal] * 4
+    assert [stack.data(letter) for letter in "bcf"] == [own] * 3
     assert identity["clientId"] != identity["principalId"]
-    assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("bcd")
+    assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("bcf")
 
     stack.azure.forget()
     stack.configure(subscription=OTHER_SUB)
@@ -267,13 +275,13 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     assert "allowSubscriptionChange: true" in refused.out + refused.err
     assert [each for each in stack.azure.requests if each.method != "GET"] == []
 
-    before, since = {letter: stack.secret(letter).metadata.uid for letter in "abdz"}, stack.version()
-    second: dict[str, Any] = {"secret": "sentinel-2", "shared": "bd", "alone": "e", "claimed": "z"}
-    stack.configure(**second)
+    before, since = {letter: stack.secret(letter).metadata.uid for letter in "abdfz"}, stack.version()
+    stack.configure(secret="sentinel-2", pod="d", shared="bf", alone="e", claimed="z")
     stack.up()
     rotated = {**principal, "AZURE_CLIENT_SECRET": "sentinel-2"}
     assert [stack.data(letter) for letter in "abz"] == [rotated, own, rotated]
-    assert {letter: stack.secret(letter).metadata.uid for letter in "abdz"} == before
+    assert stack.data("d") == {**ids, "AZURE_CLIENT_ID": CLIENT, "AUTH_MODE": "podidentity"}
+    assert {letter: stack.secret(letter).metadata.uid for letter in "abdfz"} == before
     assert stack.data("e")["AZURE_CLIENT_ID"] == stack.azure.identity("alone")["clientId"]
     assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("e")
     assert stack.azure.asked("DELETE", "") == stack.federations("c")
@@ -298,7 +306,7 @@ def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_tim
         finally:
             stack.group("b", finalizers=None)
         assert destroyed.result().code == 0, destroyed.result().err
-    assert stack.resources_went_first(since, "abce")
+    assert stack.resources_went_first(since, "abcde")
     removed = stack.azure.asked("DELETE", "resourcegroups/rg-identities")
     assert [name for name in removed if name in stack.federations("bc")] == stack.federations("cb")
     assert {"shared", "alone"} <= {*removed[removed.index(stack.federations("b")[0]) :]}
