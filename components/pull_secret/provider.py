@@ -127,6 +127,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
         }
         if standing.state is VersionState.ENABLED:
             outputs |= {"digest": standing.digest, "latest": standing.latest}
+            if standing.overtaken:
+                tell(f"{_expected(props).secret}: {standing.overtaken}")
         else:
             tell(f"{_expected(props).name} is {standing.state.lower()}; the next update sees to it")
         return ReadResult(id_, outputs, kept(props, _VERIFIED_INPUTS))

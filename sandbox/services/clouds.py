@@ -150,7 +150,7 @@ class Clouds:
                 )
             launch.wait_for(lambda: all(self._answers(cloud, port) for cloud, port in ports.items()))
         except BaseException:
-            self._end(ports, patience=0)
+            launch.end()
             raise
 
     def _answers(self, cloud: Cloud, port: int) -> bool:

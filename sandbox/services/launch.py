@@ -83,6 +83,10 @@ class Launch:
             if elapsed > READY_SECONDS:
                 raise self._delay(elapsed)
 
+    def end(self) -> None:
+        """Kill all that was started, also what the kernel shows without its command line yet."""
+        processes.end(self._started, lambda _: True, patience=0)
+
     def _death(self, started: _Started) -> SandboxError:
         words = started.last_words
         taken = re.search(r":(\d+): bind: address already in use", words)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
+from components.pull_secret.labels import secret_labels
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
 from sandbox.services.cloud.kinds import Cloud
 from sandbox.services.clouds import Clouds
@@ -23,8 +24,6 @@ PROJECT = "test-project"
 EAST, WEST, SOUTH, NORTH = (f"cls-00000000000{n}" for n in (1, 2, 3, 4))
 ADAPTERS = dict.fromkeys(("validation", "dns", "placement"), "True")
 FLAPPING = {**ADAPTERS, "dns": "False"}
-WHOLE = 10_000
-"""Writes of the state that no update here reaches: it is not killed."""
 READER = "nodes@test-project.iam.gserviceaccount.com"
 
 
@@ -60,6 +59,9 @@ class Stack:
         self._shared = namespace
 
     def configure(self, passwords: dict[str, str], clusters: dict[str, Any], **section: Any) -> None:
+        for id_, given in clusters.items():
+            known = {"name": given["name"], "generation": given["generation"]}
+            requests.put(f"{self.hyperfleet}/sandbox/clusters/{id_}", json=known, timeout=10)
         self.project.configure(
             existing_namespaces=[self._shared] if self._shared else [],
             credentials={name: payload(password) for name, password in passwords.items()},
@@ -81,10 +83,10 @@ class Stack:
         )
 
     def run(self, verb: str) -> Ran:
-        done = self.project.sandbox(verb)
-        assert done.code == 0, done.out + done.err
-        assert "sentinel-" not in done.out + done.err
-        return done
+        return quiet(self.project.sandbox(verb))
+
+    def update(self) -> Ran:
+        return quiet(self.project.up())
 
     def fail(self, service: str, **fault: Any) -> None:
         """Let a service fail the next requests that match."""
@@ -105,9 +107,6 @@ class Stack:
     def secrets(self, cluster_id: str) -> list[str]:
         return [one.metadata.name for one in self._secrets.get(namespace=self.namespace(cluster_id)).items]
 
-    def lose_secret(self, cluster_id: str) -> None:
-        self._secrets.delete(name=f"{cluster_id}-pull-secret", namespace=self.namespace(cluster_id))
-
     def report(self, cluster_id: str) -> dict[str, Any]:
         """What HyperFleet was told last by this adapter."""
         path = f"{self.hyperfleet}/api/hyperfleet/v1/clusters/{cluster_id}/statuses"
@@ -121,6 +120,13 @@ class Stack:
             timeout=10,
         )
         return answer.json()["bindings"]
+
+
+def quiet(done: Ran, code: int = 0) -> Ran:
+    """Whatever was run ended so, and told no pull secret."""
+    assert done.code == code, done.out + done.err
+    assert "sentinel-" not in done.out + done.err
+    return done
 
 
 def entry(cluster_id: str) -> str:
@@ -144,9 +150,8 @@ def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack
     waiting = cluster("east", adapters=FLAPPING)
     clusters = {EAST: east, WEST: west, SOUTH: cluster("south"), NORTH: waiting}
     stack.configure(first, clusters, onDelete="keep")
-    brought = stack.run("up")
-    assert f"pull secret {NORTH}" in brought.out
-    assert "adapter dns reports False" in brought.out
+    brought = stack.update()
+    assert "skipped: adapter dns reports False" in brought.out
     assert stack.manager.secret(entry(NORTH)) is None
     assert stack.manager.access(version_name(entry(EAST), 1)).content.decode() == payload("sentinel-1")
     assert stack.content(EAST) == payload("sentinel-1")
@@ -171,7 +176,7 @@ def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack
     rotating = {EAST: {**east, "adapters": FLAPPING, "generation": 2}, WEST: west}
     stack.configure({**first, "east": "sentinel-4"}, rotating, onReplace="destroy")
     stack.fail(stack.hyperfleet, path=f"{EAST}/statuses", method="POST", status=400)
-    rotated = stack.run("up")
+    rotated = stack.update()
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DESTROYED"}
     assert (stack.content(EAST), stack.secret(EAST).metadata.uid) == (payload("sentinel-4"), uid)
     assert "the cluster has its pull secret, but adapter dns reports False" in rotated.out
@@ -190,10 +195,10 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")}, onDelete="destroy")
     stack.fail(stack.google, path=":addVersion", lost=True)
     stack.fail(stack.google, path="secrets", method="GET", status=429, times=2)
-    assert stack.project.up_until(WHOLE) == 1
+    quiet(stack.project.up(), code=1)
     assert stack.secrets(EAST) == []
 
-    brought = stack.run("up")
+    brought = stack.update()
     assert f"{entry(EAST)}: version 1 held the same, and the answer to adding it was lost" in brought.out
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
     assert stack.content(EAST) == payload("sentinel-1")
@@ -204,47 +209,56 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     assert stack.manager.secret(entry(EAST)) is None
 
 
-def test_an_entry_somebody_else_made_is_never_taken_over(stack: Stack) -> None:
+def test_an_entry_somebody_else_made_is_refused_until_it_is_imported_d5(stack: Stack, namespace: str) -> None:
+    stack.share(namespace)
     stack.manager.create(entry(EAST), {"team": "platform"})
+    stack.manager.add(entry(EAST), payload("sentinel-1").encode())
     stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")})
-
-    refused = stack.project.sandbox("up")
-
-    assert refused.code != 0
+    refused = quiet(stack.project.up(), code=1)
     assert f"{entry(EAST)}: it exists and this stack has not made it" in refused.out
     assert "its labels: team=platform" in refused.out
     assert f"pulumi import gcp:secretmanager/secret:Secret {EAST}-entry {entry(EAST)}" in refused.out
-    assert stack.versions(EAST) == {}
+    assert (stack.versions(EAST), stack.secrets(EAST)) == ({1: "ENABLED"}, [])
 
-
-def test_an_entry_that_was_imported_becomes_the_stacks_own(stack: Stack, namespace: str) -> None:
-    stack.share(namespace)
-    stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")})
-    assert stack.project.up_until(WHOLE) == 0
-    brought = json.loads(stack.project.run("sandbox", "stack", "export", "--stack", "test").out)
-    stack.lose_secret(EAST)
-
+    state = json.loads(stack.project.run("sandbox", "stack", "export", "--stack", "test").out)
+    bring_in(state["deployment"]["resources"])
     imported = stack.project.folder / "imported.json"
-    imported.write_text(json.dumps(as_imported(brought)))
-    stack.project.run("sandbox", "stack", "import", "--stack", "test", "--file", str(imported), "--yes")
-    assert stack.project.up_until(WHOLE) == 0
+    imported.write_text(json.dumps(state))
+    quiet(
+        stack.project.run("sandbox", "stack", "import", "--stack", "test", "--file", str(imported), "--yes")
+    )
+    stack.update()
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
+    found = stack.manager.secret(entry(EAST))
+    assert found is not None
+    assert found.labels == secret_labels(EAST, "east")
 
 
-def as_imported(exported: dict[str, Any]) -> dict[str, Any]:
-    """A state in which the entry is all there is, as `pulumi import` leaves it: the child of the stack."""
-    resources = exported["deployment"]["resources"]
+def bring_in(resources: list[dict[str, Any]]) -> None:
+    """Add the entry to a state as `pulumi import` does: a child of the stack, protected."""
     root = next(one for one in resources if one["type"] == "pulumi:pulumi:Stack")
-    secret = next(one for one in resources if one["urn"].endswith(f"::{EAST}-entry"))
-    fleet = next(one for one in resources if one["type"] == "credfleet:index:Fleet")
     google = next(one for one in resources if one["type"] == "pulumi:providers:gcp")
-    head, _, name = secret["urn"].rpartition("::")
-    secret |= {
-        "urn": f"{head.rpartition('::')[0]}::{secret['type']}::{name}",
-        "parent": root["urn"],
-        "dependencies": [],
-        "propertyDependencies": {},
-        "protect": True,
+    kind = "gcp:secretmanager/secret:Secret"
+    inputs = {
+        "deletionPolicy": "DELETE",
+        "deletionProtection": False,
+        "labels": {"team": "platform"},
+        "project": PROJECT,
+        "replication": {"auto": {}},
+        "secretId": entry(EAST).rpartition("/")[2],
+        "__defaults": [],
     }
-    exported["deployment"]["resources"] = [root, fleet, google, secret]
-    return exported
+    named = {"name": entry(EAST), "effectiveLabels": inputs["labels"], "pulumiLabels": inputs["labels"]}
+    resources.append(
+        {
+            "urn": f"{root['urn'].rpartition('::')[0].rpartition('::')[0]}::{kind}::{EAST}-entry",
+            "custom": True,
+            "id": entry(EAST),
+            "type": kind,
+            "inputs": inputs,
+            "outputs": {key: value for key, value in inputs.items() if key != "__defaults"} | named,
+            "parent": root["urn"],
+            "protect": True,
+            "provider": f"{google['urn']}::{google['id']}",
+        }
+    )

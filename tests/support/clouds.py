@@ -44,7 +44,7 @@ class Served:
 
 @contextmanager
 def served(service: Service, certificate: Path | None = None) -> Generator[Served]:
-    """Serve a service from a thread until the block ends."""
+    """Serve a service from a thread until the block ends; nobody waits for its last moments."""
     server, listening = server_for(service, certificate), listen()
     thread = Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
     thread.start()
@@ -52,8 +52,6 @@ def served(service: Service, certificate: Path | None = None) -> Generator[Serve
         yield Served(service, listening.getsockname()[1], "https" if certificate else "http")
     finally:
         server.should_exit = True
-        thread.join()
-        listening.close()
 
 
 @contextmanager

@@ -103,23 +103,25 @@ class FleetProject:
         named = ["--kubeconfig", str(self.kubeconfig), "--yes"]
         return self.run("sandbox", verb, "--stack", STACK, *named, *words)
 
+    def up(self) -> Ran:
+        """Run a bare update: no preview before it, no report behind it."""
+        return self._up(writes=0)
+
     def up_until(self, writes: int) -> int:
         """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
+        return self._up(writes).code
+
+    def _up(self, writes: int) -> Ran:
+        backend = self.folder / ".sandbox" / "backend"
         done = subprocess.run(
-            [
-                sys.executable,
-                killed_up.__file__,
-                str(self.folder),
-                STACK,
-                str(self.folder / ".sandbox" / "backend"),
-                str(writes),
-            ],
+            [sys.executable, killed_up.__file__, str(self.folder), STACK, str(backend), str(writes)],
             cwd=self.folder,
             env={**self.environment, "PYTHONPATH": str(ROOT)},
             capture_output=True,
+            text=True,
             check=False,
         )
-        return done.returncode
+        return Ran(done.returncode, done.stdout, done.stderr)
 
     def run(self, *words: str) -> Ran:
         """Run a `credfleet` command in the project's folder."""

@@ -1,6 +1,7 @@
 """Run `up` in a process that is killed, by SIGKILL, right after it wrote its state for the n-th time.
 
-Arguments: the project's folder, the stack, the backend's folder, n. Exit 0 when `up` was through before that.
+Arguments: the project's folder, the stack, the backend's folder, n (0: never). Exit 0 when `up` was through
+before that. What the update says is printed, a line for each word of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from sandbox.engine import deployment
 from sandbox.engine.deployment import Options
-from sandbox.engine.events import Event
+from sandbox.engine.events import Diagnostic, Event, StepFinished
 from sandbox.engine.state import Snapshot
 from sandbox.engine.store import Store
 from sandbox.engine.workspace import Workspace
@@ -31,9 +32,13 @@ class _DeadlyStore(Store):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Silent:
+class _Plain:
     def handle(self, event: Event) -> None:
-        del event
+        match event:
+            case Diagnostic(_, text) | StepFinished(_, _, str(text)):
+                sys.stdout.write(f"{text}\n")
+            case _:
+                pass
 
 
 def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
@@ -41,7 +46,7 @@ def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
     workspace = Workspace.open(folder, stack, backend_dir=backend)
     store = _DeadlyStore(backend, workspace.project.name, stack, workspace.crypter)
     store.writes_left = writes
-    return deployment.up(replace(workspace, store=store), Options(), _Silent()).exit_code
+    return deployment.up(replace(workspace, store=store), Options(), _Plain()).exit_code
 
 
 if __name__ == "__main__":
