@@ -39,6 +39,22 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Co
         _take_out(document, (fault["loc"] for fault in faults))
 
 
+def read_as_meant(model: type[Model], document: Document) -> tuple[ConfigurationProblem, ...]:
+    """Move what stands under a misspelt key to the absent key it resembles, and list what was misspelt.
+
+    What refers to it is then found: one slip of the pen is one problem.
+    """
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    misspelt = [key for key in document if key not in known]
+    problems: list[ConfigurationProblem] = []
+    for key in misspelt:
+        near = difflib.get_close_matches(key, sorted(known - document.keys()), n=1)
+        if near:
+            problems.append(unknown_key(config_path(key), key, near))
+            document[near[0]] = document.pop(key)
+    return tuple(problems)
+
+
 def unknown_key(place: str, key: str, known: Iterable[str]) -> ConfigurationProblem:
     """Say that nobody reads a key, and which one may have been meant."""
     names = sorted(known)
@@ -75,6 +91,8 @@ def explain(fault: ErrorDetails) -> tuple[str, str]:
             return "it is none of the words known here", f"use {context['expected']}"
         case "string_type":
             return "it is no text: YAML takes digits, true and false for something else", "write it in quotes"
+        case "too_short":
+            return "it is empty, so nothing would come of it", "add an entry, or leave out what holds it"
         case "mapping_type" | "dict_type" | "model_type":
             return "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
         case kind if kind == UNFIT:

@@ -386,3 +386,13 @@ def test_all_mistakes_are_told_at_once() -> None:
         "stores.own.providerRef",
         "reads.ci-token.namespace",
     }
+
+
+def test_a_read_of_nothing_is_told_in_our_words() -> None:
+    section = deepcopy(SECTION)
+    section["reads"]["account"]["data"] = {}
+    told = problems(as_passed({**SMALL, "secretStores": section}))
+
+    assert [(one.place, one.mend) for one in told if "empty" in one.cause] == [
+        (f"{PLACE}.reads.account.data", "add an entry, or leave out what holds it")
+    ]
