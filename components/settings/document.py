@@ -40,7 +40,7 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Co
 
 
 def read_as_meant(model: type[Model], document: Document) -> tuple[ConfigurationProblem, ...]:
-    """Move what stands under a misspelt key to the absent key it resembles, and list what was misspelt.
+    """Move what stands under a misspelt key to the empty one it resembles, and list what was misspelt.
 
     What refers to it is then found: one slip of the pen is one problem.
     """
@@ -48,7 +48,7 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Configuration
     misspelt = [key for key in document if key not in known]
     problems: list[ConfigurationProblem] = []
     for key in misspelt:
-        near = difflib.get_close_matches(key, sorted(known - document.keys()), n=1)
+        near = difflib.get_close_matches(key, sorted(name for name in known if not document.get(name)), n=1)
         if near:
             problems.append(unknown_key(config_path(key), key, near))
             document[near[0]] = document.pop(key)

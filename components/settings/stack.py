@@ -15,7 +15,7 @@ from components.naming import config_path
 from components.settings import aso_credentials, pull_secrets, secret_stores, services
 from components.settings.aso_credentials import AsoCredentials
 from components.settings.aso_review import review_aso_credentials
-from components.settings.document import well_formed
+from components.settings.document import read_as_meant, well_formed
 from components.settings.members_file import read_members_file
 from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
 from components.settings.pull_secrets import PullSecrets, review_pull_secrets
@@ -98,9 +98,11 @@ class Settings(Noun):
             if key.startswith(NAMESPACE)
         }
         document[KEY] = credentials
+        misspelt = read_as_meant(cls, document)
         stated = _stated(document)
         settings, malformed = well_formed(cls, document)
-        problems = (*_foreign(values), *unreadable, *malformed, *settings._review(stated, root, malformed))
+        review = settings._review(stated, root, malformed)
+        problems = (*_foreign(values), *unreadable, *misspelt, *malformed, *review)
         if problems:
             raise ConfigurationError(problems)
         return settings

@@ -151,6 +151,20 @@ def test_the_error_reads_as_place_cause_and_mend_in_two_lines_each() -> None:
     )
 
 
+def test_a_misspelt_section_is_one_problem_and_what_refers_to_it_is_none() -> None:
+    given = stack()
+    given["credfleet:tenats"] = given["credfleet:tenants"]
+    given["credfleet:tenants"] = "{}"  # as Pulumi.yaml has it by default
+    with pytest.raises(ConfigurationError) as raised:
+        settings(given)
+
+    assert str(raised.value) == (
+        "credfleet:tenats: tenats is not a known key, so it would be ignored without a word\n"
+        "→ did you mean tenants?\n"
+        "1 problem found, nothing was written"
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [
