@@ -21,6 +21,17 @@ _KEY: Final = "[key]"
 """What pydantic appends to a location when the fault is in the name of an entry."""
 
 
+_NO_MAP: Final = "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
+_PLAIN: Final = {
+    "string_type": (
+        "it is no text: YAML takes digits, true and false for something else",
+        "write it in quotes",
+    ),
+    "too_short": ("it is empty, so nothing would come of it", "add an entry, or leave out what holds it"),
+    **dict.fromkeys(("mapping_type", "dict_type", "model_type"), _NO_MAP),
+}
+
+
 def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[ConfigurationProblem, ...]]:
     """Make the model of what is well formed in a document, and list what is not.
 
@@ -89,16 +100,10 @@ def explain(fault: ErrorDetails) -> tuple[str, str]:
             return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
         case "literal_error" | "enum":
             return "it is none of the words known here", f"use {context['expected']}"
-        case "string_type":
-            return "it is no text: YAML takes digits, true and false for something else", "write it in quotes"
-        case "too_short":
-            return "it is empty, so nothing would come of it", "add an entry, or leave out what holds it"
-        case "mapping_type" | "dict_type" | "model_type":
-            return "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
         case kind if kind == UNFIT:
             return context["cause"], context["mend"]
-        case _:
-            return fault["msg"], "see what is meant in: credfleet config schema"
+        case kind:
+            return _PLAIN.get(kind, (fault["msg"], "see what is meant in: credfleet config schema"))
 
 
 def _problem(fault: ErrorDetails, schema: Mapping[str, Any]) -> ConfigurationProblem:
