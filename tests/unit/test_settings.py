@@ -304,7 +304,7 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
         pytest.param(
             {"accountPool__cleaning": {"aws": []}},
             "credfleet:accountPool.cleaning.aws",
-            "config schema",
+            "add an entry",
             id="cleaner-without-a-program",
         ),
         pytest.param(
