@@ -24,7 +24,7 @@ TOKEN: Final = "HYPERFLEET_API_TOKEN"  # noqa: S105 - the name of a variable
 
 _CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
 _NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
-"""The code of a 404 that is about the path, not about the cluster."""
+"""The code of a 404 that is about the path, not about the cluster; one without a code is not HyperFleet's."""
 
 _AVAILABLE: Final = "Available"
 _ABSENT: Final = 404
@@ -99,13 +99,14 @@ class HyperFleet:
                 cluster_id, "unreachable", "HyperFleet does not answer", "run again once it does"
             ) from None
         found = _body(answer)
-        if answer.status_code == _ABSENT and found.get("code") != _NO_SUCH_PATH:
+        if answer.status_code == _ABSENT and found.get("code", _NO_SUCH_PATH) != _NO_SUCH_PATH:
             return None
-        if answer.status_code >= 300:
+        if answer.status_code >= 300 or (method == "GET" and not found):
+            what = "" if found else ", and in words that are not its own"
             raise self._failure(
                 cluster_id,
                 "refused",
-                f"HyperFleet answers HTTP {answer.status_code}",
+                f"HyperFleet answers HTTP {answer.status_code}{what}",
                 f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its",
             )
         return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 import requests
@@ -13,6 +15,7 @@ from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read, written
 from components.pull_secret.status import of_verified, report
 from sandbox.services.cloud.faults import Fault
+from sandbox.services.ports import LOOPBACK
 from tests.support import clouds
 from tests.support.clouds import Served
 
@@ -70,6 +73,26 @@ def test_a_path_hyperfleet_does_not_know_is_a_failure_a5(served: Served) -> None
     with pytest.raises(PullSecretError) as failed:
         HyperFleet(f"{served.url}/elsewhere").observe(EAST)
     assert (failed.value.code, failed.value.cause) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
+
+
+class _SignIn(BaseHTTPRequestHandler):
+    """What stands in front of many an API."""
+
+    def do_GET(self) -> None:
+        self.send_response(404 if "gone" in self.path else 200)
+        self.end_headers()
+        self.wfile.write(b"<html>sign in</html>")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(("path", "status"), [("", 200), ("/gone", 404)])
+def test_a_page_for_people_tells_nothing_of_a_cluster_a5(path: str, status: int) -> None:
+    with HTTPServer((LOOPBACK, 0), _SignIn) as page:
+        Thread(target=page.handle_request, daemon=True).start()
+        with pytest.raises(PullSecretError, match=f"HTTP {status}, and in words that are not its own"):
+            HyperFleet(f"http://{LOOPBACK}:{page.server_port}{path}").observe(EAST)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
