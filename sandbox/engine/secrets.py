@@ -72,7 +72,7 @@ class PassphraseCrypter:
                 code="wrong-passphrase",
                 place="PULUMI_CONFIG_PASSPHRASE",
                 cause="the passphrase does not fit this stack's encryptionsalt",
-                mend="unset it where the stack needs none (dev), or set the passphrase this stack was made with",
+                mend="unset it if the stack is dev, otherwise set the passphrase it was made with",
             )
         return crypter
 
