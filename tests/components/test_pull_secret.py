@@ -120,7 +120,7 @@ def waits_for(recorder: Recorder, resource: Registration) -> set[str]:
     return seen
 
 
-def test_an_entry_is_automatic_labelled_sixfold_and_abandoned() -> None:
+def test_an_entry_is_automatic_labelled_sixfold_and_abandoned_d1() -> None:
     entry = declared().named(ENTRY, "cls-1-entry")
     assert inputs(entry) == {
         "project": "fleet-1",
@@ -148,7 +148,7 @@ def test_an_entry_is_kept_where_it_is_declared_to_be_and_protected() -> None:
     assert entry.inputs["deletionProtection"] is True
 
 
-def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too() -> None:
+def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too_d10() -> None:
     (hook,) = declared().named(ENTRY, "cls-1-entry").request.hooks.before_create
     assert hook == "cls-1-entry-untouched"
 
@@ -230,7 +230,7 @@ def test_another_generation_alone_adds_no_version_and_is_noted_and_reported_h() 
     assert note["hyperfleet.io/generation"] == "3"
 
 
-def test_the_order_is_entry_version_verification_retention_secret_report() -> None:
+def test_the_order_is_entry_version_verification_retention_secret_report_and_back_again_g4_i5() -> None:
     recorder = declared(api_url="http://127.0.0.1:1")
     status = recorder.named(STATUS, "cls-1-status")
     secret = recorder.named(KUBERNETES_SECRET, "cls-1-secret")
