@@ -203,19 +203,33 @@ class SecretManager:
 
     def disable(self, version: Version) -> Version:
         """Keep a version from being read; one whose etag is another by now is refused."""
-        return self._turn(version, "versions.disable", self._client.disable_secret_version)
+        return self._turn(
+            version, VersionState.DISABLED, "versions.disable", self._client.disable_secret_version
+        )
 
     def destroy(self, version: Version) -> Version:
         """Take the payload of a version away for good; one whose etag is another by now is refused."""
-        return self._turn(version, "versions.destroy", self._client.destroy_secret_version)
+        return self._turn(
+            version, VersionState.DESTROYED, "versions.destroy", self._client.destroy_secret_version
+        )
 
     def close(self) -> None:
         """Let go of the connection; a call of another thread then fails."""
         self._client.transport.close()
 
-    def _turn(self, version: Version, right: str, method: Callable[..., Any]) -> Version:
+    def _turn(self, version: Version, state: VersionState, right: str, method: Callable[..., Any]) -> Version:
+        """Turn a version; after a lost answer, one that is in the state nevertheless is not turned again."""
+        begun = False
+
+        def attempt(**given: Any) -> Version:
+            nonlocal begun
+            if begun and (found := self.version(version.name)) and found.state is state:
+                return found
+            begun = True
+            return _version(method(**given))
+
         request = {"name": version.name, "etag": version.etag}
-        return _version(self._call(version.name, right, method, request=request))
+        return self._call(version.name, right, attempt, request=request)
 
     def _added(self, secret: str, newest: int, content: bytes) -> Version | None:
         """Find a version with this payload among those that were not there before."""

@@ -276,6 +276,17 @@ def test_another_policy_alone_touches_no_version(
     assert updated.outputs["onDelete"] == "keep"
 
 
+@pytest.mark.parametrize(("policy", "left"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
+def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal_f1(
+    retention: Provider, google: Served, manager: SecretManager, secret: str, policy: str, left: str
+) -> None:
+    made = retention.create(retained(secret, onReplace=policy))
+    add(manager, secret, THEIRS)
+    google.service.faults.add(Fault(path=f":{policy}", lost=True))
+    retention.update(made, retained(secret, 2, onReplace=policy))
+    assert states(manager, secret) == {2: "ENABLED", 1: left}
+
+
 def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again_f1(
     retention: Provider, google: Served, manager: SecretManager, secret: str
 ) -> None:
