@@ -278,7 +278,7 @@ def test_another_policy_alone_touches_no_version(
 
 @pytest.mark.parametrize(("policy", "left"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
 def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal_f1(
-    retention: Provider, google: Served, manager: SecretManager, secret: str, policy: str, left: str
+    retention: Provider, google: Served, manager: SecretManager, *, secret: str, policy: str, left: str
 ) -> None:
     made = retention.create(retained(secret, onReplace=policy))
     add(manager, secret, THEIRS)
