@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 import pulumi
 from pulumi_gcp import secretmanager
 from pulumi_gcp.secretmanager import get_secrets_output
-from pulumi_gcp.secretmanager.outputs import SecretReplication as Replication
+from pulumi_gcp.secretmanager.outputs import GetSecretsSecretResult
 from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
@@ -34,6 +34,7 @@ from components.pull_secret.provider import (
     PullSecretVerification,
     PullSecretVerificationArgs,
 )
+from components.pull_secret.replication import locations_of, misplaced, replication_in, replication_of
 from components.pull_secret.retention import Retention
 from components.pull_secret.status import Condition, of_skipped, of_verified
 from components.secret_manager import secret_name
@@ -145,8 +146,8 @@ class PullSecret(pulumi.ComponentResource):
         if args.content is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
         entry = self._entry(args.project)
-        locations = entry.replication.apply(_locations)
-        locations.apply(lambda kept: self._warn(_misplaced(kept, args.locations)))
+        locations = entry.replication.apply(locations_of)
+        locations.apply(lambda kept: self._warn(misplaced(kept, args.locations)))
         for grant in args.grants:
             secretmanager.SecretIamMember(
                 f"{self._name}-{grant.name}",
@@ -218,47 +219,34 @@ class PullSecret(pulumi.ComponentResource):
         It is retained beside being abandoned, or its protection from deletion would keep a cluster from
         leaving.
         """
-        args, logical = self._args, f"{self._name}-entry"
-        replicas = [
-            secretmanager.SecretReplicationUserManagedReplicaArgs(location=location)
-            for location in args.locations
-        ]
-        replication = (
-            secretmanager.SecretReplicationArgs(
-                user_managed=secretmanager.SecretReplicationUserManagedArgs(replicas=replicas)
-            )
-            if replicas
-            else secretmanager.SecretReplicationArgs(auto=secretmanager.SecretReplicationAutoArgs())
-        )
+        args, logical, existing = self._args, f"{self._name}-entry", self._existing(project)
         return secretmanager.Secret(
             logical,
             project=project,
             secret_id=args.cluster.secret_id,
             labels=dict(args.cluster.labels),
-            replication=replication,
+            replication=existing.apply(
+                lambda found: replication_in(args.locations) if found is None else replication_of(found)
+            ),
             deletion_protection=args.deletion_protection,
             deletion_policy="DELETE" if args.on_delete is Retention.DESTROY else "ABANDON",
             opts=pulumi.ResourceOptions(
                 parent=self,
                 aliases=[_IMPORTED],
-                ignore_changes=["replication"],
                 retain_on_delete=args.on_delete is not Retention.DESTROY,
-                hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, self._existing(project))]),
+                hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, project, existing)]),
             ),
         )
 
-    def _existing(self, project: pulumi.Input[str]) -> pulumi.Output[Existing | None]:
+    def _existing(self, project: pulumi.Input[str]) -> pulumi.Output[GetSecretsSecretResult | None]:
         """Look for an entry of this name, whoever made it; none is no error."""
         secret_id = self._args.cluster.secret_id
         found = get_secrets_output(
             filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(parent=self)
         )
 
-        def exact(result: secretmanager.GetSecretsResult) -> Existing | None:
-            for one in result.secrets:
-                if one.secret_id == secret_id:
-                    return Existing(result.project, one.secret_id, dict(one.labels))
-            return None
+        def exact(result: secretmanager.GetSecretsResult) -> GetSecretsSecretResult | None:
+            return next((one for one in result.secrets if one.secret_id == secret_id), None)
 
         return found.apply(exact)
 
@@ -338,30 +326,16 @@ def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Ou
     return begun.apply(lambda before: [] if before is True else [*decision.unmet], run_with_unknowns=True)
 
 
-def _locations(replication: Replication) -> Sequence[str]:
-    """Tell where an entry is kept; nothing means that Google chose."""
-    managed = replication.user_managed
-    return sorted(replica.location for replica in managed.replicas) if managed else []
-
-
-def _misplaced(kept: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
-    """Say that an entry stays where it is although the configuration names another place."""
-    if kept == sorted(wanted):
-        return []
-    where, there = (", ".join(each) or "automatic replication" for each in (kept, sorted(wanted)))
-    return [
-        f"its entry stays in {where}, and locations asks for {there}: that is settled when an entry is made"
-        " → set locations back; or delete the entry, refresh, and update"
-    ]
-
-
-def _refusal(logical: str, existing: pulumi.Output[Existing | None]) -> pulumi.ResourceHook:
+def _refusal(
+    logical: str, project: pulumi.Input[str], existing: pulumi.Output[GetSecretsSecretResult | None]
+) -> pulumi.ResourceHook:
     """Keep an entry that is there already from being made: one of the stack's would be in the state."""
 
     async def refuse(_args: pulumi.ResourceHookArgs) -> None:
         found = await existing.future()
         if found is not None:
-            raise found.refusal(logical)
+            where = await pulumi.Output.from_input(project).future()
+            raise Existing(str(where), found.secret_id, dict(found.labels)).refusal(logical)
 
     return pulumi.ResourceHook(f"{logical}-untouched", refuse, pulumi.ResourceHookOptions(on_dry_run=True))
 

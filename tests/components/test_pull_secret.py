@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -61,12 +61,13 @@ def declared(
     outputs: Mapping[str, Mapping[str, Any]] | None = None,
     begun: bool = False,
     claimed: bool = True,
+    there: Sequence[Mapping[str, Any]] = (),
     **more: Any,
 ) -> Recorder:
     """One pull secret.
 
-    begun: whether it was ready before. claimed: whether the project is known in a preview. more: what differs
-    from the usual arguments.
+    begun: whether it was ready before. claimed: whether the project is known in a preview. there: entries of
+    the project. more: what differs from the usual arguments.
     """
 
     def program() -> None:
@@ -91,7 +92,7 @@ def declared(
         program,
         preview=preview,
         outputs=({} if preview else UPDATED) | dict(outputs or {}),
-        calls={GET_SECRETS: {"secrets": []}},
+        calls={GET_SECRETS: {"secrets": [*there]}},
     )
 
 
@@ -131,7 +132,54 @@ def test_an_entry_is_automatic_labelled_sixfold_and_abandoned_d1() -> None:
         "deletionPolicy": "ABANDON",
     }
     assert len(entry.inputs["labels"]) == 6
-    assert (entry.request.retainOnDelete, list(entry.request.ignoreChanges)) == (True, ["replication"])
+    assert entry.request.retainOnDelete
+
+
+KEY = {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
+
+
+@pytest.mark.parametrize(
+    ("found", "declared_as"),
+    [
+        pytest.param(
+            {"autos": [{"customerManagedEncryptions": []}], "userManageds": []}, {"auto": {}}, id="automatic"
+        ),
+        pytest.param(
+            {"autos": [{"customerManagedEncryptions": [KEY]}], "userManageds": []},
+            {"auto": {"customerManagedEncryption": KEY}},
+            id="automatic with a key",
+        ),
+        pytest.param(
+            {
+                "autos": [],
+                "userManageds": [
+                    {
+                        "replicas": [
+                            {"location": "europe-west1", "customerManagedEncryptions": [KEY]},
+                            {"location": "europe-west4", "customerManagedEncryptions": []},
+                        ]
+                    }
+                ],
+            },
+            {
+                "userManaged": {
+                    "replicas": [
+                        {"location": "europe-west1", "customerManagedEncryption": KEY},
+                        {"location": "europe-west4"},
+                    ]
+                }
+            },
+            id="in two places",
+        ),
+    ],
+)
+def test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for(
+    found: Mapping[str, Any], declared_as: Mapping[str, Any]
+) -> None:
+    """Another one would have the provider delete the entry, to make it anew."""
+    there = [{"secretId": "hyperfleet-cls-1-pull-secret", "labels": {}, "replications": [found]}]
+    entry = declared(there=there, locations=["us-east1"]).named(ENTRY, "cls-1-entry")
+    assert entry.inputs["replication"] == declared_as
 
 
 def test_an_entry_that_is_to_be_destroyed_with_its_cluster_is_deleted() -> None:

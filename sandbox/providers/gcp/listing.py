@@ -86,5 +86,11 @@ def _replication(replication: Value) -> Properties:
     live = replication if isinstance(replication, dict) else {}
     managed = live.get("userManaged")
     if isinstance(managed, dict):
-        return {"autos": [], "userManageds": [{"replicas": managed.get("replicas") or []}]}
+        listed = managed.get("replicas")
+        replicas: list[Value] = [
+            {"location": each.get("location"), "customerManagedEncryptions": []}
+            for each in (listed if isinstance(listed, list) else [])
+            if isinstance(each, dict)
+        ]
+        return {"autos": [], "userManageds": [{"replicas": replicas}]}
     return {"autos": [{"customerManagedEncryptions": []}], "userManageds": []}
