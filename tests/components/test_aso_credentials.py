@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
-from pack import POLICIES
-from pulumi_policy import ResourceValidationPolicy, StackValidationPolicy
 
 from components.aso_credentials.component import (
     AsoResourceCredential,
@@ -22,9 +19,9 @@ from components.aso_credentials.controller import ControllerSettings
 from components.fleet import Fleet
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, manifest, put_files
 from tests.support.certificates import pem, pkcs12
-from tests.support.policies import UNKNOWN, NotApplicableError, judge, judge_stack, secret
+from tests.support.policies import objections
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
-from tests.support.stacks import ROOT, SECRET_KEYS, settings
+from tests.support.stacks import SECRET_KEYS, settings
 
 SECRET = "kubernetes:core/v1:Secret"
 PIN = "pulumi-python:dynamic/credfleet:SubscriptionPin"
@@ -478,41 +475,8 @@ def test_a_name_that_aso_reads_by_itself_is_a_mistake_of_the_program() -> None:
 def test_what_is_declared_satisfies_the_policies_of_every_environment(
     environment: str, *, preview: bool
 ) -> None:
-    said = json.loads((ROOT / "policies" / "config" / f"{environment}.json").read_text(encoding="utf-8"))
     identity = {"identities__team-b__location": "westeurope", "identities__team-b__tags": {"owner": "team-b"}}
     without: dict[str, Any] = {"named": {}, "identities__billing": None, "resources__billing": None}
     values = aso_stack(resourceGroups={}, **identity, **without)
     recorder = declared(values, preview=preview)
-    ours = [(one.type, wire(one.inputs)) for one in recorder.registrations if one.custom]
-    for policy in POLICIES:
-        config = said.get(policy.name, {})
-        config = {} if isinstance(config, str) else config
-        if isinstance(policy, StackValidationPolicy):
-            assert judge_stack(policy, ours, config) == [], policy.name
-        elif isinstance(policy, ResourceValidationPolicy) and policy.validate is not None:
-            for type_, given in ours:
-                assert judged(policy, type_, given, config) == [], (policy.name, type_)
-
-
-def judged(
-    policy: ResourceValidationPolicy, type_: str, given: Mapping[str, Any], config: Mapping[str, Any]
-) -> list[str]:
-    try:
-        return judge(policy, type_, given, config)
-    except NotApplicableError:
-        return []
-
-
-def wire(value: Any) -> Any:
-    """Put inputs as recorded back into the form they travel in."""
-    match value:
-        case Secret(inner):
-            return secret(wire(inner))
-        case Unknown():
-            return UNKNOWN
-        case dict():
-            return {key: wire(item) for key, item in value.items()}
-        case list():
-            return [wire(item) for item in value]
-        case _:
-            return value
+    assert objections(environment, recorder) == []

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from pack import POLICIES
 
 from components.labels import TENANT
 from operations.configuration import plain_credentials
 from sandbox.engine.workspace import Workspace, find_passphrase
 from sandbox.errors import SandboxError
-from tests.support.policies import objections, wire
+from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
 
@@ -149,10 +148,7 @@ def test_an_environment_declares_what_it_always_has(stack: str, recorded: Record
 def test_an_environment_satisfies_the_policies_with_what_it_says_to_them(
     stack: str, recorded: Recorder
 ) -> None:
-    said = json.loads((ROOT / "policies" / "config" / f"{stack}.json").read_text(encoding="utf-8"))
-    declared = [(one.type, wire(one.inputs)) for one in recorded.registrations if not one.read_id]
-
-    assert objections(POLICIES, declared, said) == []
+    assert objections(stack, recorded) == []
 
 
 def test_an_environment_writes_to_the_one_cluster_it_names(recorded: Recorder) -> None:

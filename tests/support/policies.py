@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
+from google.protobuf.json_format import MessageToDict
+from pack import POLICIES
 from pulumi_policy import (
     PolicyResource,
     PolicyResourceOptions,
@@ -17,7 +20,8 @@ from pulumi_policy import (
 from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
-from tests.support.recorder import Secret, Unknown
+from tests.support.recorder import Recorder
+from tests.support.stacks import ROOT
 
 UNKNOWN: Final = UNKNOWN_STRING_VALUE
 """How a value that only the update knows comes over the wire."""
@@ -95,41 +99,24 @@ def _cut(messages: Sequence[str]) -> list[str]:
     return [message.partition("\n→ ")[0] for message in messages]
 
 
-def objections(
-    policies: Sequence[object], declared: Sequence[tuple[str, Mapping[str, Any]]], said: Mapping[str, Any]
-) -> list[tuple[str, object]]:
-    """Tell all that policies have against what a program declared: rule, violation.
+def objections(environment: str, recorder: Recorder) -> list[tuple[str, object]]:
+    """Tell all that the pack has against what a program registered, as an environment configures it.
 
-    declared: type and inputs as they come over the wire. said: what an environment says to the rules.
+    Gives rule and violation.
     """
+    config = ROOT / "policies" / "config" / f"{environment}.json"
+    said: Mapping[str, Any] = json.loads(config.read_text(encoding="utf-8"))
+    declared = [
+        (one.type, MessageToDict(one.request.object)) for one in recorder.registrations if not one.read_id
+    ]
     found: list[tuple[str, object]] = []
-    for policy in policies:
+    for policy in POLICIES:
+        given = said.get(policy.name, {})
+        given = given if isinstance(given, dict) else {}
         if isinstance(policy, StackValidationPolicy):
-            found += [(policy.name, each) for each in judge_stack(policy, declared, _said(said, policy.name))]
+            found += [(policy.name, each) for each in judge_stack(policy, declared, given)]
         elif isinstance(policy, ResourceValidationPolicy) and policy.validate is not None:
             for type_, inputs in declared:
                 with suppress(NotApplicableError):
-                    told = judge(policy, type_, inputs, _said(said, policy.name))
-                    found += [(policy.name, each) for each in told]
+                    found += [(policy.name, each) for each in judge(policy, type_, inputs, given)]
     return found
-
-
-def _said(said: Mapping[str, Any], policy: str) -> Mapping[str, Any]:
-    given = said.get(policy, {})
-    return {} if isinstance(given, str) else given
-
-
-def wire(value: Any) -> Any:
-    """Put inputs as they were recorded back into the form they travel in."""
-    match value:
-        case Secret(inner):
-            return secret(wire(inner))
-        case Unknown():
-            return UNKNOWN
-        case dict():
-            items = cast("dict[str, Any]", value).items()
-            return {key: wire(item) for key, item in items}
-        case list():
-            return [wire(item) for item in cast("list[Any]", value)]
-        case _:
-            return value
