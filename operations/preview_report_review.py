@@ -32,6 +32,9 @@ _LONGEST_OUTLOOK: Final = 400
 _CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _SKIPPABLE: Final = "credfleet:index:PullSecret"
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
+_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+_PLACES: Final = ("namespace", "targetNamespace")
+"""Where a resource that is no object of Kubernetes names the namespace it writes to."""
 _ACCOUNT_READER: Final = "-account-reader"
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _POOL_TYPE: Final = re.compile(r"[a-z]+(_[a-z0-9-]+)*")
@@ -192,7 +195,7 @@ def review(digest: Digest) -> Review:
         stack=stack,
         failed=errors or bool(digest.failed) or any(each.level == "mandatory" for each in objections or ()),
         unchanged=digest.changes.get("same", 0),
-        changes=tuple(sorted(_changes(digest.steps), key=_order)),
+        changes=tuple(sorted(_changes(digest.steps, _namespaces(digest.steps)), key=_order)),
         claims=tuple(
             sorted(_claims(claims, forecast), key=lambda each: (each.tenant, each.slot, each.action))
         ),
@@ -218,7 +221,33 @@ def _whose(digest: Digest) -> tuple[str, str]:
     return "", ""
 
 
-def _changes(steps: Iterable[Step]) -> Iterator[Change]:
+def _namespaces(steps: Iterable[Step]) -> Mapping[str, str]:
+    """Tell whose namespaces are: those the stack has told of, and those it declares now."""
+    owners: dict[str, str] = {}
+    for step in steps:
+        named = urns.parse(step.urn)
+        for state in (each for each in (step.old, step.new) if each):
+            if named.type == urns.ROOT_STACK_TYPE:
+                tenants = _below(state.outputs, "tenants")
+                owners |= {
+                    str(_below(tenants, name).get("namespace")): name for name in tenants if _is_name(name)
+                }
+            elif named.type == _NAMESPACE and _is_labelled(state):
+                name = _below(state.inputs, "metadata").get("name")
+                owners[str(name)] = named.name.removesuffix("-namespace")
+    return owners
+
+
+def _is_name(text: str) -> bool:
+    return _OBJECT_NAME.fullmatch(text) is not None
+
+
+def _below(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    inner = holder.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _changes(steps: Iterable[Step], namespaces: Mapping[str, str]) -> Iterator[Change]:
     """Make one change of all steps of a resource."""
     of: dict[str, list[tuple[Action, Step]]] = {}
     for step in steps:
@@ -226,7 +255,7 @@ def _changes(steps: Iterable[Step]) -> Iterator[Change]:
         if action is not None and not urns.is_default_provider(step.urn):
             of.setdefault(step.urn, []).append((action, step))
     for urn, each in of.items():
-        owner, is_tenant = _owner(urn, [step for _, step in each])
+        owner, is_tenant = _owner(urn, [step for _, step in each], namespaces)
         named = urns.parse(urn)
         forcing = {name for _, step in each for name in _properties(step, step.keys)}
         properties = {name for action, step in each for name in _differing(action, step)}
@@ -263,7 +292,7 @@ def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
             yield match[1]
 
 
-def _owner(urn: str, steps: Sequence[Step]) -> tuple[str, bool]:
+def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str, bool]:
     """Tell whose a resource is: a tenant's, the pool's or the stack's own."""
     states = [state for step in steps for state in (step.new, step.old) if state]
     for each in (urn, *(state.parent for state in states if state.parent)):
@@ -273,17 +302,20 @@ def _owner(urn: str, steps: Sequence[Step]) -> tuple[str, bool]:
     named = urns.parse(urn)
     if "credfleet:index:AccountPool" in named.qualified_type.split("$"):
         return POOL, False
-    if named.type == "kubernetes:core/v1:Namespace" and any(_is_labelled(state) for state in states):
+    if named.type == _NAMESPACE and any(_is_labelled(state) for state in states):
         return shown(named.name.removesuffix("-namespace")), True
     if named.type == "kubernetes:core/v1:ServiceAccount" and named.name.endswith(_ACCOUNT_READER):
         return shown(named.name.removesuffix(_ACCOUNT_READER)), True
+    for state in states:
+        metadata = _below(state.inputs, "metadata")
+        for place in (metadata.get("namespace"), *(state.inputs.get(key) for key in _PLACES)):
+            if isinstance(place, str) and place in namespaces:
+                return shown(namespaces[place]), True
     return STACK, False
 
 
 def _is_labelled(state: State) -> bool:
-    metadata = state.inputs.get("metadata")
-    labels: Any = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and TENANT in labels
+    return TENANT in _below(_below(state.inputs, "metadata"), "labels")
 
 
 def _order(change: Change) -> tuple[Any, ...]:

@@ -150,6 +150,35 @@ def test_a_change_is_told_under_whose_it_is(changed: dict[str, Any], owner: str)
     assert change.owner == owner
 
 
+ROOT_STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs"),
+    [
+        (SECRET, {"metadata": {"name": "x", "namespace": "tenant-acme"}}),
+        ("pulumi-python:dynamic/credfleet:SecretRead", {"namespace": "tenant-acme"}),
+        ("pulumi-python:dynamic/credfleet:SecretProjection", {"targetNamespace": "tenant-acme"}),
+    ],
+)
+@pytest.mark.parametrize("told_by", ["outputs", "declaration"])
+def test_what_is_written_into_the_namespace_of_a_tenant_is_the_tenants(
+    type_: str, inputs: dict[str, Any], told_by: str
+):
+    outputs = {"tenants": {"acme": {"namespace": "tenant-acme"}}}
+    known = {
+        "outputs": {"op": "same", "urn": ROOT_STACK, "oldState": {"outputs": outputs}},
+        "declaration": step(
+            "create",
+            "acme-namespace",
+            NAMESPACE,
+            new={"metadata": {"name": "tenant-acme", "labels": {"credfleet.io/tenant": "acme"}}},
+        ),
+    }
+    changes = reviewed(known[told_by], step("delete", "x", type_, old=inputs)).changes
+    assert [(each.owner, each.is_tenant) for each in changes if each.name == "x"] == [("acme", True)]
+
+
 def test_a_tenant_called_as_the_stack_is_told_apart_from_it():
     text = comment(claim("create", "stack", "aws"), step("create", "x", SECRET))
     rows = section(text, "Changes by tenant").splitlines()
