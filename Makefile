@@ -58,7 +58,8 @@ down: env ## stop what `up` started
 test: env ## all tests
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m compileall -q components operations policies sandbox
-	@$(BIN)/pytest -n 2 --dist worksteal
+	@# Three workers on two cores: much of the time is waiting for the API server.
+	@$(BIN)/pytest -n 3 --dist worksteal
 
 check: env ## format, lint, types, arrows, lock
 	@$(BIN)/ruff format --check --quiet .
