@@ -275,7 +275,7 @@ def test_a_secret_is_found_by_its_id_alone_and_no_label_counts_as_declared(engin
         "deletionPolicy": "DELETE",
         "deletionProtection": False,
         "project": "acme-prod",
-        "replication": {"auto": {}},
+        "replication": {},
         "secretId": "pull",
         "__defaults": ["deletionPolicy", "deletionProtection"],
     }

@@ -138,7 +138,7 @@ class Secrets:
             {"project": project, "secretId": secret_id} if not old.inputs else dict(old.inputs), _DEFAULTS
         )
         outputs = self._outputs(live, project, inputs, old.outputs)
-        return State(name, outputs, _read_inputs(inputs, outputs))
+        return State(name, outputs, _read_inputs(inputs, outputs, imported=not old.inputs))
 
     def delete(self, old: State) -> None:
         """Delete the entry and all its versions, unless the recorded policy says otherwise."""
@@ -195,10 +195,13 @@ def _kept_id(old: Properties) -> str | None:
     return kept if isinstance(kept, str) and "secretId" in defaulted(old) else None
 
 
-def _read_inputs(inputs: Properties, outputs: Properties) -> Properties:
-    """Return the inputs with what is live of them."""
+def _read_inputs(inputs: Properties, outputs: Properties, *, imported: bool) -> Properties:
+    """Return the inputs with what is live of them; an import leaves an automatic replication out, empty."""
     live = {key: outputs[key] for key in SCHEMA if key in outputs and key in inputs}
-    return {**inputs, "replication": outputs["replication"], **live}
+    kept = outputs["replication"]
+    if imported and isinstance(kept, dict) and "auto" in kept:
+        kept = {}
+    return {**inputs, "replication": kept, **live}
 
 
 def _bare(properties: Properties) -> Properties:
