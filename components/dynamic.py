@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import pulumi
+from pulumi.dynamic import DiffResult
 from pulumi.output import Unknown
 
 from components.errors import CredfleetError
@@ -17,6 +19,29 @@ Properties: TypeAlias = dict[str, Any]
 def kept(props: Properties, keys: Sequence[str]) -> Properties:
     """Take these properties; an absent one is None."""
     return {key: props.get(key) for key in keys}
+
+
+def compared(
+    olds: Properties,
+    news: Properties,
+    inputs: Sequence[str],
+    *,
+    identity: Sequence[str] = (),
+    otherwise: Callable[[], bool] = lambda: False,
+    delete_first: bool = False,
+) -> DiffResult:
+    """Compare inputs; one of the identity is another resource.
+
+    otherwise: whether there is a change although no input differs; asked only then. delete_first: whether a
+    replaced resource goes before the one that takes its place is made.
+    """
+    changed = [key for key in inputs if olds.get(key) != news.get(key)]
+    return DiffResult(
+        changes=bool(changed) or otherwise(),
+        replaces=[key for key in changed if key in identity],
+        stables=[],
+        delete_before_replace=delete_first,
+    )
 
 
 def is_unknown(value: Any) -> bool:
@@ -30,9 +55,13 @@ def is_unknown(value: Any) -> bool:
             return isinstance(value, Unknown)
 
 
-def short(error: CredfleetError) -> pulumi.RunError:
-    """Say an error in its own words: the host prints a traceback around any exception; raise it from None."""
-    return pulumi.RunError(f"{error.code}: {error}")
+@contextmanager
+def shortened() -> Generator[None]:
+    """Let an error out in its own words, as pulumi.RunError; the host prints a traceback around it."""
+    try:
+        yield
+    except CredfleetError as error:
+        raise pulumi.RunError(f"{error.code}: {error}") from None
 
 
 def tell(text: str) -> None:

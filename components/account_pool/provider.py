@@ -30,7 +30,7 @@ from components.account_pool.errors import LostMember
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.dynamic import Properties, kept, short
+from components.dynamic import Properties, compared, kept, shortened
 from components.errors import CredfleetError
 
 T = TypeVar("T")
@@ -74,12 +74,8 @@ class AccountClaimProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; a claim that lost its account is a change, so that `up` says so."""
-        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed) or _olds.get("phase") == LOST,
-            replaces=[key for key in changed if key in _IDENTITY],
-            stables=[],
-            delete_before_replace=False,
+        return compared(
+            _olds, _news, _INPUTS, identity=_IDENTITY, otherwise=lambda: _olds.get("phase") == LOST
         )
 
     def create(self, props: Properties) -> CreateResult:
@@ -128,15 +124,12 @@ class AccountClaimProvider(ResourceProvider):
 
     def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
         """Act in the pool; before the host answers, the Events of it are written, a refusal's as well."""
-        try:
+        with shortened():
             pool = Pool.open(ClusterTarget.parse(self._cluster), props["namespace"])
             try:
                 return act(pool)
             finally:
                 pool.flush()
-        except CredfleetError as error:
-            refusal = short(error)
-        raise refusal
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Census, outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.dynamic import Properties, kept, tell
+from components.dynamic import Properties, compared, kept, tell
 from components.errors import ConfigurationProblem, CredfleetError
 
 _DECLARED: Final = ("namespace", "partitionKeys", "members", "allowDestroy")
@@ -65,8 +65,7 @@ class PoolRosterProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare what is declared; claims are here for the forecast only."""
-        changes = any(_olds.get(key) != _news.get(key) for key in _DECLARED)
-        return DiffResult(changes=changes, replaces=[], stables=[], delete_before_replace=False)
+        return compared(_olds, _news, _DECLARED)
 
     def create(self, props: Properties) -> CreateResult:
         """Remember what is declared."""

@@ -24,7 +24,7 @@ from pulumi.dynamic import (
 from components.account_pool.declared import blocked
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.dynamic import Properties, kept
+from components.dynamic import Properties, compared, kept
 from components.errors import CredfleetError
 
 _INPUTS: Final = ("namespace", "allowDestroy")
@@ -43,9 +43,7 @@ class PoolSealProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare both inputs; a pool in another namespace is another pool."""
-        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
-        moved = [key for key in changed if key == "namespace"]
-        return DiffResult(changes=bool(changed), replaces=moved, stables=[], delete_before_replace=False)
+        return compared(_olds, _news, _INPUTS, identity=("namespace",))
 
     def create(self, props: Properties) -> CreateResult:
         """Remember which pool it is."""

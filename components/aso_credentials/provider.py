@@ -24,7 +24,7 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
-from components.dynamic import Properties, is_unknown, kept
+from components.dynamic import Properties, compared, is_unknown, kept
 
 _INPUTS: Final = ("secret", "subscriptionId", "allowChange", "place")
 
@@ -39,13 +39,7 @@ class SubscriptionPinProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; another Secret is another pin."""
-        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed),
-            replaces=[key for key in changed if key == "secret"],
-            stables=[],
-            delete_before_replace=False,
-        )
+        return compared(_olds, _news, _INPUTS, identity=("secret",))
 
     def create(self, props: Properties) -> CreateResult:
         """Remember the subscription."""

@@ -24,7 +24,7 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
-from components.dynamic import Properties, is_unknown, kept, short
+from components.dynamic import Properties, compared, is_unknown, kept, shortened
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
 from components.projection.keys import AsoMethod, plan_keys
@@ -57,12 +57,12 @@ class SecretProjectionProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; then what the source makes of the target with what is known of it."""
-        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed) or not self._is_current(_news, str(_olds.get("digest"))),
-            replaces=[key for key in changed if key in _TARGET],
-            stables=[],
-            delete_before_replace=False,
+        return compared(
+            _olds,
+            _news,
+            _INPUTS,
+            identity=_TARGET,
+            otherwise=lambda: not self._is_current(_news, str(_olds.get("digest"))),
         )
 
     def create(self, props: Properties) -> CreateResult:
@@ -71,10 +71,8 @@ class SecretProjectionProvider(ResourceProvider):
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what is in the copy, by digest; one that is gone, or somebody else's, has no id."""
-        try:
+        with shortened():
             found = open_projector(self._cluster).digest(_projection(props))
-        except CredfleetError as error:
-            raise short(error) from None
         if found is None:
             return ReadResult("", {})
         return ReadResult(id_, {**kept(props, _INPUTS + _OUTPUTS), "digest": found}, kept(props, _INPUTS))
@@ -85,17 +83,13 @@ class SecretProjectionProvider(ResourceProvider):
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the copy, if it is still ours."""
-        try:
+        with shortened():
             open_projector(self._cluster).remove(_projection(_props))
-        except CredfleetError as error:
-            raise short(error) from None
 
     def _written(self, props: Properties) -> Properties:
-        try:
+        with shortened():
             wanted = _projection(props)
             written = open_projector(self._cluster).write(wanted)
-        except CredfleetError as error:
-            raise short(error) from None
         return {
             **kept(props, _INPUTS),
             "reference": str(wanted.target),

@@ -26,7 +26,7 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
-from components.dynamic import Properties, is_unknown, kept, short, tell
+from components.dynamic import Properties, compared, is_unknown, kept, shortened, tell
 from components.errors import CredfleetError
 from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.retention import Retention, settle_all, settle_replaced
@@ -102,10 +102,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; a version that a refresh found unreadable is verified again."""
-        changed = any(_olds.get(key) != _news.get(key) for key in _VERIFIED_INPUTS)
-        readable = _olds.get("state") == VersionState.ENABLED
-        return DiffResult(
-            changes=changed or not readable, replaces=[], stables=[], delete_before_replace=False
+        return compared(
+            _olds, _news, _VERIFIED_INPUTS, otherwise=lambda: _olds.get("state") != VersionState.ENABLED
         )
 
     def create(self, props: Properties) -> CreateResult:
@@ -114,10 +112,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell how the version stands now; one that is not there has no id."""
-        try:
+        with shortened():
             standing = stand(self._manager(), _expected(props))
-        except CredfleetError as error:
-            raise short(error) from None
         if standing is None:
             return ReadResult("", {})
         outputs = {
@@ -143,10 +139,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
 
     def _verified(self, props: Properties, before: int) -> Properties:
         expected = _expected(props)
-        try:
+        with shortened():
             standing, disabled = verify(self._manager(), expected, before)
-        except CredfleetError as error:
-            raise short(error) from None
         if standing.latest < expected.version:
             tell(
                 f"{expected.name} was read back; {LATEST} still means version {standing.latest}, which Google"
@@ -181,13 +175,7 @@ class PullSecretRetentionProvider(_OnSecretManager):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; in another secret it is another retention."""
-        changed = [key for key in _RETAINED_INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed),
-            replaces=[key for key in changed if key in _SECRET],
-            stables=[],
-            delete_before_replace=False,
-        )
+        return compared(_olds, _news, _RETAINED_INPUTS, identity=_SECRET)
 
     def create(self, props: Properties) -> CreateResult:
         """Remember the version; there is none before it."""
@@ -202,24 +190,23 @@ class PullSecretRetentionProvider(_OnSecretManager):
         outputs = {**kept(_news, _RETAINED_INPUTS), "replaced": _olds.get("replaced", "")}
         former, secret = int(_olds["version"]), _secret(_news)
         if former != int(_news["version"]):
-            try:
+            with shortened():
                 outputs["replaced"] = settle_replaced(
                     self._manager(), secret, former, int(_news["version"]), Retention(_news["onReplace"])
                 )
-            except CredfleetError as error:
-                raise short(error) from None
             tell(f"{secret}: {outputs['replaced']}")
         return UpdateResult(outputs)
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Do with all versions what `onDelete` says; the cluster has lost its Secret by now."""
         secret, retention = _secret(_props), Retention(_props["onDelete"])
-        try:
-            settled = settle_all(self._manager(), secret, retention)
-        except SecretManagerError as error:
-            if error.code != "absent":
-                raise short(error) from None
-            return
+        with shortened():
+            try:
+                settled = settle_all(self._manager(), secret, retention)
+            except SecretManagerError as error:
+                if error.code == "absent":
+                    return
+                raise
         match retention:
             case Retention.DISABLE:
                 numbers = ", ".join(map(str, settled)) or "none was enabled"
@@ -240,12 +227,12 @@ class PullSecretStatusProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; a report that did not get through is made again."""
-        changed = [key for key in _REPORTED_INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed or _olds.get("trouble")),
-            replaces=[key for key in changed if key == "cluster"],
-            stables=[],
-            delete_before_replace=False,
+        return compared(
+            _olds,
+            _news,
+            _REPORTED_INPUTS,
+            identity=("cluster",),
+            otherwise=lambda: bool(_olds.get("trouble")),
         )
 
     def create(self, props: Properties) -> CreateResult:

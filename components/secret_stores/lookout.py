@@ -21,7 +21,7 @@ from pulumi.dynamic import (
 )
 
 from components.connection import ClusterTarget
-from components.dynamic import Properties, kept
+from components.dynamic import Properties, compared, kept
 from components.errors import CredfleetError
 
 ESO: Final = "external-secrets.io"
@@ -51,12 +51,7 @@ class EsoLookoutProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare with what was served before."""
-        return DiffResult(
-            changes=_olds.get(_KINDS) != _news.get(_KINDS),
-            replaces=[],
-            stables=[],
-            delete_before_replace=False,
-        )
+        return compared(_olds, _news, (_KINDS,))
 
     def create(self, props: Properties) -> CreateResult:
         """Keep what was seen."""

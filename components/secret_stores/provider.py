@@ -25,7 +25,7 @@ from pulumi.dynamic import (
 )
 from pulumi.output import Unknown
 
-from components.dynamic import Properties, is_unknown, kept, short
+from components.dynamic import Properties, compared, is_unknown, kept, shortened
 from components.errors import CredfleetError
 from components.importing import ALONE
 
@@ -60,10 +60,8 @@ class _StoreProvider(ResourceProvider):
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove what was made, if it is still ours."""
-        try:
+        with shortened():
             self._carried(_props).remove()
-        except CredfleetError as error:
-            raise short(error) from None
 
     def _carried(self, props: Properties) -> CarriedRead | CarriedPush:
         raise NotImplementedError
@@ -110,12 +108,12 @@ class SecretReadProvider(_StoreProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; then what the store says now with what is known of the target."""
-        changed = [key for key in _READ_INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed) or not self._is_current(_news, str(_olds.get("digest"))),
-            replaces=[key for key in changed if key in _READ_IDENTITY],
-            stables=[],
-            delete_before_replace=False,
+        return compared(
+            _olds,
+            _news,
+            _READ_INPUTS,
+            identity=_READ_IDENTITY,
+            otherwise=lambda: not self._is_current(_news, str(_olds.get("digest"))),
         )
 
     def create(self, props: Properties) -> CreateResult:
@@ -124,10 +122,8 @@ class SecretReadProvider(_StoreProvider):
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell what is in the Secret, by digest; one that is gone, or somebody else's, has no id."""
-        try:
+        with shortened():
             found = self._carried(props).digest()
-        except CredfleetError as error:
-            raise short(error) from None
         if found is None:
             return ReadResult("", {})
         outputs = {**kept(props, _READ_INPUTS + _READ_OUTPUTS), "digest": found}
@@ -138,10 +134,8 @@ class SecretReadProvider(_StoreProvider):
         return UpdateResult(self._written(_news))
 
     def _written(self, props: Properties) -> Properties:
-        try:
+        with shortened():
             done = self._carried(props).write()
-        except CredfleetError as error:
-            raise short(error) from None
         return {
             **kept(props, _READ_INPUTS),
             "reference": f"{props['namespace']}/{props['target']}",
@@ -166,13 +160,14 @@ class SecretPushProvider(_StoreProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; then what the Secrets and the store say now with what is known."""
-        changed = [key for key in _PUSH_INPUTS if _olds.get(key) != _news.get(key)]
         moved = [key for key in ("store", "provider") if _address(key, _olds) != _address(key, _news)]
-        return DiffResult(
-            changes=bool(changed) or not self._is_current(_news, str(_olds.get("digest"))),
-            replaces=[key for key in changed if key in _PUSH_IDENTITY or key in moved],
-            stables=[],
-            delete_before_replace=True,
+        return compared(
+            _olds,
+            _news,
+            _PUSH_INPUTS,
+            identity=(*_PUSH_IDENTITY, *moved),
+            otherwise=lambda: not self._is_current(_news, str(_olds.get("digest"))),
+            delete_first=True,
         )
 
     def create(self, props: Properties) -> CreateResult:
@@ -181,10 +176,8 @@ class SecretPushProvider(_StoreProvider):
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Tell whether anything of the push is still in the store; else it has no id."""
-        try:
+        with shortened():
             there = self._carried(props).is_there()
-        except CredfleetError as error:
-            raise short(error) from None
         if not there:
             return ReadResult("", {})
         return ReadResult(id_, kept(props, _PUSH_INPUTS + _PUSH_OUTPUTS), kept(props, _PUSH_INPUTS))
@@ -194,11 +187,9 @@ class SecretPushProvider(_StoreProvider):
         return UpdateResult(self._written(_news, _olds))
 
     def _written(self, props: Properties, olds: Properties | None = None) -> Properties:
-        try:
+        with shortened():
             carried = self._carried(props)
             done = carried.write([] if olds is None else self._carried(olds).places)
-        except CredfleetError as error:
-            raise short(error) from None
         return {
             **kept(props, _PUSH_INPUTS),
             "places": [str(each) for each in carried.places],

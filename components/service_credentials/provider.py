@@ -25,7 +25,7 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
-from components.dynamic import Properties, is_unknown, kept, short
+from components.dynamic import Properties, compared, is_unknown, kept, shortened
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
 from components.projection.kubernetes_secrets import open_projector
@@ -61,12 +61,13 @@ class ServiceMigrationProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare every input; then what the legacy Secret makes of the target with what is known of it."""
-        changed = [key for key in _INPUTS if _olds.get(key) != _news.get(key)]
-        return DiffResult(
-            changes=bool(changed) or not self._is_current(_news, str(_olds.get("digest"))),
-            replaces=[key for key in changed if key in _IDENTITY],
-            stables=[],
-            delete_before_replace=True,
+        return compared(
+            _olds,
+            _news,
+            _INPUTS,
+            identity=_IDENTITY,
+            otherwise=lambda: not self._is_current(_news, str(_olds.get("digest"))),
+            delete_first=True,
         )
 
     def create(self, props: Properties) -> CreateResult:
@@ -77,10 +78,8 @@ class ServiceMigrationProvider(ResourceProvider):
         """Tell what is in the migrated Secret, by digest; gone, or somebody else's, it has no id."""
         outputs = kept(props, _INPUTS + _OUTPUTS)
         if not props["handedOver"]:
-            try:
+            with shortened():
                 outputs["digest"] = open_projector(self._cluster).digest(_migration(props))
-            except CredfleetError as error:
-                raise short(error) from None
             if outputs["digest"] is None:
                 return ReadResult("", {})
         return ReadResult(id_, outputs, kept(props, _INPUTS))
@@ -91,21 +90,17 @@ class ServiceMigrationProvider(ResourceProvider):
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the migrated Secret, if it is still ours; the legacy one is never touched."""
-        try:
+        with shortened():
             open_projector(self._cluster).remove(_migration(_props))
-        except CredfleetError as error:
-            raise short(error) from None
 
     def _settled(self, props: Properties) -> Properties:
         wanted = _migration(props)
         outputs = {**kept(props, _INPUTS), **dict.fromkeys(_OUTPUTS, ""), "reference": str(wanted.target)}
-        try:
+        with shortened():
             if props["handedOver"]:
                 open_projector(self._cluster).remove(wanted)
                 return outputs
             written = open_projector(self._cluster).write(wanted)
-        except CredfleetError as error:
-            raise short(error) from None
         return {
             **outputs,
             "digest": written.digest,
