@@ -127,6 +127,3 @@ class PushSecret(Shape):
     def title(self) -> str:
         """`PushSecret/namespace/name`."""
         return f"PushSecret/{self.namespace}/{self.name}"
-
-
-AnyConsumer: TypeAlias = ExternalSecret | PushSecret

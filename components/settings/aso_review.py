@@ -18,7 +18,12 @@ from components.settings.aso_contents import faults_of, federations, own_federat
 from components.settings.aso_credentials import AsoCredentials, Entry, Identity
 from components.settings.aso_resources import DeclaredResource, read_resources, resolutions
 from components.settings.nouns import Cluster, Tenant
-from components.settings.review import nearest
+from components.settings.review import (
+    nearest,
+    unknown_credential,
+    unusable_namespace,
+    usable_namespaces,
+)
 
 _Problems = Iterator[ConfigurationProblem]
 _KEY = "asoCredentials"
@@ -66,12 +71,12 @@ def review_aso_credentials(
     root: directory of Pulumi.yaml. whole: no part of the section or of the tenants was left out for a fault;
     else nobody could say what serves a resource.
     """
-    namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+    namespaces = usable_namespaces(tenants, cluster)
     if section.global_settings is not None and section.operator.namespace not in namespaces:
-        yield _unknown_namespace(config_path(_KEY, "operator", "namespace"), section.operator.namespace)
+        yield unusable_namespace(config_path(_KEY, "operator", "namespace"), section.operator.namespace)
     for entry in section.entries():
         if entry.secret.namespace not in namespaces:
-            yield _unknown_namespace(_namespace_place(entry), entry.secret.namespace)
+            yield unusable_namespace(_namespace_place(entry), entry.secret.namespace)
         yield from _review_credential(entry, section, credentials, strict=section.operator.strict)
     if (own := section.global_entry()) is not None:
         yield from _review_credential(own, section, credentials, strict=False)
@@ -89,14 +94,6 @@ def review_aso_credentials(
         yield from _review_resolutions(resources, resolutions(section, tenants, credentials, resources))
 
 
-def _unknown_namespace(place: str, namespace: str) -> ConfigurationProblem:
-    return ConfigurationProblem(
-        place,
-        f"{namespace} is no tenant's namespace, and the stack declares no other ones",
-        "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
-    )
-
-
 def _namespace_place(entry: Entry) -> str:
     return entry.place if entry.secret.name == keys.NAMESPACE_SECRET else f"{entry.place}.namespace"
 
@@ -107,10 +104,7 @@ def _review_credential(
     """Check references of a credential, what it is made of, and whether the operator would take it."""
     for key, name in sources(entry.credential).items():
         if name not in credentials.names:
-            cause = f"{name} is no entry of credentials"
-            yield ConfigurationProblem(
-                f"{entry.place}.servicePrincipal.{key}", cause, nearest(name, credentials.names)
-            )
+            yield unknown_credential(f"{entry.place}.servicePrincipal.{key}", name, credentials)
     yield from _review_identity_of(entry, section)
     faults = faults_of(entry.credential, credentials, strict=strict)
     for fault in faults:
@@ -200,7 +194,7 @@ def _review_resources(
             cause = "it says no namespace, and nothing is declared in default"
             yield ConfigurationProblem(one.place, cause, "add metadata.namespace")
         elif one.resource.namespace not in namespaces:
-            yield _unknown_namespace(one.place, one.resource.namespace)
+            yield unusable_namespace(one.place, one.resource.namespace)
         first = seen.setdefault(one.name, one.place)
         if first != one.place:
             yield ConfigurationProblem(

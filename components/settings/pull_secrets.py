@@ -23,7 +23,12 @@ from components.pull_secret.observations import read
 from components.pull_secret.payload import judge
 from components.pull_secret.retention import Retention
 from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
-from components.settings.review import nearest
+from components.settings.review import (
+    nearest,
+    unknown_credential,
+    unusable_namespace,
+    usable_namespaces,
+)
 from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, unfit
 from components.settings.written_secrets import Written
 
@@ -262,7 +267,7 @@ def review_pull_secrets(
     unfit_templates = [*_review_templates(section)]
     yield from unfit_templates
     yield from _review_observations(section, root)
-    namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+    namespaces = usable_namespaces(tenants, cluster)
     for id_, given in section.clusters.items():
         place = config_path(KEY, "clusters", id_)
         yield from _review_names(place, id_, section)
@@ -317,17 +322,16 @@ def _review_names(place: str, id_: str, section: PullSecrets) -> _Problems:
 
 def _review_namespace(namespace: str, known: Collection[str]) -> _Problems:
     if namespace not in known:
-        yield ConfigurationProblem(
+        yield unusable_namespace(
             config_path(KEY, "namespaceTemplate"),
-            f"{namespace} is no tenant's namespace, and the stack declares no other ones",
+            namespace,
             "name a tenant's, list it in cluster.existingNamespaces if it is there already, or use {id}",
         )
 
 
 def _review_payload(place: str, name: str, section: PullSecrets, credentials: Credentials) -> _Problems:
     if name not in credentials.names:
-        cause = f"{name} is no entry of credentials"
-        yield ConfigurationProblem(place, cause, nearest(name, credentials.names))
+        yield unknown_credential(place, name, credentials)
         return
     verdict = credentials.judged(name, partial(judge, strict=section.strict))
     for fault in verdict.errors if verdict else ():

@@ -175,15 +175,14 @@ def _review_member(name: str, member: Member, stated: Stated, credentials: Crede
     for key in member.partition:
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
-    fault = _credential_fault(member.credentials_from, credentials)
-    if fault is not None:
+    if member.credentials_from not in credentials.names:
+        yield unknown_credential(f"{place}.credentialsFrom", member.credentials_from, credentials)
+    elif (fault := _credential_fault(member.credentials_from, credentials)) is not None:
         yield ConfigurationProblem(f"{place}.credentialsFrom", *fault)
 
 
 def _credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
     """Tell why a credential cannot be the data of a member's Secret, and the mend."""
-    if name not in credentials.names:
-        return f"{name} is no entry of credentials", nearest(name, credentials.names)
     shape = credentials.shape(name)
     if shape is None:
         return None
@@ -237,6 +236,27 @@ def _unknown_partition(place: str, key: str, known: Collection[str]) -> Configur
         f"{key} is none of the pool's partition keys, so it would choose nothing",
         f"{nearest(key, known)} Or add it to accountPool.partitionKeys.",
     )
+
+
+def usable_namespaces(tenants: Mapping[str, Tenant], cluster: Cluster) -> Collection[str]:
+    """Name the namespaces that rooms may write into: those of tenants, and those that are there already."""
+    return {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+
+
+def unusable_namespace(
+    place: str,
+    namespace: str,
+    mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
+) -> ConfigurationProblem:
+    """Say that a namespace is none of the usable ones."""
+    cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
+    return ConfigurationProblem(place, cause, mend)
+
+
+def unknown_credential(place: str, name: str, credentials: Credentials) -> ConfigurationProblem:
+    """Say that a reference names no credential, and which one may have been meant."""
+    cause = f"{name} is no entry of credentials"
+    return ConfigurationProblem(place, cause, nearest(name, credentials.names))
 
 
 def nearest(name: str, names: Collection[str]) -> str:

@@ -30,7 +30,12 @@ from components.secret_stores.reading import read_objections
 from components.secret_stores.referent import selector_objections, store_objections
 from components.secret_stores.registry import Kind
 from components.settings.nouns import AccountPool, Cluster, Tenant
-from components.settings.review import nearest
+from components.settings.review import (
+    nearest,
+    unknown_credential,
+    unusable_namespace,
+    usable_namespaces,
+)
 from components.settings.secret_stores import KEY, Push, Read, SecretStores
 from components.settings.store_models import (
     meant_provider,
@@ -58,7 +63,7 @@ def review_secret_stores(
 
     whole: no part of the section or of the tenants was left out for a fault; else references may miss it.
     """
-    namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+    namespaces = usable_namespaces(tenants, cluster)
     review = _Review(section, tenants, pool, credentials, namespaces)
     for name in section.providers:
         yield from review.provider(name)
@@ -264,16 +269,11 @@ class _Review:
 
     def _unknown_namespace(self, place: str, namespace: str) -> _Problems:
         if namespace not in self._namespaces:
-            yield ConfigurationProblem(
-                f"{place}.namespace",
-                f"{namespace} is no tenant's namespace, and the stack declares no other ones",
-                "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
-            )
+            yield unusable_namespace(f"{place}.namespace", namespace)
 
     def _credential(self, place: str, name: str, kind: Kind) -> _Problems:
         if name not in self._credentials.names:
-            cause = f"{name} is no entry of credentials"
-            yield ConfigurationProblem(place, cause, nearest(name, self._credentials.names))
+            yield unknown_credential(place, name, self._credentials)
             return
         fault = self._credentials.judged(name, partial(login_fault, kind))
         if fault is not None:

@@ -15,7 +15,7 @@ from components.service_credentials.conformity import judge_text
 from components.service_credentials.go_json import Numbers
 from components.service_credentials.names import environment_secret, source_secret
 from components.settings.nouns import Cluster, Noun, Tenant
-from components.settings.review import nearest
+from components.settings.review import unknown_credential, unusable_namespace, usable_namespaces
 from components.settings.words import FileName, NamespaceName, ObjectName, Text, unfit
 from components.settings.written_secrets import Written
 
@@ -71,15 +71,11 @@ def review_services(
     services: Services, tenants: Mapping[str, Tenant], cluster: Cluster, credentials: Credentials
 ) -> Iterator[ConfigurationProblem]:
     """Check namespaces, and what credentials hold."""
-    namespaces = {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
+    namespaces = usable_namespaces(tenants, cluster)
     for name, instance in services.instances.items():
         place = config_path("services", "instances", name)
         if instance.namespace not in namespaces:
-            yield ConfigurationProblem(
-                f"{place}.namespace",
-                f"{instance.namespace} is no tenant's namespace, and the stack declares no other ones",
-                "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
-            )
+            yield unusable_namespace(f"{place}.namespace", instance.namespace)
         if instance.credentials_from is not None:
             yield from _review_credentials(
                 f"{place}.credentialsFrom", instance, instance.credentials_from, credentials
@@ -90,8 +86,7 @@ def _review_credentials(
     place: str, instance: Instance, name: str, credentials: Credentials
 ) -> Iterator[ConfigurationProblem]:
     if name not in credentials.names:
-        cause = f"{name} is no entry of credentials"
-        yield ConfigurationProblem(place, cause, nearest(name, credentials.names))
+        yield unknown_credential(place, name, credentials)
         return
     judge = partial(judge_text, numbers=instance.numbers, strict=instance.strict)
     verdict = credentials.judged(name, judge)

@@ -122,15 +122,19 @@ class Settings(Noun):
         yield from review_accounts(self.tenants, pool, existing, stated)
         if self.services is not None:
             yield from review_services(self.services, self.tenants, self.cluster, self.credentials)
+
+        def whole(*keys: str) -> bool:
+            places = tuple(config_path(key) for key in keys)
+            return not any(problem.place.startswith(places) for problem in malformed)
+
         if self.aso_credentials is not None:
-            told = (config_path("asoCredentials"), config_path("tenants"))
             yield from review_aso_credentials(
                 self.aso_credentials,
                 self.tenants,
                 self.cluster,
                 self.credentials,
                 root,
-                whole=not any(problem.place.startswith(told) for problem in malformed),
+                whole=whole("asoCredentials", "tenants"),
             )
         if self.pull_secrets is not None:
             yield from review_pull_secrets(
@@ -140,17 +144,16 @@ class Settings(Noun):
                 self.cluster,
                 credentials=self.credentials,
                 root=root,
-                whole=not any(problem.place.startswith(config_path("tenants")) for problem in malformed),
+                whole=whole("tenants"),
             )
         if self.secret_stores is not None:
-            told = (config_path("secretStores"), config_path("tenants"))
             yield from review_secret_stores(
                 self.secret_stores,
                 self.tenants,
                 pool,
                 self.cluster,
                 credentials=self.credentials,
-                whole=not any(problem.place.startswith(told) for problem in malformed),
+                whole=whole("secretStores", "tenants"),
             )
         yield from review_written(self._written())
 
