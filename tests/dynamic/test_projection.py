@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +14,16 @@ from components.projection.provider import SecretProjectionProvider
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
 
 if TYPE_CHECKING:
-    from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    pass
 
 SENTINEL = "s3ntinel-of-a-credential"
 GUID = "00000000-0000-4000-8000-000000000001"
 AZURE = {"subscriptionID": GUID, "tenantID": GUID, "clientID": GUID, "clientSecret": SENTINEL}
 
 
-@pytest.fixture(scope="module")
-def host(control_plane: ControlPlane) -> Generator[Host]:
-    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
-        yield host
-
-
 @pytest.fixture
 def provider(host: Host) -> Provider:
     return host.provider(SecretProjectionProvider())
-
-
-@pytest.fixture
-def api(admin: DynamicClient) -> Any:
-    return admin.resources.get(api_version="v1", kind="Secret")
 
 
 def projection(namespace: str, **more: Any) -> Properties:

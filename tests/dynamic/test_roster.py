@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from sandbox.services.control_plane import ControlPlane
 
 TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
-
-
-@pytest.fixture(scope="module")
-def host(control_plane: ControlPlane) -> Generator[Host]:
-    with dynamic_host(cluster_of(control_plane)) as host:
-        yield host
 
 
 def cluster_of(plane: ControlPlane) -> Properties:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +17,8 @@ from tests.support.dynamic_host import Host, Properties, dynamic_host
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
-    from sandbox.services.control_plane import ControlPlane
 
 TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
-
-
-@pytest.fixture(scope="module")
-def host(control_plane: ControlPlane) -> Generator[Host]:
-    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
-        yield host
 
 
 def sealed(namespace: str, *, allow_destroy: bool = False) -> Properties:

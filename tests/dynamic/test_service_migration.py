@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider
 
 if TYPE_CHECKING:
-    from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    pass
 
 SENTINEL = "s3ntinel-of-a-credential"
 LEGACY = {"type": "rabbitmq", "password": SENTINEL}
@@ -24,20 +22,9 @@ TYPE = "servicebinding.io/rabbitmq"
 OWNER = "pulumi/o/p/s/services/queue"
 
 
-@pytest.fixture(scope="module")
-def host(control_plane: ControlPlane) -> Generator[Host]:
-    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
-        yield host
-
-
 @pytest.fixture
 def provider(host: Host) -> Provider:
     return host.provider(ServiceMigrationProvider())
-
-
-@pytest.fixture
-def api(admin: DynamicClient) -> Any:
-    return admin.resources.get(api_version="v1", kind="Secret")
 
 
 def migration(namespace: str, **more: Any) -> Properties:

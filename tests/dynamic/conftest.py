@@ -1,0 +1,27 @@
+"""The genuine host of dynamic providers, on the tests' control plane."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dynamic_host import Host, dynamic_host
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+    from sandbox.services.control_plane import ControlPlane
+
+
+@pytest.fixture(scope="module")
+def host(control_plane: ControlPlane) -> Generator[Host]:
+    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
+        yield host
+
+
+@pytest.fixture
+def api(admin: DynamicClient) -> Any:
+    """Secrets, as an administrator of the cluster has them."""
+    return admin.resources.get(api_version="v1", kind="Secret")
