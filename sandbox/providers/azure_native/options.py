@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sandbox.engine.values import Properties, Unknown, Value
+from sandbox.engine.values import Properties, Value
 from sandbox.providers.contract import Problem
+from sandbox.providers.options import option_problems
 
 _GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _REQUIRED: Final = {
@@ -57,13 +58,7 @@ class Options:
 
 def problems(config: Properties) -> list[Problem]:
     """List what is wrong with the options, unknown ones passed over."""
-    given = {key: value for key, value in config.items() if value not in (None, "")}
-    found = [
-        Problem(key, reason)
-        for key, value in sorted(given.items())
-        if not isinstance(value, Unknown) and (reason := _reason(key, value))
-    ]
-    return found + [Problem(key, reason) for key, reason in _REQUIRED.items() if key not in given]
+    return option_problems(config, _reason, _REQUIRED)
 
 
 def read(given: Mapping[str, str]) -> Options:

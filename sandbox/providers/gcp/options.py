@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
-from sandbox.engine.values import Properties, Unknown, Value, equal
+from sandbox.engine.values import Properties, Value, equal
 from sandbox.providers.contract import Problem
+from sandbox.providers.options import option_problems, option_value
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
 
@@ -44,13 +44,7 @@ def problems(config: Properties) -> list[Problem]:
     Endpoint and token are required: this provider speaks to a stand-in only, never to the real service, and
     looks for no credentials.
     """
-    given = {key: value for key, value in config.items() if value not in (None, "")}
-    found = [
-        Problem(key, reason)
-        for key, value in sorted(given.items())
-        if not isinstance(value, Unknown) and (reason := _reason(key, value))
-    ]
-    return found + [Problem(key, reason) for key, reason in _REQUIRED.items() if key not in given]
+    return option_problems(config, _reason, _REQUIRED)
 
 
 def read(given: Mapping[str, str]) -> Options:
@@ -64,7 +58,7 @@ def read(given: Mapping[str, str]) -> Options:
         endpoint=given.get(ENDPOINT, ""),
         token=given.get("accessToken", ""),
         project=given.get("project", ""),
-        labels=cast("Mapping[str, str]", _value(given.get("defaultLabels") or "{}")),
+        labels=cast("Mapping[str, str]", option_value(given.get("defaultLabels") or "{}")),
         attribution=attribution,
     )
 
@@ -81,19 +75,10 @@ def _reason(key: str, value: Value) -> str:
     if key in _TEXTS:
         return "" if isinstance(value, str) else "it must be a text"
     if key == "defaultLabels":
-        return "" if isinstance(_value(value), dict) else "it must be an object of texts"
+        return "" if isinstance(option_value(value), dict) else "it must be an object of texts"
     if key == "addPulumiAttributionLabel":
-        return "" if any(equal(_value(value), each) for each in (True, False)) else "it must be true or false"
+        flag = option_value(value)
+        return "" if any(equal(flag, each) for each in (True, False)) else "it must be true or false"
     if key == _STRATEGY:
         return "" if value in _STRATEGIES else f"it must be one of {', '.join(_STRATEGIES)}"
     return "there is no such option, or it is not served here"
-
-
-def _value(given: Value) -> Value:
-    """Return the value a text stands for."""
-    if not isinstance(given, str):
-        return given
-    try:
-        return json.loads(given)
-    except ValueError:
-        return given

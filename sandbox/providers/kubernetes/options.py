@@ -10,6 +10,7 @@ from typing import Final
 from sandbox.engine.values import Properties, Unknown, Value, equal
 from sandbox.providers.contract import Problem
 from sandbox.providers.kubernetes.kubeconfig import Kubeconfig
+from sandbox.providers.options import option_problems, option_value
 
 _TEXTS: Final = frozenset({"cluster", "clusterIdentifier", "context", "kubeconfig", "namespace"})
 _ENGINE_OWN: Final = frozenset({"pluginDownloadURL", "version"})
@@ -56,11 +57,7 @@ def problems(config: Properties) -> list[Problem]:
     An option may come as a value, or as the text of one: the engine hands providers texts, programs give
     values.
     """
-    return [
-        Problem(key, reason)
-        for key, value in sorted(config.items())
-        if not isinstance(value, Unknown) and (reason := _reason(key, value))
-    ]
+    return option_problems(config, _reason, {})
 
 
 def read(given: Mapping[str, str]) -> Options:
@@ -96,22 +93,12 @@ def replacing_keys(
 
 
 def _reason(key: str, value: Value) -> str:
-    if key in _ENGINE_OWN or value in (None, ""):
+    if key in _ENGINE_OWN:
         return ""
     if key in _TEXTS:
         return "" if isinstance(value, str | dict) else "it must be a text"
     allowed, reason = _CHOICES.get(key, ((), "there is no such option, or it is not served here"))
-    return "" if _value(value) in allowed else reason
-
-
-def _value(given: Value) -> Value:
-    """Return the value a text stands for."""
-    if not isinstance(given, str):
-        return given
-    try:
-        return json.loads(given)
-    except ValueError:
-        return given
+    return "" if option_value(value) in allowed else reason
 
 
 def _active(config: Properties, read_kubeconfig: Callable[[str], Kubeconfig | None]) -> Properties | None:
