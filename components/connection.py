@@ -151,6 +151,22 @@ def connect(target: ClusterTarget) -> Connection:
         return _connections[target]
 
 
+def reach(target: ClusterTarget, mend: str) -> Connection:
+    """Open the connection as `connect` does, for one who cannot go on without an answer.
+
+    mend: what to do when none comes. Raises ClusterError, `unreachable` among its codes.
+    """
+    try:
+        return connect(target)
+    except NoReply as silence:
+        raise ClusterError(
+            code="unreachable",
+            place="credfleet:cluster",
+            cause=f"the API server does not answer ({silence})",
+            mend=mend,
+        ) from None
+
+
 def _client(target: ClusterTarget) -> ApiClient:
     with ALONE:
         from kubernetes.client import ApiClient, Configuration

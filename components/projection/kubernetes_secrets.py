@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
-from components.errors import ClusterError
+from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
 from components.projection.errors import ProjectionError
 from components.projection.model import JsonObject, SecretRef
 from components.projection.projector import Projector
@@ -70,16 +69,8 @@ def open_projector(cluster: str | None) -> Projector:
 
     Raises ClusterError, also when the API server does not answer.
     """
-    target = ClusterTarget.parse(cluster)
-    try:
-        return Projector(KubernetesSecrets(connect(target)))
-    except NoReply as silence:
-        raise ClusterError(
-            code="unreachable",
-            place="credfleet:cluster",
-            cause=f"the API server does not answer ({silence})",
-            mend="run again once it does; what was begun is finished then",
-        ) from None
+    mend = "run again once it does; what was begun is finished then"
+    return Projector(KubernetesSecrets(reach(ClusterTarget.parse(cluster), mend)))
 
 
 def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:

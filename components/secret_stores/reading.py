@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from components.connection import Connection, NoReply, connect
-from components.errors import ClusterError
+from components.connection import Connection, reach
 from components.projection.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
@@ -120,15 +119,7 @@ def open_secrets(site: Site) -> KubernetesSecrets:
 
 
 def _connected(site: Site) -> Connection:
-    try:
-        return connect(site.target)
-    except NoReply as silence:
-        raise ClusterError(
-            code="unreachable",
-            place="credfleet:cluster",
-            cause=f"the API server does not answer ({silence})",
-            mend="run again once it does",
-        ) from None
+    return reach(site.target, "run again once it does")
 
 
 @contextmanager
