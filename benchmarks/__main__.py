@@ -10,10 +10,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from pulumi_sandbox.services import build
+from pulumi_sandbox.services.control_plane import ControlPlane
+
 from benchmarks import claims, engine
 from benchmarks.stopwatch import table
-from sandbox.services import build
-from sandbox.services.control_plane import ControlPlane
 
 
 def main() -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from pulumi_sandbox.services.build import cache_folder
+from pulumi_sandbox.services.ports import LOOPBACK, free_ports
+from pulumi_sandbox.services.toolchain import installed, toolchain_for
+
 from benchmarks.kept_alive import Access, KeptAlive, Tally, expect
 from benchmarks.large_pools import TYPE
-from sandbox.services.build import cache_folder
-from sandbox.services.ports import LOOPBACK, free_ports
-from sandbox.services.toolchain import installed, toolchain_for
 
 MODULE: Final = Path(__file__).with_name("peers") / "boskos"
 PACKAGE: Final = "sigs.k8s.io/boskos/cmd/boskos"

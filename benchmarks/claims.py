@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
+
 from benchmarks.boskos import serving
 from benchmarks.claimers import Claimers, Deed, Place, Sample, Way
 from benchmarks.large_pools import make_pool
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 
 CLAIMERS: Final = (1, 8, 50)
 APART_SECONDS: Final = 0.12

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
+
 from benchmarks.stopwatch import Figure, command_time, timed
 from operations import existing
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 
 SECRETS = 200
 PROJECT = Path(__file__).resolve().parent.parent
@@ -84,7 +85,7 @@ def _dev_stack(folder: Path, environment: dict[str, str]) -> list[Figure]:
     environment = {name: value for name, value in environment.items() if name != "PULUMI_CONFIG_PASSPHRASE"}
     own = ["--kubeconfig", environment["KUBECONFIG"], "--yes"]
     existing.bring_kinds(Path(environment["KUBECONFIG"]))
-    existing.bring(PROJECT / "existing.dev.yaml", Path(environment["KUBECONFIG"]))
+    existing.bring(PROJECT / "stacks" / "dev" / "existing.yaml", Path(environment["KUBECONFIG"]))
 
     def run(verb: str) -> float:
         return command_time([CREDFLEET, "sandbox", verb, *own], folder, environment)

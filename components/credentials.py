@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Credentials:
         raise TypeError("credentials are neither pickled nor copied")
 
 
-def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[ConfigurationProblem, ...]]:
+def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Problem, ...]]:
     """Read the configuration's `credentials`, a JSON object of texts by name; unreadable ones are left out.
 
     secret: whether the configuration marks the key as secret; credentials in plain are refused.
@@ -108,16 +108,16 @@ def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Con
         entries = None
     if not isinstance(entries, dict):
         return Credentials({}), (
-            ConfigurationProblem(
+            Problem(
                 config_path(KEY),
                 "credentials are a map of names, and this is none, so no reference can name one",
                 "set each one by its name: pulumi config set --secret --path 'credfleet:credentials.NAME'",
             ),
         )
-    problems: list[ConfigurationProblem] = []
+    problems: list[Problem] = []
     if entries and not secret:
         problems.append(
-            ConfigurationProblem(
+            Problem(
                 config_path(KEY),
                 "credentials lie in the stack file in plain, where whoever reads the repository can use them",
                 "set each again with `pulumi config set --secret --path 'credfleet:credentials.NAME'`,"
@@ -130,7 +130,7 @@ def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Con
         if fault is None:
             texts[name] = entry
         else:
-            problems.append(ConfigurationProblem(config_path(KEY, name), *fault))
+            problems.append(Problem(config_path(KEY, name), *fault))
     return Credentials(texts, entries.keys() - texts.keys()), tuple(problems)
 
 

@@ -30,7 +30,7 @@ class ClusterError(CredfleetError):
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigurationProblem:
+class Problem:
     """One thing wrong with the configuration: where, what and why, and how to mend it."""
 
     place: str
@@ -41,7 +41,7 @@ class ConfigurationProblem:
 class ConfigurationError(CredfleetError):
     """Everything wrong with the configuration of a stack, reported at once."""
 
-    def __init__(self, problems: Iterable[ConfigurationProblem]) -> None:
+    def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         count = len(self.problems)
         super().__init__(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import typer
+from pulumi_sandbox.services.progress import Step
 
 from components.account_pool.errors import Exhausted, Misconfigured
 from components.account_pool.model import Claimed, ClaimRequest
@@ -18,7 +19,6 @@ from operations.forms import print_json
 from operations.pool_access import Where, open_pool
 from operations.progress_line import ProgressLine
 from operations.questions import ask
-from sandbox.services.progress import Step
 
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand (decision 19)."""

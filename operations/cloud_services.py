@@ -11,12 +11,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
+from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.ports import LOOPBACK
+from pulumi_sandbox.services.progress import Progress
+
 from operations.site import Site
-from sandbox.services.cloud.certificates import TRUST_VARIABLE
-from sandbox.services.cloud.kinds import Cloud
-from sandbox.services.clouds import Clouds
-from sandbox.services.ports import LOOPBACK
-from sandbox.services.progress import Progress
 
 if TYPE_CHECKING:
     from components.settings.pull_secrets import PullSecretCluster, PullSecrets

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pulumi_sandbox.engine.workspace import Workspace
 
 from components.account_pool.errors import Misconfigured
 from components.account_pool.rules import Fault, Request, read_rules
 from components.credentials import KEY
-from components.errors import ConfigurationError, ConfigurationProblem, CredfleetError
+from components.errors import ConfigurationError, CredfleetError, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.settings import Settings
@@ -21,7 +22,6 @@ from components.settings.stack import NAMESPACE
 from operations.forms import print_json
 from operations.site import Site
 from operations.stack_state import open_workspace
-from sandbox.engine.workspace import Workspace
 
 
 def print_schema() -> None:
@@ -98,7 +98,7 @@ def settings_of(stack: str) -> Settings:
     return sound_settings(open_workspace(Site.find(Path.cwd()), stack))
 
 
-def plain_credentials(config: Mapping[str, Any]) -> Iterator[ConfigurationProblem]:
+def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:
     """Name every credential that stands in the stack file without encryption, beside encrypted ones too.
 
     config: the values of the stack file as they are written. The program cannot see this: one encrypted entry
@@ -110,7 +110,7 @@ def plain_credentials(config: Mapping[str, Any]) -> Iterator[ConfigurationProble
     for name, entry in entries.items():
         if not (isinstance(entry, dict) and set(entry) == {"secure"}):
             path = config_path(KEY, name)
-            yield ConfigurationProblem(
+            yield Problem(
                 path,
                 "it stands in the stack file in plain, where whoever reads the repository can use it",
                 f"set it again with `credfleet sandbox config set --secret --path '{path}'`, and rotate it",

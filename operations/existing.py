@@ -6,7 +6,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import sandbox
 from components.errors import CredfleetError
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from kubernetes.client import ApiClient
 
-KINDS: Final = Path(sandbox.__file__).with_name("crds")
+KINDS: Final = Path(__file__).parents[1] / "stacks" / "dev" / "crds"
 """Kinds of operators that do not run in the sandbox, made just permissive enough to declare their objects."""
 
 _SECONDS: Final = 30

@@ -12,12 +12,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import typer
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
 from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
 from operations.forms import asks_for_json, json_wanted, print_json
-from sandbox import files
-from sandbox.errors import SandboxError
 
 GENERIC = 1
 CONFIGURATION = 2

@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pulumi_sandbox import files
+from pulumi_sandbox.services.progress import Progress
+
 from components.errors import CredfleetError
 from operations.cluster import contact
 from operations.questions import ask
 from operations.site import Site
-from sandbox import files
-from sandbox.services.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ def choose(
 
 
 def _own(site: Site, context: str | None, progress: Progress) -> Ground:
-    from sandbox.services.build import binaries
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.build import binaries
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
     plane = ControlPlane.start(site.control_plane, binaries=binaries(progress), progress=progress)
     cluster = contact(plane.kubeconfig("admin"), context)

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.events import Op, Outcome, StepFinished, StepPlanned
+from pulumi_sandbox.engine.phrases import short_type
+from pulumi_sandbox.engine.state import Resource
+from pulumi_sandbox.engine.values import masked
+
 from operations.report import Claimed, Declared
-from sandbox.engine import urns
-from sandbox.engine.events import Op, Outcome, StepFinished, StepPlanned
-from sandbox.engine.phrases import short_type
-from sandbox.engine.state import Resource
-from sandbox.engine.values import masked
 
 _DONE: Final[Mapping[Op, str]] = {
     "create": "created",

@@ -57,8 +57,8 @@ def open_pool(where: Where, *, manager: str = CLAIMS) -> Pool:
 
 
 def _of_sandbox() -> Path:
-    from sandbox.services.control_plane import ControlPlane
-    from sandbox.services.parts import Part
+    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.parts import Part
 
     try:
         plane = ControlPlane.find(Site.find(Path.cwd()).control_plane)

@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, TypeVar
 
+from pulumi_sandbox.engine import urns
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from components.errors import CredfleetError
-from sandbox.engine import urns
 
 _MEND: Final = "give it what `credfleet sandbox preview --json` or `pulumi preview --json` writes"
 

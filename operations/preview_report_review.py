@@ -15,12 +15,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.phrases import short_type
+
 from components.account_pool.forecast import Claim, Forecast, heard
 from components.labels import TENANT
 from components.pull_secret import skipping
 from operations.preview_report_digest import Diagnostic, Digest, State, Step
-from sandbox.engine import urns
-from sandbox.engine.phrases import short_type
 
 POOL: Final = "account pool"
 STACK: Final = "stack"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
+from pulumi_sandbox import files
+from pulumi_sandbox.engine import documents
 
 from components.errors import CredfleetError
 from components.naming import config_path
@@ -17,8 +19,6 @@ from components.pull_secret.observations import written
 from components.pull_secret.preconditions import ADAPTERS
 from operations.forms import print_table
 from operations.site import Site
-from sandbox import files
-from sandbox.engine import documents
 
 _KEY: Final = "pullSecrets"
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from sandbox import files
+from pulumi_sandbox import files
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
 

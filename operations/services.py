@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pulumi_sandbox.engine.workspace import find_backend
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import Part
 
 from operations import standins
 from operations.cloud_services import trust
@@ -16,15 +20,11 @@ from operations.forms import print_json, print_table
 from operations.ground import Ground
 from operations.progress_line import ProgressLine
 from operations.site import Site
-from sandbox.engine.workspace import find_backend
-from sandbox.services.clouds import Clouds
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.parts import Part
 
 
 def build_control_plane() -> None:
     """Build the programs of the API server unless they are built."""
-    from sandbox.services.build import binaries
+    from pulumi_sandbox.services.build import binaries
 
     with ProgressLine() as progress:
         folder = binaries(progress)

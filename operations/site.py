@@ -81,11 +81,11 @@ class Site:
     @property
     def dev_passphrase(self) -> Path:
         """The passphrase of stack `dev`, public on purpose."""
-        return self.project / "sandbox" / "dev.passphrase"
+        return self.project / "stacks" / "dev" / "passphrase"
 
     def existing(self, stack: str) -> Path:
         """Give the file of what the sandbox's cluster has before the first update of a stack, if any."""
-        return self.project / f"existing.{stack}.yaml"
+        return self.project / "stacks" / stack / "existing.yaml"
 
     def clusters(self, stack: str) -> Path:
         """Give the file that remembers which cluster the resources of a stack are on."""

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pulumi_sandbox.engine import paths, urns
+from pulumi_sandbox.engine.checkpoint import decode
+from pulumi_sandbox.engine.integrity import verify
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.values import Json, Properties, masked
+from pulumi_sandbox.engine.workspace import Workspace, find_backend
 
 from components.errors import CredfleetError
 from operations.forms import print_json, print_table
 from operations.questions import ask
 from operations.site import Site
-from sandbox.engine import paths, urns
-from sandbox.engine.checkpoint import decode
-from sandbox.engine.integrity import verify
-from sandbox.engine.state import Snapshot
-from sandbox.engine.values import Json, Properties, masked
-from sandbox.engine.workspace import Workspace, find_backend
 
 
 def open_workspace(site: Site, stack: str) -> Workspace:

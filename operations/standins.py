@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import typer
+from pulumi_sandbox import files
+from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.services.processes import is_process_of
 
 from components.errors import CredfleetError
 from operations.cloud_services import trust
 from operations.site import Site
-from sandbox import files
-from sandbox.providers.stand_ins import STAND_INS
-from sandbox.services.processes import is_process_of
 
 
 def addresses(record: Path) -> str | None:
@@ -50,7 +50,7 @@ def serve(site: Site) -> None:
 
 
 async def _serve(site: Site) -> None:
-    from sandbox.engine.processes import start_plugin
+    from pulumi_sandbox.engine.processes import start_plugin
 
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from components.errors import ConfigurationError, ConfigurationProblem
+from components.errors import ConfigurationError, Problem
 from components.naming import is_namespace, is_object_name
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.convert import convert
@@ -48,7 +48,7 @@ class _Reading:
     stores: dict[str, AnyStore] = field(default_factory=dict[str, AnyStore])
     providers: dict[ProviderKey, AnyProvider] = field(default_factory=dict[ProviderKey, AnyProvider])
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    problems: list[ConfigurationProblem] = field(default_factory=list[ConfigurationProblem])
+    problems: list[Problem] = field(default_factory=list[Problem])
 
     def add(self, place: str, document: object) -> None:
         """Take one document, or note what is wrong with it."""
@@ -91,7 +91,7 @@ class _Reading:
 
     def refuse(self, place: str, cause: str, mend: str) -> None:
         """Note a problem."""
-        self.problems.append(ConfigurationProblem(place, cause, mend))
+        self.problems.append(Problem(place, cause, mend))
 
     def _keep(
         self, place: str, reader: _Reader, name: str, namespace: Any, document: Mapping[str, Any]
@@ -182,7 +182,7 @@ def read(files: Sequence[str]) -> Documents:
 class _UnreadableError(Exception):
     def __init__(self, place: str, cause: str, mend: str) -> None:
         super().__init__(place)
-        self.problem = ConfigurationProblem(place, cause, mend)
+        self.problem = Problem(place, cause, mend)
 
 
 def _documents(name: str) -> Iterator[object]:
@@ -220,9 +220,9 @@ def _reader(api_version: str, kind: str) -> _Reader | Refusal:
 
 def _problems(
     error: ValidationError, place: str, prefix: tuple[str, ...], root: type[BaseModel] | None
-) -> Iterator[ConfigurationProblem]:
+) -> Iterator[Problem]:
     for path, cause, mend in faults(error, root):
-        yield ConfigurationProblem(f"{place}: {'.'.join(filter(None, (*prefix, path)))}", cause, mend)
+        yield Problem(f"{place}: {'.'.join(filter(None, (*prefix, path)))}", cause, mend)
 
 
 def _map(value: object) -> Mapping[str, Any]:

@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.deployment import Result
+from pulumi_sandbox.engine.values import masked
+from pulumi_sandbox.engine.workspace import Workspace
 
 from components.errors import CredfleetError
 from operations import ledger
@@ -23,10 +27,6 @@ from operations.report import Report, Share, Skipped, Violation, actions_in
 from operations.services import status as services_status
 from operations.site import Site
 from operations.stack_state import as_text, shown_outputs
-from sandbox.engine import urns
-from sandbox.engine.deployment import Result
-from sandbox.engine.values import masked
-from sandbox.engine.workspace import Workspace
 
 if TYPE_CHECKING:
     from components.settings.nouns import AccountPool

@@ -10,6 +10,14 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import typer
+from pulumi_sandbox.engine import deployment
+from pulumi_sandbox.engine.deployment import Options, Result
+from pulumi_sandbox.engine.display import Display, PreviewDigest, Serialised, display_for
+from pulumi_sandbox.engine.events import Diagnostic, Event, StepFinished
+from pulumi_sandbox.engine.run import Sink
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.values import equal
+from pulumi_sandbox.engine.workspace import Workspace
 
 from components.errors import CredfleetError
 from operations import cloud_services, existing
@@ -23,14 +31,6 @@ from operations.report import write
 from operations.site import Site
 from operations.stack_state import open_workspace, outputs
 from operations.telling import as_json, report_of, show
-from sandbox.engine import deployment
-from sandbox.engine.deployment import Options, Result
-from sandbox.engine.display import Display, PreviewDigest, Serialised, display_for
-from sandbox.engine.events import Diagnostic, Event, StepFinished
-from sandbox.engine.run import Sink
-from sandbox.engine.state import Snapshot
-from sandbox.engine.values import equal
-from sandbox.engine.workspace import Workspace
 
 _NOT_GOING_ON: Final = "The preview found a reason not to go on"
 

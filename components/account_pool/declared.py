@@ -14,7 +14,7 @@ from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.model import Member, tenant_label
 from components.account_pool.outlook import Census
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
 
@@ -86,10 +86,10 @@ def is_touched(old: Declaration, new: Declaration) -> bool:
     return old.partition_keys != new.partition_keys or any(_losses(old, new))
 
 
-def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[ConfigurationProblem]:
+def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
     """Tell what the new declaration takes away from those who use it; census: of the old namespace."""
     if old.partition_keys != new.partition_keys and census.records:
-        yield ConfigurationProblem(
+        yield Problem(
             config_path("accountPool", "partitionKeys"),
             f"{len(census.records)} claims are recorded under the former keys and would not be found again",
             "put the keys back, or release every claim first",
@@ -98,7 +98,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Con
     for name, loss in _losses(old, new):
         reason = _blocked(live.get(name), allow_destroy=new.allow_destroy)
         if reason is not None:
-            yield ConfigurationProblem(
+            yield Problem(
                 config_path("accountPool", "members", name),
                 f"{loss}, but {reason}",
                 "put the member back as it was until then",

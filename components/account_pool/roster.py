@@ -33,7 +33,7 @@ from components.account_pool.outlook import Census, outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
 from components.dynamic import Properties, compared, kept, tell
-from components.errors import ConfigurationProblem, CredfleetError
+from components.errors import CredfleetError, Problem
 
 _DECLARED: Final = ("namespace", "partitionKeys", "members", "allowDestroy")
 _INPUTS: Final = (*_DECLARED, "claims")
@@ -118,9 +118,7 @@ class PoolRoster(Resource, module="credfleet", name="PoolRoster"):
         super().__init__(PoolRosterProvider(), name, props, opts)
 
 
-def _problems(
-    olds: Properties, news: Properties, see: Callable[[str], Census]
-) -> Iterator[ConfigurationProblem]:
+def _problems(olds: Properties, news: Properties, see: Callable[[str], Census]) -> Iterator[Problem]:
     old, new = _declaration(olds), _declaration(news)
     if old is not None and new is not None and is_touched(old, new):
         yield from refusals(old, new, see(old.namespace))
@@ -137,7 +135,7 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
         tell(line)
 
 
-def _line(problem: ConfigurationProblem) -> str:
+def _line(problem: Problem) -> str:
     return f"{problem.place}: {problem.cause}\n→ {problem.mend}"
 
 

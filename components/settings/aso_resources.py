@@ -17,7 +17,7 @@ from components.aso_credentials.manifests import (
 from components.aso_credentials.nouns import WITHHELD, Operator, Resolution, Resource, SecretName, Secrets
 from components.aso_credentials.resolver import resolve
 from components.credentials import Credentials
-from components.errors import ConfigurationProblem, CredfleetError
+from components.errors import CredfleetError, Problem
 from components.naming import config_path
 from components.projection.keys import plan_keys
 from components.settings.aso_contents import controller, secret_data
@@ -44,10 +44,10 @@ class DeclaredResource:
 
 def read_resources(
     section: AsoCredentials, root: Path
-) -> tuple[Sequence[DeclaredResource], Sequence[ConfigurationProblem]]:
+) -> tuple[Sequence[DeclaredResource], Sequence[Problem]]:
     """Read the files of all entries; give what is well formed, and what is wrong with the rest."""
     found: list[DeclaredResource] = []
-    problems: list[ConfigurationProblem] = []
+    problems: list[Problem] = []
     for name, entry in section.resources.items():
         for one in _read_file(name, entry, root):
             if isinstance(one, DeclaredResource):
@@ -69,13 +69,13 @@ def resolutions(
     return resolve([one.resource for one in resources], secrets, operator)
 
 
-def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredResource | ConfigurationProblem]:
+def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredResource | Problem]:
     place = config_path("asoCredentials", "resources", name, "file")
     try:
         text = (root / entry.file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        yield ConfigurationProblem(
+        yield Problem(
             place,
             f"{entry.file} cannot be read ({reason}), so its resources would be missing",
             "give the path of a file of Kubernetes YAML, relative to Pulumi.yaml",
@@ -84,20 +84,18 @@ def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredReso
     try:
         objects = [*objects_in(text, entry.file)]
         if not objects:
-            yield ConfigurationProblem(
+            yield Problem(
                 place, f"{entry.file} holds no resource", "write its resources, or remove the entry"
             )
         for where, manifest in objects:
             yield _read(name, entry, f"{place} ({where})", manifest)
     except CredfleetError as error:
-        yield ConfigurationProblem(f"{place} ({error.place})", error.cause, error.mend)
+        yield Problem(f"{place} ({error.place})", error.cause, error.mend)
 
 
-def _read(
-    name: str, entry: Resources, place: str, manifest: Manifest
-) -> DeclaredResource | ConfigurationProblem:
+def _read(name: str, entry: Resources, place: str, manifest: Manifest) -> DeclaredResource | Problem:
     if not is_resource(manifest):
-        return ConfigurationProblem(
+        return Problem(
             place,
             "it is no resource of Azure Service Operator, and nothing else is declared from this file",
             "leave it out; only kinds of *.azure.com belong here",
@@ -106,12 +104,12 @@ def _read(
         resource = resource_of(manifest, place)
         manifest = as_json(manifest, place)
     except CredfleetError as error:
-        return ConfigurationProblem(place, error.cause, error.mend)
+        return Problem(place, error.cause, error.mend)
     given = resource.annotations.get(keys.CREDENTIAL_FROM)
     if entry.credential is None:
         return DeclaredResource(place, name, manifest, None, resource)
     if given not in (None, entry.credential):
-        return ConfigurationProblem(
+        return Problem(
             place,
             f"its annotation {keys.CREDENTIAL_FROM} and the credential of its entry name two Secrets",
             "keep one of the two",

@@ -12,7 +12,7 @@ from components.aso_credentials.nouns import Operator, Resolution
 from components.aso_credentials.roles import assignment_name
 from components.aso_credentials.scoped import invalid
 from components.credentials import Credentials
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 from components.settings.aso_contents import faults_of, federations, own_federations, secret_data, sources
 from components.settings.aso_credentials import AsoCredentials, Entry, Identity
@@ -25,7 +25,7 @@ from components.settings.review import (
     usable_namespaces,
 )
 
-_Problems = Iterator[ConfigurationProblem]
+_Problems = Iterator[Problem]
 _KEY = "asoCredentials"
 
 _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
@@ -83,9 +83,7 @@ def review_aso_credentials(
     for name in keys.RESERVED:
         if name in section.named:
             place = config_path(_KEY, "named", name)
-            yield ConfigurationProblem(
-                place, f"{name} is a name that ASO reads by itself", "rename it, such as billing"
-            )
+            yield Problem(place, f"{name} is a name that ASO reads by itself", "rename it, such as billing")
     yield from _review_identities(section)
     resources, problems = read_resources(section, root)
     yield from problems
@@ -109,11 +107,11 @@ def _review_credential(
     faults = faults_of(entry.credential, credentials, strict=strict)
     for fault in faults:
         key, mend = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
-        yield ConfigurationProblem(f"{entry.place}.{key}", fault, mend)
+        yield Problem(f"{entry.place}.{key}", fault, mend)
     operator = Operator(section.operator.namespace, section.operator.multi_env, strict)
     refusal = invalid(secret_data(entry.credential, credentials, strict=strict), operator)
     if refusal is not None and not faults and entry.secret != section.global_name:
-        yield ConfigurationProblem(
+        yield Problem(
             f"{entry.place}.cloud",
             f"ASO would refuse it: {refusal}",
             "set operator.multiEnv: true if it runs so, or leave it out",
@@ -127,9 +125,9 @@ def _review_identity_of(entry: Entry, section: AsoCredentials) -> _Problems:
     place = f"{entry.place}.workloadIdentity.identity"
     if given.identity not in section.identities:
         cause = f"{given.identity} is no entry of identities"
-        yield ConfigurationProblem(place, cause, nearest(given.identity, section.identities))
+        yield Problem(place, cause, nearest(given.identity, section.identities))
     elif section.operator.issuer is None:
-        yield ConfigurationProblem(
+        yield Problem(
             place,
             "nobody says who issues the cluster's tokens, so Azure could not be told whom to trust",
             f"give the cluster's OIDC issuer URL as {config_path(_KEY, 'operator', 'issuer')}",
@@ -151,30 +149,30 @@ def _review_identities(section: AsoCredentials) -> _Problems:
             yield _same_to_azure(config_path(_KEY, "resourceGroups", name), first)
 
 
-def _same_to_azure(place: str, first: str) -> ConfigurationProblem:
+def _same_to_azure(place: str, first: str) -> Problem:
     cause = f"to Azure it is the same as {first}: the case of a name does not count there"
-    return ConfigurationProblem(place, cause, "rename one of the two, or remove it")
+    return Problem(place, cause, "rename one of the two, or remove it")
 
 
 def _review_identity(name: str, identity: Identity, section: AsoCredentials) -> _Problems:
     place = config_path(_KEY, "identities", name)
     if identity.location is None and identity.resource_group not in section.resource_groups:
-        yield ConfigurationProblem(
+        yield Problem(
             f"{place}.location",
             f"resource group {identity.resource_group} is not declared here, so its location is not known",
             f"add the location, or {identity.resource_group} to resourceGroups",
         )
     for key in sorted(identity.federations.keys() & own_federations(section, name).keys()):
         cause = "the stack itself makes a federated credential of this name, for this cluster"
-        yield ConfigurationProblem(f"{place}.federations.{key}", cause, "rename it, such as blue-cluster")
+        yield Problem(f"{place}.federations.{key}", cause, "rename it, such as blue-cluster")
     for fault in federation_faults(federations(section, name)):
-        yield ConfigurationProblem(place, fault, "use another identity for some of its ServiceAccounts")
+        yield Problem(place, fault, "use another identity for some of its ServiceAccounts")
     assigned: dict[str, str] = {}
     for key, role in identity.roles.items():
         first = assigned.setdefault(assignment_name(role.scope, role.role, name), key)
         if first != key:
             cause = f"it is the same role in the same scope as {first}, and Azure takes an assignment once"
-            yield ConfigurationProblem(f"{place}.roles.{key}", cause, "remove one of the two")
+            yield Problem(f"{place}.roles.{key}", cause, "remove one of the two")
 
 
 def _review_resources(
@@ -183,7 +181,7 @@ def _review_resources(
     """Check where resources are, that no two are one, and the credentials their entries name."""
     for name, entry in section.resources.items():
         if entry.credential is not None and entry.credential not in section.named:
-            yield ConfigurationProblem(
+            yield Problem(
                 config_path(_KEY, "resources", name, "credential"),
                 f"{entry.credential} is no entry of named",
                 nearest(entry.credential, section.named),
@@ -192,14 +190,12 @@ def _review_resources(
     for one in resources:
         if not one.manifest["metadata"].get("namespace"):
             cause = "it says no namespace, and nothing is declared in default"
-            yield ConfigurationProblem(one.place, cause, "add metadata.namespace")
+            yield Problem(one.place, cause, "add metadata.namespace")
         elif one.resource.namespace not in namespaces:
             yield unusable_namespace(one.place, one.resource.namespace)
         first = seen.setdefault(one.name, one.place)
         if first != one.place:
-            yield ConfigurationProblem(
-                one.place, f"{one.resource} is also declared at {first}", "keep one of the two"
-            )
+            yield Problem(one.place, f"{one.resource} is also declared at {first}", "keep one of the two")
 
 
 def _review_resolutions(
@@ -213,6 +209,6 @@ def _review_resolutions(
         mend = "mend it where it says, in the manifest or in asoCredentials"
         if resolution.secret is None and resolution.scope is None:
             mend = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
-        yield ConfigurationProblem(
+        yield Problem(
             f"{one.place} {one.resource}", f"{fault.severity}, {fault.reason}: {fault.message}", mend
         )

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 from components.settings.words import UNFIT
 
@@ -32,13 +32,13 @@ _PLAIN: Final = {
 }
 
 
-def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[ConfigurationProblem, ...]]:
+def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Problem, ...]]:
     """Make the model of what is well formed in a document, and list what is not.
 
     Parts with a fault are taken out of the document, so that the rest can still be judged: the faulty
     value, or the entry around it where a value is missing. The model must be valid when empty.
     """
-    problems: tuple[ConfigurationProblem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     while True:
         try:
             return model.model_validate(document), problems
@@ -50,14 +50,14 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Co
         _take_out(document, (fault["loc"] for fault in faults))
 
 
-def read_as_meant(model: type[Model], document: Document) -> tuple[ConfigurationProblem, ...]:
+def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]:
     """Move what stands under a misspelt key to the empty one it resembles, and list what was misspelt.
 
     What refers to it is then found: one slip of the pen is one problem.
     """
     known = {field.alias or name for name, field in model.model_fields.items()}
     misspelt = [key for key in document if key not in known]
-    problems: list[ConfigurationProblem] = []
+    problems: list[Problem] = []
     for key in misspelt:
         near = difflib.get_close_matches(key, sorted(name for name in known if not document.get(name)), n=1)
         if near:
@@ -66,14 +66,12 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Configuration
     return tuple(problems)
 
 
-def unknown_key(place: str, key: str, known: Iterable[str]) -> ConfigurationProblem:
+def unknown_key(place: str, key: str, known: Iterable[str]) -> Problem:
     """Say that nobody reads a key, and which one may have been meant."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
     mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
-    return ConfigurationProblem(
-        place, f"{key} is not a known key, so it would be ignored without a word", mend
-    )
+    return Problem(place, f"{key} is not a known key, so it would be ignored without a word", mend)
 
 
 def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) -> None:
@@ -106,12 +104,12 @@ def explain(fault: ErrorDetails) -> tuple[str, str]:
             return _PLAIN.get(kind, (fault["msg"], "see what is meant in: credfleet config schema"))
 
 
-def _problem(fault: ErrorDetails, schema: Mapping[str, Any]) -> ConfigurationProblem:
+def _problem(fault: ErrorDetails, schema: Mapping[str, Any]) -> Problem:
     path = [step for step in fault["loc"] if step != _KEY]
     place = config_path(str(path[0]), *path[1:])
     if fault["type"] == "extra_forbidden":
         return unknown_key(place, str(path[-1]), _known_keys(schema, path[:-1]))
-    return ConfigurationProblem(place, *explain(fault))
+    return Problem(place, *explain(fault))
 
 
 def _known_keys(schema: Mapping[str, Any], path: Iterable[int | str]) -> Iterable[str]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import explain, unknown_key
 from components.settings.nouns import Noun, Partition
@@ -33,14 +33,14 @@ class ExistingMember(Noun):
 
 def read_members_file(
     path: Path, partition_keys: Sequence[str]
-) -> tuple[tuple[ExistingMember, ...], tuple[ConfigurationProblem, ...]]:
+) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
     """Read the rows that are well formed, and list what is not; a place is `<file>:<line>`."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         return (), (
-            ConfigurationProblem(
+            Problem(
                 config_path("accountPool", "membersFrom"),
                 f"{path} cannot be read ({reason}), so its accounts cannot be checked",
                 "give the path of a CSV file, relative to Pulumi.yaml",
@@ -53,7 +53,7 @@ def read_members_file(
     for column in _COLUMNS:
         if column not in columns:
             cause = f"column {column} is missing, so no row says it"
-            problems.append(ConfigurationProblem(f"{path.name}:1", cause, f"add the column {column}"))
+            problems.append(Problem(f"{path.name}:1", cause, f"add the column {column}"))
     if problems:
         return (), tuple(problems)
     members: list[ExistingMember] = []
@@ -69,8 +69,8 @@ def read_members_file(
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_input=False):
                 column = str(fault["loc"][-1])
-                problems.append(ConfigurationProblem(f"{place} {column}", *explain(fault)))
+                problems.append(Problem(f"{place} {column}", *explain(fault)))
         if "" in row:
             cause = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
-            problems.append(ConfigurationProblem(place, cause, "quote a field that holds a comma"))
+            problems.append(Problem(place, cause, "quote a field that holds a comma"))
     return tuple(members), tuple(problems)

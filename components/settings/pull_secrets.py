@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from components.account_pool.rules import Pool
 from components.credentials import Credentials
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.labels import hyperscaler_of
 from components.naming import config_path
 from components.pull_secret import grants, model, names
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
-_Problems = Iterator[ConfigurationProblem]
+_Problems = Iterator[Problem]
 
 
 def _matches(pattern: re.Pattern[str], cause: str, mend: str) -> AfterValidator:
@@ -289,7 +289,7 @@ def _review_templates(section: PullSecrets) -> _Problems:
     ):
         fault = names.template_fault(name, config_path(KEY, key))
         if fault is not None:
-            yield ConfigurationProblem(fault.place, fault.cause, fault.mend)
+            yield Problem(fault.place, fault.cause, fault.mend)
 
 
 def _review_observations(section: PullSecrets, root: Path) -> _Problems:
@@ -297,7 +297,7 @@ def _review_observations(section: PullSecrets, root: Path) -> _Problems:
         section.observed(root)
     except (OSError, ValueError) as error:
         cause = error.strerror if isinstance(error, OSError) else str(error)
-        yield ConfigurationProblem(
+        yield Problem(
             config_path(KEY, "adaptersFrom"),
             f"what adapters report is unknown: {cause}",
             "write it with: credfleet pull-secret observe",
@@ -310,14 +310,14 @@ def _review_names(place: str, id_: str, section: PullSecrets) -> _Problems:
     derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
     for fault in section.cluster(id_, {}).faults(derived):
         where = place if fault.place == "id" else f"{place}.{fault.place}"
-        yield ConfigurationProblem(where, fault.cause, fault.mend)
+        yield Problem(where, fault.cause, fault.mend)
     for name, key in (
         (section.namespaces, "namespaceTemplate"),
         (section.cluster_secrets, "secretNameTemplate"),
     ):
         if "{region}" in name.template and given.region is None:
             cause = f"{config_path(KEY, key)} has {{region}} in it, and the cluster has none"
-            yield ConfigurationProblem(f"{place}.region", cause, "give the region of the cluster")
+            yield Problem(f"{place}.region", cause, "give the region of the cluster")
 
 
 def _review_namespace(namespace: str, known: Collection[str]) -> _Problems:
@@ -335,7 +335,7 @@ def _review_payload(place: str, name: str, section: PullSecrets, credentials: Cr
         return
     verdict = credentials.judged(name, partial(judge, strict=section.strict))
     for fault in verdict.errors if verdict else ():
-        yield ConfigurationProblem(f"{place} ({name}: {fault.place})", fault.cause, fault.mend)
+        yield Problem(f"{place} ({name}: {fault.place})", fault.cause, fault.mend)
 
 
 def _review_account(
@@ -346,12 +346,12 @@ def _review_account(
     }
     if account not in known:
         cause = f"{account} is no account of a tenant, so nobody knows the project"
-        yield ConfigurationProblem(place, cause, nearest(account, known))
+        yield Problem(place, cause, nearest(account, known))
         return
     choice = None if pool is None else known[account].pool(pool.ruleset)
     if isinstance(choice, Pool) and hyperscaler_of(choice.type) != "gcp":
         cause = f"the account is of type {choice.type}, and its id is no project of Google Cloud"
-        yield ConfigurationProblem(place, cause, "name an account of type gcp")
+        yield Problem(place, cause, "name an account of type gcp")
 
 
 def _review_entries(section: PullSecrets) -> _Problems:
@@ -362,4 +362,4 @@ def _review_entries(section: PullSecrets) -> _Problems:
         owner = first.setdefault((cluster.project or place, cluster.secret_id), place)
         if owner != place:
             cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
-            yield ConfigurationProblem(f"{place}.secretId", cause, "leave it out, or give another one")
+            yield Problem(f"{place}.secretId", cause, "leave it out, or give another one")

@@ -9,13 +9,13 @@ from itertools import chain
 
 from components.account_pool.rules import Fault, Pool, Ruleset, read_rules
 from components.credentials import Credentials
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.labels import hyperscaler_of
 from components.naming import config_path, is_data_key
 from components.settings.members_file import ExistingMember
 from components.settings.nouns import AccountPool, Cluster, Member, Slot, Tenant
 
-_Problems = Iterator[ConfigurationProblem]
+_Problems = Iterator[Problem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Stated:
 def review_cluster(cluster: Cluster, *, writes: bool) -> _Problems:
     """Ask for a context as soon as anything is written."""
     if cluster.context is None and writes:
-        yield ConfigurationProblem(
+        yield Problem(
             config_path("cluster", "context"),
             "it is missing, so who runs this would decide by accident which cluster is written to",
             "add the name of a kubeconfig context",
@@ -46,7 +46,7 @@ def review_namespaces(tenants: Mapping[str, Tenant], pool: AccountPool | None) -
     for name, tenant in tenants.items():
         owner = owners.setdefault(tenant.namespace, f"tenant {name}")
         if owner != f"tenant {name}":
-            yield ConfigurationProblem(
+            yield Problem(
                 config_path("tenants", name, "namespace"),
                 f"{tenant.namespace} is the namespace of {owner}, and one could read the other's credentials",
                 "give the tenant a namespace of its own",
@@ -58,21 +58,19 @@ def review_pool(
 ) -> _Problems:
     """Check rules, limits, members and what they refer to."""
     for fault in read_rules(pool.rules)[1]:
-        yield ConfigurationProblem(
-            config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend
-        )
+        yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend)
     types = {member.type for member in chain(pool.members.values(), existing)}
     known = types | {cloud for name in types if (cloud := hyperscaler_of(name))} | {"default"}
     for name in pool.limits:
         if name not in known:
-            yield ConfigurationProblem(
+            yield Problem(
                 config_path("accountPool", "limits", name),
                 f"no member is of type {name}, so the limit would never count",
                 nearest(name, known),
             )
     for name in pool.cleaning:
         if name not in known - {"default"}:
-            yield ConfigurationProblem(
+            yield Problem(
                 config_path("accountPool", "cleaning", name),
                 f"no member is of type {name}, so its cleaner would never run",
                 nearest(name, known - {"default"}),
@@ -92,7 +90,7 @@ def review_accounts(
     supply = None if pool is None else _Supply.of(pool, existing, stated)
     for name, tenant in tenants.items():
         if supply is None and tenant.accounts:
-            yield ConfigurationProblem(
+            yield Problem(
                 config_path("tenants", name, "accounts"),
                 "there is no accountPool to claim them from",
                 "add accountPool with members, or remove the accounts",
@@ -138,7 +136,7 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
         return
     choice = account.pool(supply.rules or Ruleset(()))
     if isinstance(choice, Fault):
-        yield ConfigurationProblem(place, choice.cause, choice.mend)
+        yield Problem(place, choice.cause, choice.mend)
         return
     if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
         yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
@@ -151,7 +149,7 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
     kind = f"shared {choice.type}" if choice.shared else choice.type
     asked = ", ".join((kind, *(f"{key}={value}" for key, value in partition.items())))
     types = ", ".join(sorted({member.type for member in supply.members})) or "none"
-    yield ConfigurationProblem(
+    yield Problem(
         place,
         f"no member ({asked}) is there for it, so the claim could never succeed",
         f"add a member, or ask for another type; types of the pool: {types}",
@@ -160,7 +158,7 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
 
 def _review_aso(place: str, type_: str) -> _Problems:
     if hyperscaler_of(type_) != "azure":
-        yield ConfigurationProblem(
+        yield Problem(
             place,
             f"the account is of type {type_}, and Azure Service Operator opens Azure accounts only",
             "give deliverTo the name of a copy instead",
@@ -171,14 +169,14 @@ def _review_member(name: str, member: Member, stated: Stated, credentials: Crede
     place = config_path("accountPool", "members", name)
     if member.tenant is not None and member.tenant not in stated.tenants:
         cause = f"{member.tenant} is no tenant, so nobody would ever get its account"
-        yield ConfigurationProblem(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
+        yield Problem(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
     for key in member.partition:
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
     if member.credentials_from not in credentials.names:
         yield unknown_credential(f"{place}.credentialsFrom", member.credentials_from, credentials)
     elif (fault := _credential_fault(member.credentials_from, credentials)) is not None:
-        yield ConfigurationProblem(f"{place}.credentialsFrom", *fault)
+        yield Problem(f"{place}.credentialsFrom", *fault)
 
 
 def _credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
@@ -216,22 +214,22 @@ def _review_identities(members: Mapping[str, Member], existing: Sequence[Existin
         first = places.setdefault(row.name, row.place)
         if first != row.place:
             cause = f"{row.name} is named by {first} already, and a Secret is declared or exists, not both"
-            yield ConfigurationProblem(f"{row.place} name", cause, "remove one of the two")
+            yield Problem(f"{row.place} name", cause, "remove one of the two")
         yield from _claim_account(accounts, row.place, row)
 
 
 def _claim_account(accounts: dict[str, str], place: str, member: Member | ExistingMember) -> _Problems:
     first = accounts.setdefault(member.account_id, place)
     if first != place:
-        yield ConfigurationProblem(
+        yield Problem(
             f"{place} accountId" if isinstance(member, ExistingMember) else f"{place}.accountId",
             f"{first} has the same account, so two tenants would be given one account",
             "keep one of the two members",
         )
 
 
-def _unknown_partition(place: str, key: str, known: Collection[str]) -> ConfigurationProblem:
-    return ConfigurationProblem(
+def _unknown_partition(place: str, key: str, known: Collection[str]) -> Problem:
+    return Problem(
         place,
         f"{key} is none of the pool's partition keys, so it would choose nothing",
         f"{nearest(key, known)} Or add it to accountPool.partitionKeys.",
@@ -247,16 +245,16 @@ def unusable_namespace(
     place: str,
     namespace: str,
     mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
-) -> ConfigurationProblem:
+) -> Problem:
     """Say that a namespace is none of the usable ones."""
     cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
-    return ConfigurationProblem(place, cause, mend)
+    return Problem(place, cause, mend)
 
 
-def unknown_credential(place: str, name: str, credentials: Credentials) -> ConfigurationProblem:
+def unknown_credential(place: str, name: str, credentials: Credentials) -> Problem:
     """Say that a reference names no credential, and which one may have been meant."""
     cause = f"{name} is no entry of credentials"
-    return ConfigurationProblem(place, cause, nearest(name, credentials.names))
+    return Problem(place, cause, nearest(name, credentials.names))
 
 
 def nearest(name: str, names: Collection[str]) -> str:

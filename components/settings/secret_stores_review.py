@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from components.credentials import Credentials
-from components.errors import ConfigurationProblem, CredfleetError
+from components.errors import CredfleetError, Problem
 from components.naming import config_path
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.direct import Asked, Purpose, admit
@@ -47,7 +47,7 @@ from components.settings.store_models import (
     store_model,
 )
 
-_Problems = Iterator[ConfigurationProblem]
+_Problems = Iterator[Problem]
 
 
 def review_secret_stores(
@@ -108,10 +108,10 @@ class _Review:
     def provider(self, name: str) -> _Problems:
         """Judge a provider, and what it logs in with."""
         given, place = self._section.providers[name], config_path(KEY, "providers", name)
-        problems: list[ConfigurationProblem] = []
+        problems: list[Problem] = []
         kind = KINDS.referred(given.api_version, given.kind)
         if isinstance(kind, Refusal):
-            yield ConfigurationProblem(f"{place}.kind", kind.cause, kind.mend)
+            yield Problem(f"{place}.kind", kind.cause, kind.mend)
             return
         if given.namespace is not None:
             problems += self._unknown_namespace(place, given.namespace)
@@ -120,7 +120,7 @@ class _Review:
         try:
             model = provider_model(self._section, name)
             if isinstance(model, Refusal):
-                problems.append(ConfigurationProblem(f"{place}.credentialsFrom", model.cause, model.mend))
+                problems.append(Problem(f"{place}.credentialsFrom", model.cause, model.mend))
         except ValidationError as error:
             problems += _faults(f"{place}.spec", error, kind)
         if not problems:
@@ -137,9 +137,7 @@ class _Review:
         if reference is not None and reference not in self._sound:
             if whole and reference not in self._section.providers:
                 cause = f"{reference} is no entry of providers"
-                yield ConfigurationProblem(
-                    f"{place}.providerRef", cause, nearest(reference, self._section.providers)
-                )
+                yield Problem(f"{place}.providerRef", cause, nearest(reference, self._section.providers))
             return
         store = store_model(self._section, name)
         try:
@@ -149,11 +147,11 @@ class _Review:
             yield from _faults(f"{place}.provider.{key}", error, KINDS.embedded(key))
             return
         if isinstance(provider, Refusal):
-            yield ConfigurationProblem(f"{place}.provider", provider.cause, provider.mend)
+            yield Problem(f"{place}.provider", provider.cause, provider.mend)
             return
         objections = [*store_objections(store, KINDS), *selector_objections(store, provider, KINDS)]
         for objection in dict.fromkeys(objections):
-            yield ConfigurationProblem(place, objection.cause, objection.mend)
+            yield Problem(place, objection.cause, objection.mend)
         if objections:
             return
         self._ways[name] = _Way(store, provider)
@@ -176,7 +174,7 @@ class _Review:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
             return
         for objection in read_objections(model, KINDS.kind_of(provider)):
-            yield ConfigurationProblem(place, objection.cause, objection.mend)
+            yield Problem(place, objection.cause, objection.mend)
 
     def push(self, name: str, push: Push) -> _Problems:
         """Judge a push by its back end, and that no other goes where it does."""
@@ -193,25 +191,25 @@ class _Review:
             first = self._places.setdefault((provider.key.title, remote), place)
             if first != place:
                 cause = f"{first} writes {remote} of provider {provider.key.title} already"
-                yield ConfigurationProblem(place, cause, "push to another key, or make one push of the two")
+                yield Problem(place, cause, "push to another key, or make one push of the two")
         try:
             model = PushSecret.model_validate(self._as_model(push_document(self._section, name, _some), push))
         except ValidationError as error:
             for _, cause, mend in faults(error, PushSecret):
-                yield ConfigurationProblem(f"{place}.data", cause, mend)
+                yield Problem(f"{place}.data", cause, mend)
             return
         if push.backend is Backend.ESO:
             yield from _refused(place, partial(compile_push, model, provider, KINDS))
             return
         for objection in push_objections(model, KINDS.kind_of(provider)):
-            yield ConfigurationProblem(f"{place}.data", objection.cause, objection.mend)
+            yield Problem(f"{place}.data", objection.cause, objection.mend)
 
     def _consumer(self, place: str, given: Read | Push, purpose: Purpose) -> _Problems:
         unknown = [*self._unknown_namespace(place, given.namespace)]
         yield from unknown
         if given.store not in self._section.stores:
             cause = f"{given.store} is no entry of stores"
-            yield ConfigurationProblem(f"{place}.store", cause, nearest(given.store, self._section.stores))
+            yield Problem(f"{place}.store", cause, nearest(given.store, self._section.stores))
             return
         way = self._ways.get(given.store)
         if unknown or way is None:
@@ -234,7 +232,7 @@ class _Review:
             return
         spec = way.provider.spec
         if not isinstance(spec, KubernetesSpec) or spec.remote_namespace != self._pool.namespace:
-            yield ConfigurationProblem(
+            yield Problem(
                 place,
                 f"store {read.store} does not lead to namespace {self._pool.namespace}, where accounts are",
                 f"use a provider of kind Kubernetes with remoteNamespace: {self._pool.namespace}",
@@ -246,7 +244,7 @@ class _Review:
         yield from problems
         tenant, _, slot = account.partition("/")
         if not problems and self._tenants[tenant].accounts[slot].deliver_to is None:
-            yield ConfigurationProblem(
+            yield Problem(
                 place,
                 f"{account} has no copy in the namespace of its tenant, and pushes are of Secrets there",
                 "add deliverTo to the account",
@@ -259,9 +257,9 @@ class _Review:
         tenant = known.get(account)
         if tenant is None:
             cause = f"{account} is no account of a tenant"
-            yield ConfigurationProblem(place, cause, nearest(account, known))
+            yield Problem(place, cause, nearest(account, known))
         elif tenant.namespace != consumer.namespace:
-            yield ConfigurationProblem(
+            yield Problem(
                 place,
                 f"{account} is an account of namespace {tenant.namespace}, and no other namespace gets at it",
                 "name an account of this namespace's tenant",
@@ -277,7 +275,7 @@ class _Review:
             return
         fault = self._credentials.judged(name, partial(login_fault, kind))
         if fault is not None:
-            yield ConfigurationProblem(f"{place} ({name})", fault.cause, fault.mend)
+            yield Problem(f"{place} ({name})", fault.cause, fault.mend)
 
     def _as_model(self, document: Mapping[str, Any], given: Read | Push) -> Mapping[str, Any]:
         return {**document, "namespace": given.namespace, "backend": given.backend}
@@ -298,9 +296,9 @@ def _refused(place: str, made: Callable[[], object]) -> _Problems:
     try:
         made()
     except CredfleetError as error:
-        yield ConfigurationProblem(place, error.cause, error.mend)
+        yield Problem(place, error.cause, error.mend)
 
 
 def _faults(place: str, error: ValidationError, kind: Kind | Refusal) -> _Problems:
     for path, cause, mend in faults(error, kind.spec if isinstance(kind, Kind) else None):
-        yield ConfigurationProblem(f"{place}.{path}" if path else place, cause, mend)
+        yield Problem(f"{place}.{path}" if path else place, cause, mend)

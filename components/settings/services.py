@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from components.credentials import Credentials
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 from components.service_credentials.conformity import judge_text
 from components.service_credentials.go_json import Numbers
@@ -69,7 +69,7 @@ class Services(Noun):
 
 def review_services(
     services: Services, tenants: Mapping[str, Tenant], cluster: Cluster, credentials: Credentials
-) -> Iterator[ConfigurationProblem]:
+) -> Iterator[Problem]:
     """Check namespaces, and what credentials hold."""
     namespaces = usable_namespaces(tenants, cluster)
     for name, instance in services.instances.items():
@@ -84,14 +84,14 @@ def review_services(
 
 def _review_credentials(
     place: str, instance: Instance, name: str, credentials: Credentials
-) -> Iterator[ConfigurationProblem]:
+) -> Iterator[Problem]:
     if name not in credentials.names:
         yield unknown_credential(place, name, credentials)
         return
     judge = partial(judge_text, numbers=instance.numbers, strict=instance.strict)
     verdict = credentials.judged(name, judge)
     for error in verdict.errors if verdict else ():
-        yield ConfigurationProblem(f"{place} ({name}: {error.place})", error.cause, error.mend)
+        yield Problem(f"{place} ({name}: {error.place})", error.cause, error.mend)
 
 
 def secrets_of(services: Services) -> Iterator[Written]:

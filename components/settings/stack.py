@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from components.credentials import KEY, Credentials, read_credentials
-from components.errors import ConfigurationError, ConfigurationProblem
+from components.errors import ConfigurationError, Problem
 from components.naming import config_path
 from components.settings import aso_credentials, pull_secrets, secret_stores, services
 from components.settings.aso_credentials import AsoCredentials
@@ -107,9 +107,7 @@ class Settings(Noun):
             raise ConfigurationError(problems)
         return settings
 
-    def _review(
-        self, stated: Stated, root: Path, malformed: Sequence[ConfigurationProblem]
-    ) -> Iterator[ConfigurationProblem]:
+    def _review(self, stated: Stated, root: Path, malformed: Sequence[Problem]) -> Iterator[Problem]:
         pool, existing = self.account_pool, ()
         writes = (self.aso_credentials, self.pull_secrets, self.services, self.secret_stores)
         yield from review_cluster(self.cluster, writes=any((self.tenants, pool, *writes)))
@@ -192,11 +190,11 @@ def _names(given: object) -> tuple[str, ...]:
     return tuple(name for name in given if isinstance(name, str)) if isinstance(given, dict | list) else ()
 
 
-def _foreign(values: Mapping[str, str]) -> Iterator[ConfigurationProblem]:
+def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
     """Check what is not ours alone: the size of everything, and keys nobody would read."""
     size = len(json.dumps(dict(values), ensure_ascii=False).encode())
     if size > SIZE_LIMIT:
-        yield ConfigurationProblem(
+        yield Problem(
             "configuration",
             f"it has {size:,} bytes, and a program is started with {SIZE_LIMIT:,} at most:"
             " the CLI passes it in one environment string, which Linux bounds",
@@ -204,7 +202,7 @@ def _foreign(values: Mapping[str, str]) -> Iterator[ConfigurationProblem]:
         )
     for key in values:
         if key.startswith("kubernetes:"):
-            yield ConfigurationProblem(
+            yield Problem(
                 key,
                 "the program's Kubernetes provider is its own and reads no such key, so it would be ignored",
                 "remove it; the cluster is chosen by credfleet:cluster",

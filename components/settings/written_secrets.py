@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 from components.settings.nouns import AccountPool, Tenant
 
@@ -28,11 +28,11 @@ def deliveries_of(tenants: Mapping[str, Tenant]) -> Iterator[Written]:
                 yield tenant.namespace, slot.deliver_to.target, place
 
 
-def review_written(secrets: Iterable[Written]) -> Iterator[ConfigurationProblem]:
+def review_written(secrets: Iterable[Written]) -> Iterator[Problem]:
     """Refuse a Secret that is written twice: each update would overwrite the other one's keys."""
     first: dict[tuple[str, str], str] = {}
     for namespace, name, place in secrets:
         owner = first.setdefault((namespace, name), place)
         if owner != place:
             cause = f"its Secret {namespace}/{name} is also that of {owner}"
-            yield ConfigurationProblem(place, cause, "rename one of the two")
+            yield Problem(place, cause, "rename one of the two")

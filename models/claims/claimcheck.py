@@ -11,11 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sandbox.errors import SandboxError
-from sandbox.services.build import cache_folder
-from sandbox.services.locks import exclusive
-from sandbox.services.progress import Progress, silent
-from sandbox.services.toolchain import Go, installed, toolchain_for
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.build import cache_folder
+from pulumi_sandbox.services.locks import exclusive
+from pulumi_sandbox.services.progress import Progress, silent
+from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 
 SOURCE = Path(__file__).parent
 

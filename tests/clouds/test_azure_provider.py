@@ -12,12 +12,12 @@ from typing import cast
 import grpc
 import pytest
 import requests
+from pulumi_sandbox.engine.protocol import provider_pb2
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.providers.azure_native.package import package
+from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
-from sandbox.engine.protocol import provider_pb2
-from sandbox.engine.values import UNKNOWN, Properties, Value
-from sandbox.providers.azure_native.package import package
-from sandbox.services.cloud.faults import Fault
-from sandbox.services.cloud.resource_manager.resources import Pace
 from tests.support.clouds import Served, resource_manager, trusted
 from tests.support.provider_engine import Engine, Recorded, served, urn
 

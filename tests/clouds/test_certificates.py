@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-
-from sandbox import files
-from sandbox.services.cloud.certificates import Certificate
-from sandbox.services.cloud.signing import signed
+from pulumi_sandbox import files
+from pulumi_sandbox.services.cloud.certificates import Certificate
+from pulumi_sandbox.services.cloud.signing import signed
 
 
 @pytest.fixture

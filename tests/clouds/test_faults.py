@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.services.cloud.faults import Fault
 from tests.support.clouds import Served, secret_manager
 
 SECRETS = "/v1/projects/acme-prod-1/secrets"

@@ -10,11 +10,11 @@ from typing import cast
 import grpc
 import pytest
 import requests
+from pulumi_sandbox.engine.protocol import provider_pb2
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret, Value, reveal
+from pulumi_sandbox.providers.gcp.package import package
+from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.engine.protocol import provider_pb2
-from sandbox.engine.values import UNKNOWN, Properties, Secret, Value, reveal
-from sandbox.providers.gcp.package import package
-from sandbox.services.cloud.faults import Fault
 from tests.support.clouds import Served, secret_manager
 from tests.support.provider_engine import Engine, Recorded, served, urn
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import requests
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.cloud.hyperfleet.app import make_app
 
-from sandbox.errors import SandboxError
-from sandbox.services.cloud.hyperfleet.app import make_app
 from tests.support.clouds import Served, bring, hyperfleet
 
 CLUSTERS = "/api/hyperfleet/v1/clusters"

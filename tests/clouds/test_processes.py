@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 import requests
-
-from sandbox.errors import SandboxError
-from sandbox.services import processes
-from sandbox.services.cloud.kinds import Cloud
-from sandbox.services.clouds import Clouds, Standing
-from sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
-from sandbox.services.progress import Step
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.clouds import Clouds, Standing
+from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
+from pulumi_sandbox.services.progress import Step
 
 SECRETS = "/v1/projects/acme-prod-1/secrets"
 AUTOMATIC = {"replication": {"automatic": {}}}

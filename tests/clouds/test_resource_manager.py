@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import pytest
 import requests
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.cloud.resource_manager.app import make_app
+from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
-from sandbox.errors import SandboxError
-from sandbox.services.cloud.resource_manager.app import make_app
-from sandbox.services.cloud.resource_manager.resources import Pace
 from tests.support.clouds import Served, resource_manager, trusted
 
 SUBSCRIPTION = "/subscriptions/00000000-0000-4000-8000-0000000000aa"

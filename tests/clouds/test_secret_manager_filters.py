@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.services.cloud.secret_manager.filters import read_filter
-from sandbox.services.cloud.secret_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.secret_manager.filters import read_filter
+from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal
 
 SECRET = {
     "name": "projects/1/secrets/hyperfleet-cls-1",

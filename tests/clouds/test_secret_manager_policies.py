@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 from google.iam.v1.policy_pb2 import Binding, Policy
-
-from sandbox.services.cloud.secret_manager.iam import EMPTY_ETAG, as_version, replaced
-from sandbox.services.cloud.secret_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.secret_manager.iam import EMPTY_ETAG, as_version, replaced
+from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal
 
 ACCESSOR = "roles/secretmanager.secretAccessor"
 ADA = "user:ada@example.com"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import requests
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.cloud.secret_manager.app import make_app
+from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
+from pulumi_sandbox.services.cloud.secret_manager.names import project_number
 
-from sandbox.errors import SandboxError
-from sandbox.services.cloud.secret_manager.app import make_app
-from sandbox.services.cloud.secret_manager.checksum import crc32c
-from sandbox.services.cloud.secret_manager.names import project_number
 from tests.support.clouds import Served, secret_manager
 
 SECRETS = "projects/acme-prod-1/secrets"

@@ -29,8 +29,7 @@ from tests.support.guarded_pool import MERGE, GuardedPool, Keys, guarded_pool, r
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ from tests.support.guarded_pool import GuardedPool, guarded_pool, record_of
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
 from typer.testing import CliRunner, Result
 
 from operations import existing
 from operations.main import app
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 from tests.support.aso import CLIENT, SUB, TENANT, manifest
 from tests.support.stacks import ROOT
 

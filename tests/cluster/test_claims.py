@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pulumi_sandbox.services.users import ADMIN
 
 from components.account_pool.errors import NotAllowed, PoolError, Restored
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY
@@ -19,14 +20,12 @@ from components.account_pool.pool_settings import CONFIG_MAP, POOL_UID, PoolSett
 from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import CredfleetError
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
-from sandbox.services.users import ADMIN
 from tests.support.claim_process import OPERATIONS, REQUEST, claim_all, run_and_die
 from tests.support.people import grant
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 SENTINEL = "sentinel-credential-that-must-never-travel"
 

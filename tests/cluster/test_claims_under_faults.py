@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pulumi_sandbox.services.users import ADMIN
 
 from components.account_pool.calls import Found, Get, Kind, Patch, Refused, Unknown, perform
 from components.account_pool.keys import CLAIM_TOKEN
@@ -20,7 +21,6 @@ from components.account_pool.pool import CLAIMS, Pool
 from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, connect
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-from sandbox.services.users import ADMIN
 from tests.support import claimers
 from tests.support.claimers import Holding, Report
 from tests.support.cluster import ROOT
@@ -28,8 +28,7 @@ from tests.support.fault_proxy import Fault, FaultProxy, Once, at_random, runnin
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 PROCESSES = 3
 ROUNDS = 8

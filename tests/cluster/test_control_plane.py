@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.control_plane import CONTEXT, ControlPlane
+from pulumi_sandbox.services.parts import Layout, Part, Ports
+from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
+from pulumi_sandbox.services.progress import Step
+from pulumi_sandbox.services.users import DEFAULT_USERS, User
 
-from sandbox.errors import SandboxError
-from sandbox.services import processes
-from sandbox.services.build import binaries
-from sandbox.services.control_plane import CONTEXT, ControlPlane
-from sandbox.services.parts import Layout, Part, Ports
-from sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
-from sandbox.services.progress import Step
-from sandbox.services.users import DEFAULT_USERS, User
 from tests.support.cluster import ROOT, client_for
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_a_namespace_that_is_deleted_is_gone_in_the_end_with_all_it_held(
 
 
 def test_the_served_version_is_the_one_the_module_pins(admin: DynamicClient):
-    pinned = (ROOT / "sandbox" / "control-plane" / "go.mod").read_text()
+    pinned = (ROOT / "sandbox" / "pulumi_sandbox" / "control-plane" / "go.mod").read_text()
     version = cast("dict[str, dict[str, str]]", admin.version)["kubernetes"]["gitVersion"]
     assert f"k8s.io/kubernetes {version}\n" in pinned
 
@@ -144,8 +144,8 @@ def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_los
 def test_what_a_killed_start_left_behind_is_ended_by_the_next(tmp_path: Path):
     folder = tmp_path / "killed"
     start = (
-        "import sys; from pathlib import Path; from sandbox.services.build import binaries; "
-        "from sandbox.services.control_plane import ControlPlane; "
+        "import sys; from pathlib import Path; from pulumi_sandbox.services.build import binaries; "
+        "from pulumi_sandbox.services.control_plane import ControlPlane; "
         "ControlPlane.start(Path(sys.argv[1]), binaries=binaries())"
     )
     with subprocess.Popen([sys.executable, "-c", start, str(folder)], cwd=ROOT) as killed:

@@ -8,12 +8,11 @@ import stat
 from pathlib import Path
 
 import pytest
-
-from sandbox.errors import SandboxError
-from sandbox.services import build, processes, toolchain
-from sandbox.services.build import Recipe
-from sandbox.services.progress import Step
-from sandbox.services.toolchain import GO_BIN, Go
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import build, processes, toolchain
+from pulumi_sandbox.services.build import Recipe
+from pulumi_sandbox.services.progress import Step
+from pulumi_sandbox.services.toolchain import GO_BIN, Go
 
 GO_MOD = "module m\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n"
 ON_PATH = Path("/usr/bin/go")

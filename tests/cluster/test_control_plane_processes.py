@@ -11,10 +11,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.services import ports, processes
+from pulumi_sandbox.services.parts import Layout, Part
+from pulumi_sandbox.services.ports import LOOPBACK, PortOwner, PortTakenError
 
-from sandbox.services import ports, processes
-from sandbox.services.parts import Layout, Part
-from sandbox.services.ports import LOOPBACK, PortOwner, PortTakenError
 from tests.support.cluster import KEEPER, ROOT
 
 SLEEP = "/usr/bin/sleep"
@@ -61,7 +61,7 @@ def test_a_started_process_sees_nothing_of_the_callers_environment(
 
 def test_what_is_tied_to_a_process_dies_with_it_however_it_dies(tmp_path: Path):
     parent = (
-        "import sys, time; from pathlib import Path; from sandbox.services import processes; "
+        "import sys, time; from pathlib import Path; from pulumi_sandbox.services import processes; "
         f"print(processes.spawn(['{SLEEP}', '2000'], Path(sys.argv[1]), die_with_parent=True), flush=True); "
         "time.sleep(1000)"
     )

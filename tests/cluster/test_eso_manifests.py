@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
 from pydantic import ValidationError
 
 from components.secret_stores.consumers import ExternalSecret, PushSecret
@@ -20,9 +23,6 @@ from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import Refusal
-from sandbox.services.build import binaries
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 from tests.support.cluster import ROOT, client_for
 from tests.support.stores import provider, store_in
 

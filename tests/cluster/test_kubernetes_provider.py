@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 import pytest
+from pulumi_sandbox.engine import wire
+from pulumi_sandbox.engine.protocol import provider_pb2
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret, Value, reveal
+from pulumi_sandbox.providers.kubernetes import naming
+from pulumi_sandbox.services.control_plane import ControlPlane
 
-from sandbox.engine import wire
-from sandbox.engine.protocol import provider_pb2
-from sandbox.engine.values import UNKNOWN, Properties, Secret, Value, reveal
-from sandbox.providers.kubernetes import naming
-from sandbox.services.control_plane import ControlPlane
 from tests.support.kubernetes_provider import provider_at
 from tests.support.provider_engine import Engine, Recorded, urn
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, cast
 import grpc
 import pytest
 from google.protobuf import empty_pb2
+from pulumi_sandbox.engine import wire
+from pulumi_sandbox.engine.protocol import provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi_sandbox.engine.values import Properties, Value, reveal
+from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.services.control_plane import ControlPlane
 
-from sandbox.engine import wire
-from sandbox.engine.protocol import provider_pb2, provider_pb2_grpc, status_pb2
-from sandbox.engine.values import Properties, Value, reveal
-from sandbox.providers.kubernetes.package import KUBERNETES
-from sandbox.services.control_plane import ControlPlane
 from tests.support.kubernetes_provider import provider_at
 from tests.support.provider_engine import Engine, served, urn
 
@@ -162,7 +162,7 @@ def test_objects_of_a_kind_that_is_no_more_are_gone(engine: Engine, group: str) 
 def test_an_object_of_an_unknown_kind_is_refused_with_its_name(
     engine: Engine, group: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sandbox.providers.kubernetes.apply._RETRY_SECONDS", ())
+    monkeypatch.setattr("pulumi_sandbox.providers.kubernetes.apply._RETRY_SECONDS", ())
     text = failure(lambda: engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group)))
     assert f"serves no kind Bucket in {group}/v1" in text
     assert "CustomResourceDefinition" in text
@@ -287,7 +287,7 @@ def test_a_resource_before_the_configuration_is_an_error_not_a_crash() -> None:
 def test_the_provider_runs_as_a_process_that_prints_its_port_and_ends_at_a_signal(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    command = [sys.executable, "-m", "sandbox.providers.kubernetes", "127.0.0.1:1"]
+    command = [sys.executable, "-m", "pulumi_sandbox.providers.kubernetes", "127.0.0.1:1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())

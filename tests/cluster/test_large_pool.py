@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from pulumi_sandbox.services.users import ADMIN
 
 from benchmarks.large_pools import CREDENTIAL, TYPE, make_pool
 from components.account_pool.calls import PAGE_SIZE
@@ -20,11 +21,10 @@ from components.account_pool.model import Claimed, ClaimRequest, Policy
 from components.account_pool.pool import CLAIMS, Pool
 from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, connect
-from sandbox.services.users import ADMIN
 from tests.support.fault_proxy import Exchange, FaultProxy, nothing, running
 
 if TYPE_CHECKING:
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 MEMBERS = 10_000
 TENANTS = 30

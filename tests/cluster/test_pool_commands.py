@@ -28,8 +28,7 @@ from tests.support.people import grant
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
 SENTINEL: Final = "sentinel-credential-that-must-never-travel"

@@ -29,8 +29,7 @@ from tests.support.recorder import record
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 RBAC = "rbac.authorization.k8s.io/v1"
 READER = "system:serviceaccount:tenant-acme:account-reader"

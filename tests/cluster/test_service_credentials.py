@@ -25,8 +25,7 @@ from tests.support.provider_engine import urn
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 LEGACY = {"type": "rabbitmq", "password": "old"}
 MIGRATED = {"credentials": '{"password":"old","type":"rabbitmq"}'}

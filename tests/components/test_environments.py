@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from pulumi_sandbox.engine.workspace import Workspace, find_passphrase
+from pulumi_sandbox.errors import SandboxError
 
 from components.labels import TENANT
 from operations.configuration import plain_credentials
-from sandbox.engine.workspace import Workspace, find_passphrase
-from sandbox.errors import SandboxError
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed

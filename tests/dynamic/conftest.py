@@ -11,8 +11,7 @@ from tests.support.dynamic_host import Host, dynamic_host
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

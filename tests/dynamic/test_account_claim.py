@@ -16,8 +16,7 @@ from tests.support.dynamic_host import UNKNOWN, Properties, Provider, dynamic_ho
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 SENTINEL = "sentinel-credential-that-must-never-travel"
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 import grpc
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.faults import Fault
 
 from components.pull_secret.provider import (
     PullSecretRetentionProvider,
@@ -25,7 +26,6 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from sandbox.services.cloud.faults import Fault
 from tests.support import clouds
 from tests.support.clouds import Served
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host

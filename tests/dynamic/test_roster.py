@@ -17,8 +17,7 @@ from tests.support.dynamic_host import Host, Properties, dynamic_host
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
 

@@ -24,8 +24,7 @@ from tests.support.stores import cluster_store, provider, ref, store_in, token_s
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 SENTINEL = "s3ntinel-of-a-credential"
 READER = "reader"

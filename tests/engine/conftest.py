@@ -6,8 +6,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
 
-from sandbox.engine.secrets import PassphraseCrypter
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import RecordingProvider, serving
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine.assets import hashed
+from pulumi_sandbox.engine.values import Archive, Asset, Secret
+from pulumi_sandbox.errors import SandboxError
 
-from sandbox.engine.assets import hashed
-from sandbox.engine.values import Archive, Asset, Secret
-from sandbox.errors import SandboxError
 from tests.support.engine_stack import Stack
 
 _HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

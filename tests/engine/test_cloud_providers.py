@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 import requests
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.values import Properties, Secret
-from sandbox.services.cloud.faults import Fault
 from tests.support.clouds import Served, resource_manager, secret_manager, trusted
 from tests.support.engine_stack import Outcome, Stack
 from tests.support.recording_provider import RecordingProvider

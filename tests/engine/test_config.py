@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine.config import ProgramConfig, program_config
-from sandbox.engine.project import Project
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.stack_file import StackFile
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.config import ProgramConfig, program_config
+from pulumi_sandbox.engine.project import Project
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.errors import SandboxError
 
 Given = Callable[[str, str], ProgramConfig]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from pulumi_sandbox.engine.differences import differences
+from pulumi_sandbox.engine.paths import render
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret, equal
 
-from sandbox.engine.differences import differences
-from sandbox.engine.paths import render
-from sandbox.engine.values import UNKNOWN, Properties, Secret, equal
 from tests.engine.values_strategies import properties
 
 

@@ -13,10 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
-from sandbox.engine import urns
-from sandbox.engine.display import JsonLines, PlainLines, PreviewDigest, Serialised, display_for
-from sandbox.engine.events import (
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.display import JsonLines, PlainLines, PreviewDigest, Serialised, display_for
+from pulumi_sandbox.engine.events import (
     Diagnostic,
     Event,
     Op,
@@ -32,10 +31,10 @@ from sandbox.engine.events import (
     StepStarted,
     Summary,
 )
-from sandbox.engine.phrases import seconds, short_type
-from sandbox.engine.state import Resource
-from sandbox.engine.tree import Picture
-from sandbox.engine.values import UNKNOWN, Properties, Secret
+from pulumi_sandbox.engine.phrases import seconds, short_type
+from pulumi_sandbox.engine.state import Resource
+from pulumi_sandbox.engine.tree import Picture
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret
 
 
 def _resource(

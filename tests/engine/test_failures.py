@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import grpc
 import pytest
+from pulumi_sandbox.engine.integrity import verify
+from pulumi_sandbox.engine.protocol import alias_pb2, engine_pb2
+from pulumi_sandbox.engine.state import PendingOperation, Resource, Snapshot
+from pulumi_sandbox.engine.store import Store
+from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.errors import SandboxError
 
-from sandbox.engine.integrity import verify
-from sandbox.engine.protocol import alias_pb2, engine_pb2
-from sandbox.engine.state import PendingOperation, Resource, Snapshot
-from sandbox.engine.store import Store
-from sandbox.engine.values import Properties, Secret
-from sandbox.errors import SandboxError
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import PartialFailureError, RecordingProvider
 from tests.support.scripted_program import ProgramError, Script, nothing

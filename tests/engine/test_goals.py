@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.engine.aliases import Alias, former_urns
-from sandbox.engine.goal import Goal, goal_of, inherit, options_of, package_of, provider_for, seconds
-from sandbox.engine.plugins import attached_providers
-from sandbox.engine.protocol import resource_pb2
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.aliases import Alias, former_urns
+from pulumi_sandbox.engine.goal import Goal, goal_of, inherit, options_of, package_of, provider_for, seconds
+from pulumi_sandbox.engine.plugins import attached_providers
+from pulumi_sandbox.engine.protocol import resource_pb2
+from pulumi_sandbox.errors import SandboxError
 
 REQUEST = resource_pb2.RegisterResourceRequest
 

@@ -112,8 +112,8 @@ def test_4_an_interrupted_refresh_leaves_the_state_as_it_was(
 _ENGINE = """
 import sys
 from pathlib import Path
-from sandbox.engine import deployment
-from sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import deployment
+from pulumi_sandbox.engine.workspace import Workspace
 
 class Sink:
     def handle(self, event): ...

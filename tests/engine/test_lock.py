@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine.lock import locked
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.lock import locked
+from pulumi_sandbox.errors import SandboxError
 
 _OTHER = "11111111-2222-4333-8444-555555555555.json"
 
@@ -109,7 +108,7 @@ def test_a_file_nobody_can_read_still_counts_as_a_lock(tmp_path: Path):
 
 def test_two_that_start_together_never_both_hold_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The other's lock appears between our first look and our second."""
-    from sandbox import files
+    from pulumi_sandbox import files
 
     genuine = files.replace
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sandbox.engine.events import PropertyDiff
-from sandbox.engine.planner import (
+from pulumi_sandbox.engine.events import PropertyDiff
+from pulumi_sandbox.engine.planner import (
     Diff,
     deletion_rings,
     dependents,
@@ -19,9 +18,9 @@ from sandbox.engine.planner import (
     settle,
     with_secret_outputs,
 )
-from sandbox.engine.refresh import without_dangling_references
-from sandbox.engine.state import Resource
-from sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.engine.refresh import without_dangling_references
+from pulumi_sandbox.engine.state import Resource
+from pulumi_sandbox.engine.values import Properties, Secret
 
 CHANGED = Diff("some", changed=("size",))
 UPDATE_REPLACE = Diff("some", detailed={"size": PropertyDiff("update-replace")})

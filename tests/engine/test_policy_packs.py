@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine.events import PolicyPackLoaded
 
-from sandbox.engine.events import PolicyPackLoaded
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import RecordingProvider
 from tests.support.scripted_program import Script

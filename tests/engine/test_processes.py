@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine.program import start_program
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.program import start_program
+from pulumi_sandbox.errors import SandboxError
 
 
 async def test_an_environment_that_does_not_exist_is_named_before_anything_starts(tmp_path: Path) -> None:

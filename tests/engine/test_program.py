@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.values import Secret
 
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.state import Snapshot
-from sandbox.engine.values import Secret
 from tests.support.engine_stack import Outcome, Stack
 from tests.support.recording_provider import RecordingProvider
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine.project import Project
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.project import Project
+from pulumi_sandbox.errors import SandboxError
 
 
 def _load(directory: Path, text: str) -> Project:

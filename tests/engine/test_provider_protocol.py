@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from pulumi_sandbox.engine.protocol import resource_pb2
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, ResourceReference, Secret, Value
 
-from sandbox.engine.protocol import resource_pb2
-from sandbox.engine.values import UNKNOWN, Properties, ResourceReference, Secret, Value
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import RecordingProvider
 from tests.support.scripted_program import Registered, Script, nothing

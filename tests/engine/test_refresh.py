@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pulumi_sandbox.engine.events import StackStarted
+from pulumi_sandbox.engine.state import PendingOperation
+from pulumi_sandbox.engine.values import Secret
 
-from sandbox.engine.events import StackStarted
-from sandbox.engine.state import PendingOperation
-from sandbox.engine.values import Secret
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import PartialFailureError, RecordingProvider
 from tests.support.scripted_program import Script

@@ -7,8 +7,8 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import struct_pb2
+from pulumi_sandbox.engine.protocol import callback_pb2, resource_pb2
 
-from sandbox.engine.protocol import callback_pb2, resource_pb2
 from tests.support.engine_stack import Stack
 from tests.support.recording_provider import RecordingProvider
 from tests.support.scripted_program import Program, Script

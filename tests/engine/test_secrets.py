@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.errors import SandboxError
 
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.errors import SandboxError
 from tests.engine.conftest import PASSPHRASE
 
 # Written by the genuine CLI, v3.272.0: `stack init`, then `config set --secret tok s3cret-token`.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.stack_file import StackFile
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.errors import SandboxError
 
 _WRITTEN = """\
 # who reads this knows why

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.checkpoint import Encoder, decode
+from pulumi_sandbox.engine.integrity import verify
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.state import CustomTimeouts, PendingOperation, Resource, Snapshot
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret
+from pulumi_sandbox.errors import SandboxError
 
-from sandbox.engine import urns
-from sandbox.engine.checkpoint import Encoder, decode
-from sandbox.engine.integrity import verify
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.state import CustomTimeouts, PendingOperation, Resource, Snapshot
-from sandbox.engine.values import UNKNOWN, Properties, Secret
-from sandbox.errors import SandboxError
 from tests.engine.values_strategies import properties
 
 _QUICK = PassphraseCrypter(passphrase="", key=bytes(32), salt="")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pulumi_sandbox.engine.protocol import alias_pb2
+from pulumi_sandbox.engine.values import UNKNOWN, Secret
 
-from sandbox.engine.protocol import alias_pb2
-from sandbox.engine.values import UNKNOWN, Secret
 from tests.support.engine_stack import Stack, urn_of
 from tests.support.recording_provider import RecordingProvider
 from tests.support.scripted_program import Program, Script, nothing

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.state import Resource, Snapshot
-from sandbox.engine.store import Store
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.state import Resource, Snapshot
+from pulumi_sandbox.engine.store import Store
+from pulumi_sandbox.errors import SandboxError
 
 _URN = "urn:pulumi:dev::shop::shop:index:Shelf::a"
 _SNAPSHOT = Snapshot((Resource(_URN, "shop:index:Shelf", custom=False),))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.engine import urns
+from pulumi_sandbox.engine import urns
 
 
 def test_the_root_stack_is_named_as_facts_2_2_say():

@@ -6,8 +6,7 @@ import json
 
 import pytest
 from hypothesis import given
-
-from sandbox.engine.values import (
+from pulumi_sandbox.engine.values import (
     UNKNOWN,
     Archive,
     Asset,
@@ -23,6 +22,7 @@ from sandbox.engine.values import (
     masked,
     reveal,
 )
+
 from tests.engine.values_strategies import values
 
 

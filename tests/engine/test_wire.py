@@ -6,8 +6,7 @@ import pytest
 from google.protobuf import struct_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
-
-from sandbox.engine.values import (
+from pulumi_sandbox.engine.values import (
     UNKNOWN,
     Archive,
     Asset,
@@ -18,8 +17,9 @@ from sandbox.engine.values import (
     Value,
     contains_secret,
 )
-from sandbox.engine.wire import decode, encode
-from sandbox.errors import SandboxError
+from pulumi_sandbox.engine.wire import decode, encode
+from pulumi_sandbox.errors import SandboxError
+
 from tests.engine.values_strategies import properties
 
 _SIGNATURE = "4dabf18193072939515e22adb298388d"

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.store import state_path
+from pulumi_sandbox.engine.workspace import Workspace, find_backend, find_passphrase
+from pulumi_sandbox.errors import SandboxError
 
-from sandbox.engine.state import Snapshot
-from sandbox.engine.store import state_path
-from sandbox.engine.workspace import Workspace, find_backend, find_passphrase
-from sandbox.errors import SandboxError
 from tests.support.engine_stack import Stack
 from tests.support.scripted_program import nothing
 
@@ -79,8 +79,8 @@ def test_a_stack_that_only_has_a_state_is_known(project: Path):
 )
 def test_the_passphrase_is_found(project: Path, environment: dict[str, str], stack: str, found: str):
     (project / "named").write_text("named\n")
-    (project / "sandbox").mkdir()
-    (project / "sandbox" / "dev.passphrase").write_text("public\n")
+    (project / "stacks" / "dev").mkdir(parents=True)
+    (project / "stacks" / "dev" / "passphrase").write_text("public\n")
     filled = {name: value.format(project) for name, value in environment.items()}
     assert find_passphrase(project, stack, filled) == found
 
@@ -98,8 +98,8 @@ def test_no_passphrase_is_an_error_that_says_how_to_give_one(
 
 
 def test_the_public_passphrase_opens_no_other_stack(project: Path):
-    (project / "sandbox").mkdir()
-    (project / "sandbox" / "dev.passphrase").write_text("public\n")
+    (project / "stacks" / "dev").mkdir(parents=True)
+    (project / "stacks" / "dev" / "passphrase").write_text("public\n")
     with pytest.raises(SandboxError):
         find_passphrase(project, "prod", {})
 
@@ -131,6 +131,6 @@ def test_a_backend_that_is_no_directory_is_refused(url: str):
     "package", ["ruamel.yaml", "cryptography", "rich", "grpc", "pulumi", "google.protobuf"]
 )
 def test_opening_and_showing_import_nothing_heavy_before_it_is_used(package: str):
-    modules = "sandbox.engine.workspace, sandbox.engine.display"
+    modules = "pulumi_sandbox.engine.workspace, pulumi_sandbox.engine.display"
     program = f"import sys, {modules}; sys.exit({package!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

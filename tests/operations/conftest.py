@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine import secrets
+from pulumi_sandbox.engine import secrets
 
 PROJECT = """\
 name: credfleet

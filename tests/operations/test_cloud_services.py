@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.ports import free_ports
+from pulumi_sandbox.services.progress import silent
 from typer.testing import CliRunner, Result
 
 from components.pull_secret.hyperfleet import HyperFleet
@@ -18,10 +22,6 @@ from operations import updates
 from operations.cloud_services import ports, start
 from operations.main import app
 from operations.site import Site
-from sandbox.services.cloud.kinds import Cloud
-from sandbox.services.clouds import Clouds
-from sandbox.services.ports import free_ports
-from sandbox.services.progress import silent
 
 
 def run(*arguments: str) -> Result:

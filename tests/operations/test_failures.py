@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import typer
+from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
-from components.errors import ConfigurationError, ConfigurationProblem, CredfleetError
+from components.errors import ConfigurationError, CredfleetError, Problem
 from operations.failures import ReportingGroup
 from operations.forms import Form, OutputOption
-from sandbox.errors import SandboxError
 
 
 def run(raising: Callable[[], None], *arguments: str) -> Result:
@@ -79,8 +79,8 @@ def test_a_foreseen_error_is_one_json_document_on_standard_output_when_json_was_
 def test_every_problem_of_a_configuration_is_told_with_its_place_and_mend() -> None:
     error = ConfigurationError(
         [
-            ConfigurationProblem("tenants.acme.namespace", "it is no name", "rename it"),
-            ConfigurationProblem("accountPool.members.aws-1", "no such credential", "add it"),
+            Problem("tenants.acme.namespace", "it is no name", "rename it"),
+            Problem("accountPool.members.aws-1", "no such credential", "add it"),
         ]
     )
     lines = run(raise_(error)).stderr.splitlines()

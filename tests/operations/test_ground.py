@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.services.progress import silent
 
 from components.errors import CredfleetError
 from operations import ground
 from operations.cluster import Cluster
 from operations.ground import Ground, choose
 from operations.site import Site
-from sandbox.services.progress import silent
 
 MINE = Path("/home/me/.kube/config")
 

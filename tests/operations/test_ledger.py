@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pulumi_sandbox.engine.events import Op, Outcome, Step, StepFinished
+from pulumi_sandbox.engine.state import Resource
+from pulumi_sandbox.engine.values import Secret
 
 from operations import ledger
 from operations.report import Claimed, Declared
-from sandbox.engine.events import Op, Outcome, Step, StepFinished
-from sandbox.engine.state import Resource
-from sandbox.engine.values import Secret
 
 STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 

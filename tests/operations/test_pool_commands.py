@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pulumi_sandbox.services.progress import Step
 from typer.testing import CliRunner, Result
 
 from components.account_pool.errors import (
@@ -24,7 +25,6 @@ from operations import claims, pool_status
 from operations.claims import claim_within
 from operations.main import app
 from operations.pool_access import Where
-from sandbox.services.progress import Step
 
 EXHAUSTED = Exhausted(
     pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", census="3 owned, 0 dirty"

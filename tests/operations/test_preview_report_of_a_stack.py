@@ -7,9 +7,9 @@ import secrets
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
 
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 from tests.support.fleet_project import FleetProject
 
 SENTINEL = "sentinel-of-a-credential"

@@ -3,9 +3,9 @@ from __future__ import annotations
 import io
 
 import pytest
+from pulumi_sandbox.services.progress import Step
 
 from operations.progress_line import ProgressLine, worded
-from sandbox.services.progress import Step
 
 
 class Terminal(io.StringIO):

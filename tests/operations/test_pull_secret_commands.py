@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.faults import Fault
 from typer.testing import CliRunner, Result
 
 from components.pull_secret.observations import read
 from operations.main import app
-from sandbox.services.cloud.faults import Fault
 from tests.support import clouds
 from tests.support.clouds import Served
 

@@ -5,16 +5,16 @@ import os
 import shlex
 from pathlib import Path
 
+import pulumi_sandbox.providers
 import pytest
+from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.services.parts import Layout
 from typer.testing import CliRunner, Result
 
-import sandbox.providers
 from operations.ground import Ground
 from operations.main import app
 from operations.site import Site
 from operations.standins import addresses
-from sandbox.providers.stand_ins import STAND_INS
-from sandbox.services.parts import Layout
 
 
 def run(*arguments: str) -> Result:
@@ -70,7 +70,7 @@ def test_the_exports_name_backend_and_passphrase_file(project: Path, monkeypatch
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
     assert exports() == {
         "PULUMI_BACKEND_URL": (project / ".sandbox" / "backend").as_uri(),
-        "PULUMI_CONFIG_PASSPHRASE_FILE": str(project / "sandbox" / "dev.passphrase"),
+        "PULUMI_CONFIG_PASSPHRASE_FILE": str(project / "stacks" / "dev" / "passphrase"),
     }
 
 
@@ -93,5 +93,5 @@ def test_providers_that_were_killed_are_not_exported(project: Path) -> None:
 
 
 def test_every_provider_of_the_sandbox_can_be_kept_up() -> None:
-    folders = (path.parent for path in Path(sandbox.providers.__path__[0]).glob("*/__main__.py"))
-    assert set(STAND_INS.values()) == {f"sandbox.providers.{folder.name}" for folder in folders}
+    folders = (path.parent for path in Path(pulumi_sandbox.providers.__path__[0]).glob("*/__main__.py"))
+    assert set(STAND_INS.values()) == {f"pulumi_sandbox.providers.{folder.name}" for folder in folders}

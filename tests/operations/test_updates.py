@@ -6,6 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine import deployment
+from pulumi_sandbox.engine.deployment import Options
+from pulumi_sandbox.engine.events import Op, Operation, Outcome, PolicyViolation, Step, StepFinished, Summary
+from pulumi_sandbox.engine.run import Sink
+from pulumi_sandbox.engine.state import PendingOperation, Resource, Snapshot
+from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
 from components.account_pool.errors import Unreachable
@@ -14,14 +22,6 @@ from operations.ground import Ground
 from operations.main import app
 from operations.site import Site
 from operations.stack_state import open_workspace
-from sandbox.engine import deployment
-from sandbox.engine.deployment import Options
-from sandbox.engine.events import Op, Operation, Outcome, PolicyViolation, Step, StepFinished, Summary
-from sandbox.engine.run import Sink
-from sandbox.engine.state import PendingOperation, Resource, Snapshot
-from sandbox.engine.values import Properties, Secret
-from sandbox.engine.workspace import Workspace
-from sandbox.errors import SandboxError
 
 ROOT = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
 
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 from tests.support.fleet_project import FleetProject
 
 CREDENTIALS = {f"aws-{n}": f'{{"accessKeyID":"AKIA{n}","secretAccessKey":"sentinel-{n}"}}' for n in (1, 2, 3)}

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.journal import Request
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.ports import LOOPBACK, free_ports
+from pulumi_sandbox.services.users import ADMIN
 
 from operations import existing
-from sandbox.services.cloud.journal import Request
-from sandbox.services.cloud.kinds import Cloud
-from sandbox.services.clouds import Clouds
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.ports import LOOPBACK, free_ports
-from sandbox.services.users import ADMIN
 from tests.support.aso import CLIENT, OTHER_SUB, SUB, TENANT, manifest
 from tests.support.fleet_project import FleetProject
 

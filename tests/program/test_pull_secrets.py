@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
 from components.pull_secret.labels import secret_labels
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
-from sandbox.services.cloud.kinds import Cloud
-from sandbox.services.clouds import Clouds
-from sandbox.services.ports import LOOPBACK, free_ports
 from tests.support.fleet_project import FleetProject, Ran
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
 
 from components.connection import ClusterTarget
 from components.secret_stores.stack_cluster import StackCluster
-from sandbox.services.build import binaries
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.users import ADMIN
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.cluster import ROOT, client_for
 from tests.support.fleet_project import FleetProject

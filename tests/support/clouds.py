@@ -12,15 +12,14 @@ from tempfile import mkdtemp
 from threading import Thread
 
 import requests
-
-from sandbox.services.cloud.certificates import Certificate
-from sandbox.services.cloud.front import Service
-from sandbox.services.cloud.hyperfleet.app import make_app as make_hyperfleet
-from sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
-from sandbox.services.cloud.resource_manager.resources import Pace
-from sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
-from sandbox.services.cloud.serving import listen, server_for
-from sandbox.services.ports import LOOPBACK
+from pulumi_sandbox.services.cloud.certificates import Certificate
+from pulumi_sandbox.services.cloud.front import Service
+from pulumi_sandbox.services.cloud.hyperfleet.app import make_app as make_hyperfleet
+from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
+from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
+from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
+from pulumi_sandbox.services.cloud.serving import listen, server_for
+from pulumi_sandbox.services.ports import LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from sandbox.services import processes
-from sandbox.services.control_plane import ControlPlane
-from sandbox.services.locks import exclusive
-from sandbox.services.users import ADMIN
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.locks import exclusive
+from pulumi_sandbox.services.users import ADMIN
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

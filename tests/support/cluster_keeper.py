@@ -13,9 +13,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from sandbox.errors import SandboxError
-from sandbox.services.build import binaries
-from sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.control_plane import ControlPlane
 
 
 def main(folder: Path, ready: Path, run: int) -> None:

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.engine import deployment, urns
-from sandbox.engine.deployment import Options, Result
-from sandbox.engine.events import Diagnostic, Event, StdoutLine, StepFinished, StepPlanned
-from sandbox.engine.project import Project
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.stack_file import StackFile
-from sandbox.engine.state import Resource, Snapshot
-from sandbox.engine.store import Store
-from sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import deployment, urns
+from pulumi_sandbox.engine.deployment import Options, Result
+from pulumi_sandbox.engine.events import Diagnostic, Event, StdoutLine, StepFinished, StepPlanned
+from pulumi_sandbox.engine.project import Project
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.engine.state import Resource, Snapshot
+from pulumi_sandbox.engine.store import Store
+from pulumi_sandbox.engine.workspace import Workspace
+
 from tests.support.recording_provider import RecordingProvider
 from tests.support.scripted_program import Program, environment, playing
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.engine.secrets import PassphraseCrypter
-from sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.stack_file import StackFile
+
 from tests.support import killed_up
 
 ROOT = Path(__file__).parents[2]

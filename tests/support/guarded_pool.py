@@ -21,8 +21,7 @@ from tests.support.people import ALL_OBJECTS, grant, impersonating
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-    from sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 Keys = Mapping[str, str | None]
 

@@ -12,12 +12,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from sandbox.engine import deployment
-from sandbox.engine.deployment import Options
-from sandbox.engine.events import Diagnostic, Event, StepFinished
-from sandbox.engine.state import Snapshot
-from sandbox.engine.store import Store
-from sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import deployment
+from pulumi_sandbox.engine.deployment import Options
+from pulumi_sandbox.engine.events import Diagnostic, Event, StepFinished
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.store import Store
+from pulumi_sandbox.engine.workspace import Workspace
 
 
 class _DeadlyStore(Store):

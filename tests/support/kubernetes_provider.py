@@ -6,7 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+
 from tests.support.provider_engine import Engine, served
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from sandbox.services.cloud.signing import signed
+from pulumi_sandbox.services.cloud.signing import signed
 
 
 @dataclass(frozen=True)

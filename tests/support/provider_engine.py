@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import grpc
-
-from sandbox.engine import wire
-from sandbox.engine.protocol import provider_pb2, provider_pb2_grpc
-from sandbox.engine.values import Properties, Value
-from sandbox.providers.contract import Package
-from sandbox.providers.server import handler
+from pulumi_sandbox.engine import wire
+from pulumi_sandbox.engine.protocol import provider_pb2, provider_pb2_grpc
+from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.providers.contract import Package
+from pulumi_sandbox.providers.server import handler
 
 
 def urn(type_token: str, name: str) -> str:

@@ -8,7 +8,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
-from components.errors import ConfigurationError, ConfigurationProblem
+from components.errors import ConfigurationError, Problem
 from components.settings import Settings
 
 ROOT: Final = Path(__file__).parents[2]
@@ -53,9 +53,7 @@ def settings(values: Mapping[str, str], root: Path = ROOT) -> Settings:
     return Settings.parse(values, SECRET_KEYS, root)
 
 
-def problems(
-    values: Mapping[str, str], *, secret: bool = True, root: Path = ROOT
-) -> tuple[ConfigurationProblem, ...]:
+def problems(values: Mapping[str, str], *, secret: bool = True, root: Path = ROOT) -> tuple[Problem, ...]:
     """Tell what is wrong with a configuration."""
     try:
         Settings.parse(values, SECRET_KEYS if secret else (), root)

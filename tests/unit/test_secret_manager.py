@@ -7,6 +7,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.ports import free_ports
 
 from components.secret_manager import (
     LATEST,
@@ -19,8 +21,6 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from sandbox.services.cloud.faults import Fault
-from sandbox.services.ports import free_ports
 from tests.support import clouds
 from tests.support.clouds import Served
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from components.aso_credentials.keys import CREDENTIAL_FROM, RESOURCE_ID
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.naming import config_path
 from components.settings.aso_credentials import secrets_of
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
@@ -29,14 +29,14 @@ def root(tmp_path: Path) -> Path:
     return put(tmp_path)
 
 
-def found(root: Path, **changes: Any) -> dict[str, ConfigurationProblem]:
+def found(root: Path, **changes: Any) -> dict[str, Problem]:
     """Tell what is wrong with the stack by place; a value never appears."""
     told = problems(aso_stack(**changes), root=root)
     assert CANARY not in repr(told)
     return {problem.place: problem for problem in told}
 
 
-def told(root: Path, **changes: Any) -> ConfigurationProblem:
+def told(root: Path, **changes: Any) -> Problem:
     (problem,) = found(root, **changes).values()
     return problem
 
@@ -336,7 +336,7 @@ def test_an_identity_trusts_each_issuer_and_subject_once(root: Path) -> None:
     assert found(root, **{"identities__team-b__federations": other}) == {}
 
 
-def resource(root: Path, *documents: Any, **changes: Any) -> ConfigurationProblem:
+def resource(root: Path, *documents: Any, **changes: Any) -> Problem:
     put(root, team_a=[*documents])
     return told(root, **changes)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.pull_secret.model import Availability, Phase
 from components.settings.pull_secrets import PullSecrets, secrets_of
 from tests.support.stacks import problems, settings, stack
@@ -35,7 +35,7 @@ def section(
     return stack(credentials__quay=credential, pullSecrets={"clusters": given, **more})
 
 
-def told(values: dict[str, str], root: Path | None = None) -> ConfigurationProblem:
+def told(values: dict[str, str], root: Path | None = None) -> Problem:
     (problem,) = problems(values) if root is None else problems(values, root=root)
     assert CANARY not in repr(problem)
     return problem

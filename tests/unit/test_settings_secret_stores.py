@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.settings.secret_stores import secrets_of
 from components.settings.store_models import served_by_eso
 from tests.support.stacks import SMALL, as_passed, problems, settings
@@ -79,7 +79,7 @@ def stores(**changes: Any) -> dict[str, str]:
     return as_passed(sections)
 
 
-def told(**changes: Any) -> ConfigurationProblem:
+def told(**changes: Any) -> Problem:
     (problem,) = problems(stores(**changes))
     assert CANARY not in repr(problem)
     return problem

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.errors import ConfigurationProblem
+from components.errors import Problem
 from components.settings.services import Instance
 from tests.support.stacks import problems, settings, stack
 
@@ -20,7 +20,7 @@ def services(instance: dict[str, Any], credential: str = DATABASE, **changes: An
     return stack(credentials__db=credential, services={"instances": {"orders-db": instance}}, **changes)
 
 
-def told(values: dict[str, str]) -> ConfigurationProblem:
+def told(values: dict[str, str]) -> Problem:
     (problem,) = problems(values)
     assert CANARY not in repr(problem)
     return problem

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.engine.values import UNKNOWN, Properties, Value
-from sandbox.providers.inputs import Input, Type, changes, problems
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.providers.inputs import Input, Type, changes, problems
 
 SCHEMA = {
     "name": Input(required=True, replaces=True),

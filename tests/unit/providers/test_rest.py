@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from threading import Thread
 
 import pytest
-
-from sandbox.errors import SandboxError
-from sandbox.providers.rest import Loss, Method, RefusedError, Rest, Retries, Service
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.rest import Loss, Method, RefusedError, Rest, Retries, Service
 
 NEVER = Retries(lambda _: (), lambda _method, _loss: ())
 

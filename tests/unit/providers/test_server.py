@@ -4,9 +4,8 @@ import base64
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sandbox.engine.values import Secret
-from sandbox.providers.server import without_secrets
+from pulumi_sandbox.engine.values import Secret
+from pulumi_sandbox.providers.server import without_secrets
 
 
 @given(st.text(min_size=5).filter(lambda text: text not in "[secret]"), st.text(), st.text())

@@ -8,14 +8,14 @@ from threading import Thread
 
 import pytest
 import requests
+from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.ports import LOOPBACK
 
 from components.pull_secret.errors import PullSecretError
 from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read, written
 from components.pull_secret.status import of_verified, report
-from sandbox.services.cloud.faults import Fault
-from sandbox.services.ports import LOOPBACK
 from tests.support import clouds
 from tests.support.clouds import Served
 

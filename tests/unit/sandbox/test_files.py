@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sandbox import files
+from pulumi_sandbox import files
 
 
 def mode(path: Path) -> str:

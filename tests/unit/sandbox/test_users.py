@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from sandbox.services.users import Account, User, enrol, from_token_file, kubeconfig_name, to_token_file
+from pulumi_sandbox.services.users import (
+    Account,
+    User,
+    enrol,
+    from_token_file,
+    kubeconfig_name,
+    to_token_file,
+)
 
 
 def test_known_users_keep_their_tokens_and_take_the_groups_last_wanted():

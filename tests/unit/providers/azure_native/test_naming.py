@@ -3,10 +3,9 @@ from __future__ import annotations
 import uuid
 
 import pytest
-
-from sandbox.providers.azure_native.naming import made_up
-from sandbox.providers.azure_native.resources import Autoname
-from sandbox.providers.contract import Autonaming
+from pulumi_sandbox.providers.azure_native.naming import made_up
+from pulumi_sandbox.providers.azure_native.resources import Autoname
+from pulumi_sandbox.providers.contract import Autonaming
 
 
 def test_a_made_up_name_depends_on_the_seed_alone() -> None:

@@ -4,10 +4,9 @@ from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sandbox.engine.values import UNKNOWN, Properties
-from sandbox.providers.gcp import labels
-from sandbox.providers.gcp.options import Options
+from pulumi_sandbox.engine.values import UNKNOWN, Properties
+from pulumi_sandbox.providers.gcp import labels
+from pulumi_sandbox.providers.gcp.options import Options
 
 OPTIONS = Options("http://127.0.0.1:1/v1/")
 LABELS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["1", "2"])).map(

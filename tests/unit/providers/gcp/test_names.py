@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.errors import SandboxError
-from sandbox.providers.contract import Autonaming
-from sandbox.providers.gcp import names
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.contract import Autonaming
+from pulumi_sandbox.providers.gcp import names
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sandbox.engine.values import Properties, Value
-from sandbox.providers.gcp import policies
+from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.providers.gcp import policies
 
 ROLES = st.sampled_from(["roles/a", "roles/b"])
 MEMBERS = st.sampled_from(["user:a@x", "user:b@x", "principal://x/A", "principal://x/a"])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from sandbox.engine.values import Properties, Secret, contains_secret, reveal
-from sandbox.providers.kubernetes import checkpoint
+from pulumi_sandbox.engine.values import Properties, Secret, contains_secret, reveal
+from pulumi_sandbox.providers.kubernetes import checkpoint
 
 LIVE: Properties = {
     "apiVersion": "v1",

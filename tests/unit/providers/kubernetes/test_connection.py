@@ -7,13 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeAlias, cast
 
 import pytest
-
-from sandbox.engine.values import Properties
-from sandbox.errors import SandboxError
-from sandbox.providers.kubernetes.api import RefusedError
-from sandbox.providers.kubernetes.connection import Connection
-from sandbox.providers.kubernetes.kinds import Kind
-from sandbox.providers.kubernetes.options import Options
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.kubernetes.api import RefusedError
+from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes.options import Options
 
 Answer: TypeAlias = tuple[int, object]
 

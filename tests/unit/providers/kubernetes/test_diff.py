@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.engine import paths
-from sandbox.engine.paths import Path
-from sandbox.engine.values import UNKNOWN, Properties, Value
-from sandbox.providers.contract import Verdict
-from sandbox.providers.kubernetes import immutable, objects
-from sandbox.providers.kubernetes.diff import judge
+from pulumi_sandbox.engine import paths
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.providers.contract import Verdict
+from pulumi_sandbox.providers.kubernetes import immutable, objects
+from pulumi_sandbox.providers.kubernetes.diff import judge
 
 
 def judged(

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.engine.values import Properties
-from sandbox.providers.kubernetes import errors
-from sandbox.providers.kubernetes.api import RefusedError
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.providers.kubernetes import errors
+from pulumi_sandbox.providers.kubernetes.api import RefusedError
 
 OBJECT: Properties = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "n", "namespace": "ns"}}
 

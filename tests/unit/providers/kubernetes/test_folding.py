@@ -5,9 +5,8 @@ import base64
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from sandbox.engine.values import UNKNOWN, Properties
-from sandbox.providers.kubernetes.folding import folded
+from pulumi_sandbox.engine.values import UNKNOWN, Properties
+from pulumi_sandbox.providers.kubernetes.folding import folded
 
 SECRET: Properties = {"apiVersion": "v1", "kind": "Secret"}
 DEFINITION: Properties = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.providers.kubernetes import kinds
-from sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes import kinds
+from pulumi_sandbox.providers.kubernetes.kinds import Kind
 
 
 @pytest.mark.parametrize(

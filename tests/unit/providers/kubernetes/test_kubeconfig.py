@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-
-from sandbox.engine.values import Properties
-from sandbox.errors import SandboxError
-from sandbox.providers.kubernetes import kubeconfig
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.kubernetes import kubeconfig
 
 
 def content(name: str, **cluster: str) -> Properties:

@@ -3,10 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from sandbox.engine.values import UNKNOWN, Properties
-from sandbox.providers.contract import Autonaming
-from sandbox.providers.kubernetes import naming, objects
+from pulumi_sandbox.engine.values import UNKNOWN, Properties
+from pulumi_sandbox.providers.contract import Autonaming
+from pulumi_sandbox.providers.kubernetes import naming, objects
 
 URN = "urn:pulumi:dev::fleet::kubernetes:core/v1:Secret::pool"
 

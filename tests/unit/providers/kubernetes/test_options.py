@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
-
-from sandbox.engine.values import UNKNOWN, Properties, Value
-from sandbox.providers.kubernetes import options
-from sandbox.providers.kubernetes.kubeconfig import Kubeconfig
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.providers.kubernetes import options
+from pulumi_sandbox.providers.kubernetes.kubeconfig import Kubeconfig
 
 HERE: Properties = {"server": "https://here"}
 THERE: Properties = {"server": "https://there"}

@@ -3,9 +3,8 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-
-from sandbox.engine.values import Properties
-from sandbox.providers.kubernetes import objects, ownership
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.providers.kubernetes import objects, ownership
 
 MANAGER = "pulumi-kubernetes-0123abcd"
 

@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable
 
 import pytest
-
-from sandbox.engine.values import Properties
-from sandbox.errors import SandboxError
-from sandbox.providers.kubernetes import await_, objects
-from sandbox.providers.kubernetes.errors import NotReadyError
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.kubernetes import await_, objects
+from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
 
 READY: Properties = {
     "status": {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Bound", "n": [4]}

@@ -1,0 +1,119 @@
+"""All that a command on a stack needs: project, stack file, encryption, state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from pulumi_sandbox.engine.config import ProgramConfig, program_config
+from pulumi_sandbox.engine.project import Project
+from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.engine.store import Store, state_path
+from pulumi_sandbox.errors import SandboxError
+
+_PUBLIC_PASSPHRASE: Final = Path("stacks", "dev", "passphrase")
+"""Of the stack `dev` alone, whose secrets are made up: anybody may read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A stack of a project, opened."""
+
+    project: Project
+    stack: str
+    stack_file: StackFile
+    crypter: PassphraseCrypter
+    store: Store
+
+    @classmethod
+    def open(
+        cls, project_dir: Path, stack: str, *, backend_dir: Path, passphrase: str | None = None
+    ) -> Workspace:
+        """Open a stack; takes about 0.3 s, for the key; nothing is written.
+
+        passphrase: absent means that of the environment, looked for once the stack is known to want one.
+
+        Raises:
+            SandboxError: `stack-unknown`, when neither configuration nor state has this name; and what
+                `Project.load`, `StackFile.load`, `find_passphrase` and `PassphraseCrypter.open` raise.
+        """
+        project = Project.load(project_dir)
+        stack_file = StackFile.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
+        if not stack_file.path.exists() and not state_path(backend_dir, project.name, stack).exists():
+            raise SandboxError(
+                code="stack-unknown",
+                place=str(stack_file.path),
+                cause=f"there is no stack {stack}: neither this file nor a state of that name",
+                mend="correct the name, or create the file (it may be empty)",
+            )
+        if passphrase is None:
+            passphrase = find_passphrase(project_dir, stack)
+        if stack_file.salt:
+            crypter = PassphraseCrypter.open(stack_file.salt, passphrase)
+        else:
+            crypter = PassphraseCrypter.new(passphrase)
+        store = Store(backend_dir, project.name, stack, crypter)
+        return cls(project=project, stack=stack, stack_file=stack_file, crypter=crypter, store=store)
+
+    def keep_salt(self) -> None:
+        """Write the salt into a stack file without one: whatever is encrypted from now on needs it.
+
+        Raises:
+            SandboxError: What `StackFile.save` raises.
+        """
+        if not self.stack_file.salt:
+            self.stack_file.salt = self.crypter.salt
+            self.stack_file.save()
+
+    def config(self) -> ProgramConfig:
+        """Return what the program is given; raises what `program_config` does."""
+        return program_config(self.project, self.stack_file, self.crypter)
+
+
+def find_passphrase(project_dir: Path, stack: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the passphrase of a stack.
+
+    It is what PULUMI_CONFIG_PASSPHRASE says, or the file that PULUMI_CONFIG_PASSPHRASE_FILE names; for
+    the stack `dev` the public one of the project will do.
+
+    Raises:
+        SandboxError: `passphrase-missing`.
+    """
+    passphrase = environment.get("PULUMI_CONFIG_PASSPHRASE")
+    if passphrase is not None:
+        return passphrase
+    named = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE")
+    path = Path(named) if named else project_dir / _PUBLIC_PASSPHRASE
+    if (named or stack == "dev") and path.is_file():
+        return path.read_text(encoding="utf-8").strip()
+    raise SandboxError(
+        code="passphrase-missing",
+        place=str(path) if named else f"stack {stack}",
+        cause="this file is not there" if named else "its secrets are encrypted, and no passphrase is given",
+        mend="set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that holds it",
+    )
+
+
+def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory of the backend: that of PULUMI_BACKEND_URL (`file://…`), else the default.
+
+    Raises:
+        SandboxError: `backend-unsupported`, for a URL of any other kind.
+    """
+    url = environment.get("PULUMI_BACKEND_URL")
+    if not url:
+        return default
+    parts = urlsplit(url)
+    if parts.scheme != "file":
+        raise SandboxError(
+            code="backend-unsupported",
+            place="PULUMI_BACKEND_URL",
+            cause=f"the embedded engine keeps states in directories, not in {parts.scheme or 'this'}",
+            mend="set it to file:///PATH, or use the Pulumi CLI",
+        )
+    return Path(f"{parts.netloc}{parts.path}").expanduser().absolute()

@@ -1,0 +1,61 @@
+"""Files and folders of the sandbox: files replaced whole or not at all, folders for their owner alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+from pulumi_sandbox.errors import SandboxError
+
+PRIVATE = 0o600
+"""The mode of files that hold tokens, keys, or what a program said."""
+
+
+def replace(path: Path, text: str, *, mode: int = 0o644, staging: Path | None = None) -> None:
+    """Write a file atomically and durably; `staging` is where it is written first.
+
+    A reader, or the next run after a crash, finds the old file or the new one, whole.
+
+    Raises:
+        SandboxError: `disk-full`; the old file is untouched then.
+    """
+    make_folder(path.parent)
+    descriptor, temporary = tempfile.mkstemp(
+        dir=staging or path.parent, prefix=f".{path.name}.", suffix=".tmp"
+    )
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), mode)
+        os.replace(temporary, path)
+        _sync(path.parent)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise SandboxError(
+                code="disk-full",
+                place=str(path),
+                cause="there is no space left to write it; what was there before is unharmed",
+                mend="free some space and run the command again",
+            ) from None
+        raise
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder and all that is missing above it, for their owner alone; those that exist stay as is."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,152 @@
+"""One type of Azure resources: written as a whole (PUT), known by its id."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value, contains_unknown
+from pulumi_sandbox.providers.azure_native import bodies, naming
+from pulumi_sandbox.providers.azure_native.options import Options
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Resource
+from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.inputs import changes, declared, problems
+from pulumi_sandbox.providers.refusals import already_exists, refused
+from pulumi_sandbox.providers.rest import Api, RefusedError
+
+_OWN_INPUTS = frozenset({"azureApiVersion"})
+_LOCATION_HINT = (
+    ". Either set it explicitly or configure it with 'pulumi config set azure-native:location <value>'."
+)
+
+
+class Kind:
+    """The resources of one type in one subscription."""
+
+    secrets: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, api: Api, options: Options, resource: Resource) -> None:
+        """Take the service, the options, and what is to be known of the type."""
+        self._api = api
+        self._options = options
+        self._resource = resource
+
+    def check(
+        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """Fill in name, location and version of the API; judge what is required."""
+        resource = self._resource
+        inputs = {**declared(new), "azureApiVersion": resource.api_version}
+        if inputs.get(resource.name) is None:
+            inputs |= self._named(name, old, seed, autonaming)
+        if resource.is_located and inputs.get("location") is None:
+            location = old.get("location") or self._options.location or self._group_location(inputs)
+            inputs |= {"location": location} if location else {}
+        own = {key: value for key, value in inputs.items() if key not in _OWN_INPUTS}
+        return inputs, [_with_hint(problem) for problem in problems(own, resource.schema)]
+
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+        """Compare the inputs; a resource that was given its name goes before its successor comes."""
+        before, after = _comparable(old.inputs), _comparable(new)
+        if _normal(before.get("location")) == _normal(after.get("location")):
+            after["location"] = before.get("location")
+        found = changes(before, after, self._resource.schema, ignored)
+        return Verdict(found, delete_first=old.inputs.get(naming.MADE_UP) is not True)
+
+    def preview_create(self, new: Properties) -> Properties:
+        """Return the inputs, and what only the service knows as unknown."""
+        return bodies.previewed(self._resource, new, {})
+
+    def create(self, urn: str, new: Properties) -> State:
+        """Create the resource; one that is there already is an error, since a PUT would take it over."""
+        id_ = self._resource.id(self._options.subscription, new)
+        if self._get(id_) is not None:
+            raise already_exists(urn, id_)
+        answer = self._put("create", id_, new)
+        made = answer.get("id")
+        return State(made if isinstance(made, str) else id_, bodies.outputs(self._resource, answer), {})
+
+    def preview_update(self, old: State, new: Properties) -> Properties:
+        """Return the inputs, name and location as they are, and the rest as unknown."""
+        return bodies.previewed(self._resource, new, old.outputs)
+
+    def update(self, old: State, new: Properties) -> Properties:
+        """Write the resource as a whole."""
+        return bodies.outputs(self._resource, self._put("update", old.id, new))
+
+    def read(self, old: State) -> State | None:
+        """Return the live resource; without old inputs its id tells what it is formed by."""
+        self._resource.parsed(old.id)
+        answer = self._get(old.id)
+        if answer is None:
+            return None
+        now = bodies.outputs(self._resource, answer)
+        inputs = (
+            bodies.live_inputs(self._resource, old.inputs, old.outputs, now)
+            if old.inputs
+            else bodies.imported(self._resource, old.id, now)
+        )
+        return State(old.id, now, inputs)
+
+    def delete(self, old: State) -> None:
+        """Delete the resource; one that is gone already is fine."""
+        try:
+            self._api.send("DELETE", old.id, query=self._query)
+        except RefusedError as refusal:
+            if refusal.status != 404:
+                raise refused("delete", old.id, refusal) from refusal
+
+    @property
+    def _query(self) -> dict[str, str]:
+        return {"api-version": self._resource.api_version}
+
+    def _get(self, id_: str) -> Properties | None:
+        try:
+            return self._api.send("GET", id_, query=self._query)
+        except RefusedError as refusal:
+            if refusal.status == 404:
+                return None
+            raise refused("read", id_, refusal) from refusal
+
+    def _put(self, operation: str, id_: str, new: Properties) -> Properties:
+        try:
+            return self._api.send("PUT", id_, query=self._query, body=bodies.to_api(self._resource, new))
+        except RefusedError as refusal:
+            raise refused(operation, id_, refusal) from refusal
+
+    def _named(self, name: str, old: Properties, seed: bytes, autonaming: Autonaming | None) -> Properties:
+        """Return the name, the old one if there is one, and the note that it is made up."""
+        kept = old.get(self._resource.name)
+        if kept is not None:
+            made_up = old.get(naming.MADE_UP)
+            note: Properties = {} if made_up is None else {naming.MADE_UP: made_up}
+            return {self._resource.name: kept, **note}
+        chosen = naming.made_up(self._resource.autoname, name, seed, autonaming)
+        return {} if chosen is None else {self._resource.name: chosen, naming.MADE_UP: True}
+
+    def _group_location(self, inputs: Properties) -> Value:
+        """Return where the resource group is; None when there is no such group, as yet."""
+        group = inputs.get("resourceGroupName")
+        if self._resource.name == "resourceGroupName" or group is None:
+            return None
+        if contains_unknown(group):
+            return UNKNOWN
+        groups = RESOURCES["azure-native:resources:ResourceGroup"]
+        id_ = groups.id(self._options.subscription, {"resourceGroupName": group})
+        found = Kind(self._api, self._options, groups)._get(id_)
+        return None if found is None else found.get("location")
+
+
+def _comparable(inputs: Properties) -> Properties:
+    return {key: value for key, value in declared(inputs).items() if key not in _OWN_INPUTS}
+
+
+def _normal(location: Value) -> Value:
+    """Return a location without case and blanks, which do not count."""
+    return location.replace(" ", "").lower() if isinstance(location, str) else location
+
+
+def _with_hint(problem: Problem) -> Problem:
+    if problem.place == "location" and problem.reason.startswith("missing"):
+        return Problem(problem.place, problem.reason + _LOCATION_HINT)
+    return problem

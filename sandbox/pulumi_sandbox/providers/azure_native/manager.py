@@ -1,0 +1,82 @@
+"""The connection to Resource Manager, which the metadata of the cloud tell the address of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.azure_native.options import Options
+from pulumi_sandbox.providers.rest import NO_QUERY, Loss, Method, Query, RefusedError, Rest, Retries, Service
+
+_METADATA_VERSION: Final = "2022-09-01"
+_TITLE: Final = "Azure Resource Manager"
+_HEADERS: Final = {"Authorization": "Bearer sandbox", "User-Agent": "credfleet-sandbox"}
+
+_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504})
+_CONFLICTS: Final = frozenset(
+    {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
+)
+_DELAYS: Final = (20, 60, 120)
+
+
+def _after_refusal(refusal: RefusedError) -> Sequence[float]:
+    return _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else ()
+
+
+def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
+    """Repeat whatever may have been served: every request of this provider may be made twice."""
+    del method
+    return () if loss == "unreachable" else _DELAYS
+
+
+_RETRIES: Final = Retries(_after_refusal, _after_loss, heeds_retry_after=True)
+
+
+class ResourceManager:
+    """Resource Manager of the cloud that the options name; asks for its address at the first request."""
+
+    def __init__(self, options: Options, pause: Callable[[float], None]) -> None:
+        """Connect nowhere yet; `pause` waits so many seconds."""
+        self._options = options
+        self._pause = pause
+        self._opening = threading.Lock()
+        self._opened: Rest | None = None
+
+    def send(
+        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    ) -> Properties:
+        """See `Api`."""
+        return self._open().send(method, path, query=query, body=body)
+
+    def _open(self) -> Rest:
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._at(self._address())
+            return self._opened
+
+    def _address(self) -> str:
+        host = f"https://{self._options.metadata_host}"
+        try:
+            told = self._at(host).send("GET", "/metadata/endpoints", query={"api-version": _METADATA_VERSION})
+        except RefusedError as refusal:
+            raise _without_address(host, f"it refuses to tell them ({refusal})") from refusal
+        address = told.get("resourceManager")
+        if not isinstance(address, str):
+            raise _without_address(host, "they name no resourceManager")
+        return address.rstrip("/")
+
+    def _at(self, url: str) -> Rest:
+        service = Service(_TITLE, url, _HEADERS, self._options.authority)
+        return Rest(service, _RETRIES, self._pause)
+
+
+def _without_address(host: str, cause: str) -> SandboxError:
+    return SandboxError(
+        code="metadata-invalid",
+        place=f"metadata of the cloud at {host}",
+        cause=cause,
+        mend="let azure-native:metadataHost name the stand-in (`credfleet sandbox status` tells where it is)",
+    )

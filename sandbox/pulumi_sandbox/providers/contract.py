@@ -1,0 +1,157 @@
+"""What the engine asks of a provider for one resource, and what it gets to know, in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pulumi_sandbox.engine.differences import Kind
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import Properties
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A resource as it is recorded; `id` is empty in previews and for a resource that is gone."""
+
+    id: str
+    outputs: Properties
+    inputs: Properties
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with one property or option; an empty place means the whole."""
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Autonaming:
+    """What the stack's configuration says about names that are not given; `proposed` may be empty.
+
+    `enforced` tells that the proposal must be taken where the provider would follow a form of its own.
+    """
+
+    disabled: bool
+    proposed: str
+    enforced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place where the new inputs differ from what is live."""
+
+    path: Path
+    kind: Kind
+    replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All changes, in the order of their paths; `delete_first` matters only if one of them replaces."""
+
+    changes: tuple[Change, ...]
+    delete_first: bool
+
+    @property
+    def replacing(self) -> tuple[Change, ...]:
+        """The changes that no update can make."""
+        return tuple(change for change in self.changes if change.replaces)
+
+
+class InitFailedError(Exception):
+    """The resource was written and has to be recorded, but did not become what was asked for."""
+
+    def __init__(self, state: State, reason: str) -> None:
+        """Keep what to record, and why it is not fine."""
+        super().__init__(reason)
+        self.state = state
+        self.reason = reason
+
+
+class RefusedError(Exception):
+    """The answer of a server that did not fulfil a request; its text may be shown."""
+
+    def __init__(self, status: int, message: str) -> None:
+        """Keep the HTTP status and the server's words."""
+        super().__init__(message or f"HTTP status {status}")
+        self.status = status
+
+
+class Provider(Protocol):
+    """A configured provider; its methods are called from many threads at once.
+
+    Each raises SandboxError for whatever the user can mend.
+    """
+
+    def check(
+        self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """Complete the inputs, and tell what is wrong with them; `old` is empty for a new resource."""
+        ...
+
+    def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], /) -> Verdict:
+        """Compare new inputs with what is recorded."""
+        ...
+
+    def preview_create(self, urn: str, new: Properties) -> State:
+        """Tell what a create would leave, without writing."""
+        ...
+
+    def create(self, urn: str, new: Properties, seconds: float, /) -> State:
+        """Create the resource; `seconds` is the time limit of the program, 0 for the provider's own.
+
+        Raises:
+            InitFailedError: When it exists now, but is not what was asked for.
+        """
+        ...
+
+    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], /) -> State:
+        """Tell what an update would leave, without writing."""
+        ...
+
+    def update(
+        self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], seconds: float, /
+    ) -> State:
+        """Bring the resource to the new inputs.
+
+        Raises:
+            InitFailedError: When it was changed, but did not become what was asked for.
+        """
+        ...
+
+    def read(self, urn: str, old: State) -> State:
+        """Return the resource as it is; without old inputs it is looked up by its id alone."""
+        ...
+
+    def delete(self, urn: str, old: State, seconds: float, /) -> None:
+        """Unmake the resource; one that is gone already is fine."""
+        ...
+
+    def invoke(self, token: str, args: Properties, /) -> Properties:
+        """Call a function of the package."""
+        ...
+
+    def cancel(self) -> None:
+        """End every wait with an error; requests in flight finish."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package before it is configured.
+
+    `title` names it for people, `version` is that of the genuine provider whose ways these are. `problems`
+    lists what is wrong with options, unknown ones passed over; `replacing_options` those that differ
+    between old and new and mean another place, where every resource has to be made anew; `configure` makes a
+    provider of options that come as texts.
+    """
+
+    title: str
+    version: str
+    problems: Callable[[Properties], list[Problem]]
+    replacing_options: Callable[[Properties, Properties], list[str]]
+    configure: Callable[[Mapping[str, str]], Provider]

@@ -1,0 +1,166 @@
+"""A provider made of kinds of resources, each of which works on plain values: secrets are kept around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Protocol, TypeAlias, cast
+
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import Properties, conceal_keys, conceal_like, reveal
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.patience import Patience
+
+Function: TypeAlias = Callable[[Properties], Properties]
+
+
+class Kind(Protocol):
+    """What a provider does for one type of resources; values come and go without secrets.
+
+    Each method raises SandboxError for whatever the user can mend.
+    """
+
+    secrets: ClassVar[frozenset[str]]
+    """The outputs that are always secret."""
+
+    def check(
+        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """Complete and judge the inputs of the resource of this logical name."""
+        ...
+
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+        """Compare new inputs with what is recorded."""
+        ...
+
+    def preview_create(self, new: Properties) -> Properties:
+        """Return the outputs a create would leave."""
+        ...
+
+    def create(self, urn: str, new: Properties) -> State:
+        """Create the resource; InitFailedError when it exists, but not as asked for."""
+        ...
+
+    def preview_update(self, old: State, new: Properties) -> Properties:
+        """Return the outputs an update would leave."""
+        ...
+
+    def update(self, old: State, new: Properties) -> Properties:
+        """Bring the resource to the new inputs and return its outputs."""
+        ...
+
+    def read(self, old: State) -> State | None:
+        """Return the resource as it is; None when it is gone."""
+        ...
+
+    def delete(self, old: State) -> None:
+        """Unmake the resource."""
+        ...
+
+
+class Dispatcher:
+    """Hands each call to the kind of its resource. Safe for concurrent calls as far as the kinds are."""
+
+    def __init__(
+        self, title: str, kinds: Mapping[str, Kind], functions: Mapping[str, Function], patience: Patience
+    ) -> None:
+        """Take the kinds by type token, the functions by theirs."""
+        self._title = title
+        self._kinds = kinds
+        self._functions = functions
+        self._patience = patience
+
+    def check(
+        self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """See `Provider`."""
+        parsed = urns.parse(urn)
+        kind = self._kinds.get(parsed.type)
+        if kind is None:
+            served = ", ".join(sorted(self._kinds))
+            return new, [Problem("", f"the sandbox's {self._title} provider serves only {served}")]
+        inputs, problems = kind.check(parsed.name, _plain(old), _plain(new), seed=seed, autonaming=autonaming)
+        return conceal_like(inputs, new), problems
+
+    def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+        """See `Provider`."""
+        return self._kind(urn).diff(_plain_state(old), _plain(new), ignored)
+
+    def preview_create(self, urn: str, new: Properties) -> State:
+        """See `Provider`."""
+        kind = self._kind(urn)
+        return State("", _concealed(kind.preview_create(_plain(new)), kind, new), {})
+
+    def create(self, urn: str, new: Properties, _seconds: float) -> State:
+        """See `Provider`."""
+        kind = self._kind(urn)
+        try:
+            made = kind.create(urn, _plain(new))
+        except InitFailedError as failed:
+            outputs = _concealed(failed.state.outputs, kind, new)
+            raise InitFailedError(State(failed.state.id, outputs, {}), failed.reason) from failed
+        return State(made.id, _concealed(made.outputs, kind, new), {})
+
+    def preview_update(self, urn: str, old: State, new: Properties, _ignored: tuple[Path, ...]) -> State:
+        """See `Provider`."""
+        kind = self._kind(urn)
+        return State("", _concealed(kind.preview_update(_plain_state(old), _plain(new)), kind, new), {})
+
+    def update(
+        self, urn: str, old: State, new: Properties, _ignored: tuple[Path, ...], _seconds: float
+    ) -> State:
+        """See `Provider`."""
+        kind = self._kind(urn)
+        return State(old.id, _concealed(kind.update(_plain_state(old), _plain(new)), kind, new), {})
+
+    def read(self, urn: str, old: State) -> State:
+        """See `Provider`."""
+        kind = self._kind(urn)
+        live = kind.read(_plain_state(old))
+        if live is None:
+            return State("", {}, {})
+        inputs = conceal_keys(conceal_like(live.inputs, old.inputs), kind.secrets)
+        return State(live.id, _concealed(live.outputs, kind, old.outputs), inputs)
+
+    def delete(self, urn: str, old: State, _seconds: float) -> None:
+        """See `Provider`."""
+        self._kind(urn).delete(_plain_state(old))
+
+    def invoke(self, token: str, args: Properties) -> Properties:
+        """See `Provider`."""
+        function = self._functions.get(token)
+        if function is None:
+            raise self._not_served(token)
+        return function(_plain(args))
+
+    def cancel(self) -> None:
+        """See `Provider`."""
+        self._patience.cancel()
+
+    def _kind(self, urn: str) -> Kind:
+        token = urns.parse(urn).type
+        kind = self._kinds.get(token)
+        if kind is None:
+            raise self._not_served(token)
+        return kind
+
+    def _not_served(self, token: str) -> SandboxError:
+        return SandboxError(
+            code="not-served",
+            place=token,
+            cause=f"the sandbox's {self._title} provider does not serve it",
+            mend="use the Pulumi CLI and the genuine provider for it",
+        )
+
+
+def _plain(properties: Properties) -> Properties:
+    return cast("Properties", reveal(properties))
+
+
+def _plain_state(state: State) -> State:
+    return State(state.id, _plain(state.outputs), _plain(state.inputs))
+
+
+def _concealed(outputs: Properties, kind: Kind, model: Properties) -> Properties:
+    return conceal_keys(conceal_like(outputs, model), kind.secrets)

@@ -1,0 +1,9 @@
+"""Run it: `python -m pulumi_sandbox.providers.gcp ENGINE`; the first line it prints is its port."""
+
+from __future__ import annotations
+
+from pulumi_sandbox.providers.gcp.package import package
+from pulumi_sandbox.providers.server import serve
+
+if __name__ == "__main__":
+    serve(package())

@@ -1,0 +1,96 @@
+"""`gcp:secretmanager/getSecrets:getSecrets`: the secrets of a project that match a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.gcp.options import Options
+from pulumi_sandbox.providers.inputs import Input, problems
+from pulumi_sandbox.providers.refusals import refused
+from pulumi_sandbox.providers.rest import Api, RefusedError
+
+
+def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
+    """List secrets; none that matches is an empty list.
+
+    Raises:
+        SandboxError: When an argument is unknown, or the service refuses.
+    """
+    for problem in problems(args, {"filter": Input(), "project": Input()}):
+        raise SandboxError(
+            code="invalid",
+            place=f"gcp:secretmanager/getSecrets:getSecrets {problem.place}",
+            cause=problem.reason,
+            mend="pass filter and project only, both as texts",
+        )
+    project = str(args.get("project") or options.project)
+    wanted = str(args.get("filter") or "")
+    parent = f"projects/{project}/secrets"
+    try:
+        found = [_shown(each) for each in _pages(api, parent, wanted)]
+    except RefusedError as refusal:
+        raise refused("list", parent, refusal) from refusal
+    return {
+        "filter": wanted or None,
+        "id": f"{parent}/filter={wanted}" if wanted else parent,
+        "project": project,
+        "secrets": cast("list[Value]", found),
+    }
+
+
+def _pages(api: Api, parent: str, wanted: str) -> Iterator[Properties]:
+    query = {"filter": wanted} if wanted else {}
+    while True:
+        page = api.send("GET", parent, query=query)
+        listed = page.get("secrets")
+        yield from (each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict))
+        token = page.get("nextPageToken")
+        if not token:
+            return
+        query = {**query, "pageToken": str(token)}
+
+
+def _shown(live: Properties) -> Properties:
+    """Return one secret as the function's result has it: project and id as its name spells them."""
+    name = str(live.get("name", ""))
+    _, project, _, secret_id = (*name.split("/"), "", "", "", "")[:4]
+    labels, annotations = live.get("labels") or {}, live.get("annotations") or {}
+    return {
+        "annotations": annotations,
+        "createTime": live.get("createTime"),
+        "deletionPolicy": "DELETE",
+        "deletionProtection": False,
+        "effectiveAnnotations": annotations,
+        "effectiveLabels": labels,
+        "expireTime": live.get("expireTime") or "",
+        "labels": labels,
+        "name": name,
+        "project": project,
+        "pulumiLabels": labels,
+        "replications": [_replication(live.get("replication"))],
+        "rotations": [],
+        "secretId": secret_id,
+        "secretType": "",
+        "tags": {},
+        "topics": [],
+        "ttl": live.get("ttl") or "",
+        "versionAliases": live.get("versionAliases") or {},
+        "versionDestroyTtl": live.get("versionDestroyTtl") or "",
+    }
+
+
+def _replication(replication: Value) -> Properties:
+    live = replication if isinstance(replication, dict) else {}
+    managed = live.get("userManaged")
+    if isinstance(managed, dict):
+        listed = managed.get("replicas")
+        replicas: list[Value] = [
+            {"location": each.get("location"), "customerManagedEncryptions": []}
+            for each in (listed if isinstance(listed, list) else [])
+            if isinstance(each, dict)
+        ]
+        return {"autos": [], "userManageds": [{"replicas": replicas}]}
+    return {"autos": [{"customerManagedEncryptions": []}], "userManageds": []}

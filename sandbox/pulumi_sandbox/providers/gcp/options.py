@@ -1,0 +1,84 @@
+"""The provider's options: which ones are taken, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
+
+from pulumi_sandbox.engine.values import Properties, Value, equal
+from pulumi_sandbox.providers.contract import Problem
+from pulumi_sandbox.providers.options import option_problems, option_value
+
+ENDPOINT: Final = "secretManagerCustomEndpoint"
+
+_TEXTS: Final = frozenset({ENDPOINT, "accessToken", "project"})
+_WITHOUT_EFFECT: Final = frozenset({"pluginDownloadURL", "region", "version", "zone"})
+_REQUIRED: Final = {
+    ENDPOINT: "the sandbox reaches no real Google Cloud; set it to a stand-in (http://127.0.0.1:…/v1/), "
+    "or use the Pulumi CLI",
+    "accessToken": "the sandbox looks for no credentials; set any text that is no real token",
+}
+_STRATEGY: Final = "pulumiAttributionLabelAdditionStrategy"
+_STRATEGIES: Final = ("CREATION_ONLY", "PROACTIVE")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one provider.
+
+    `attribution` tells when the label that names Pulumi is added: never, when a secret is created, or
+    whenever it is missing.
+    """
+
+    endpoint: str
+    token: str = field(default="", repr=False)
+    project: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    attribution: Literal["never", "creation", "always"] = "creation"
+
+
+def problems(config: Properties) -> list[Problem]:
+    """List what is wrong with the options, unknown ones passed over.
+
+    Endpoint and token are required: this provider speaks to a stand-in only, never to the real service, and
+    looks for no credentials.
+    """
+    return option_problems(config, _reason, _REQUIRED)
+
+
+def read(given: Mapping[str, str]) -> Options:
+    """Read the options from what Configure is given: texts by the options' names."""
+    attribution: Literal["never", "creation", "always"] = "creation"
+    if given.get("addPulumiAttributionLabel") == "false":
+        attribution = "never"
+    elif given.get(_STRATEGY) == "PROACTIVE":
+        attribution = "always"
+    return Options(
+        endpoint=given.get(ENDPOINT, ""),
+        token=given.get("accessToken", ""),
+        project=given.get("project", ""),
+        labels=cast("Mapping[str, str]", option_value(given.get("defaultLabels") or "{}")),
+        attribution=attribution,
+    )
+
+
+def replacing(old: Properties, new: Properties) -> list[str]:
+    """List the changed options that mean another place: none, since ids name the project themselves."""
+    del old, new
+    return []
+
+
+def _reason(key: str, value: Value) -> str:
+    if key in _WITHOUT_EFFECT:
+        return ""
+    if key in _TEXTS:
+        return "" if isinstance(value, str) else "it must be a text"
+    if key == "defaultLabels":
+        return "" if isinstance(option_value(value), dict) else "it must be an object of texts"
+    if key == "addPulumiAttributionLabel":
+        flag = option_value(value)
+        return "" if any(equal(flag, each) for each in (True, False)) else "it must be true or false"
+    if key == _STRATEGY:
+        return "" if value in _STRATEGIES else f"it must be one of {', '.join(_STRATEGIES)}"
+    return "there is no such option, or it is not served here"

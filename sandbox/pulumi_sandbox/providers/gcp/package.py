@@ -1,0 +1,53 @@
+"""The package `gcp` as the engine meets it, before it is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from pulumi_sandbox.providers.contract import Package, Provider
+from pulumi_sandbox.providers.dispatch import Dispatcher
+from pulumi_sandbox.providers.gcp import options
+from pulumi_sandbox.providers.gcp.listing import get_secrets
+from pulumi_sandbox.providers.gcp.member import Members
+from pulumi_sandbox.providers.gcp.retrying import RETRIES
+from pulumi_sandbox.providers.gcp.secret import Secrets
+from pulumi_sandbox.providers.gcp.version import Versions
+from pulumi_sandbox.providers.patience import Patience
+from pulumi_sandbox.providers.rest import Rest, Service
+
+_TITLE: Final = "Google Cloud"
+
+
+def package(pause: Callable[[float], None] | None = None) -> Package:
+    """Return the package; `pause` stands in for waiting between attempts."""
+    return Package(
+        title=_TITLE,
+        version="10.2.0",
+        problems=options.problems,
+        replacing_options=options.replacing,
+        configure=partial(_configure, pause),
+    )
+
+
+def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
+    chosen = options.read(given)
+    patience = Patience(f"Secret Manager at {chosen.endpoint}")
+    wait = pause or patience.wait
+    service = Service(
+        title="Secret Manager",
+        url=chosen.endpoint.rstrip("/") + "/",
+        headers={"Authorization": f"Bearer {chosen.token}", "User-Agent": "credfleet-sandbox"},
+    )
+    api = Rest(service, RETRIES, wait)
+    return Dispatcher(
+        _TITLE,
+        {
+            "gcp:secretmanager/secret:Secret": Secrets(api, chosen),
+            "gcp:secretmanager/secretVersion:SecretVersion": Versions(api),
+            "gcp:secretmanager/secretIamMember:SecretIamMember": Members(api, chosen, wait),
+        },
+        {"gcp:secretmanager/getSecrets:getSecrets": partial(get_secrets, api, chosen)},
+        patience,
+    )

@@ -1,0 +1,213 @@
+"""`gcp:secretmanager/secret:Secret`: the entry that versions hang on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Unknown, Value, equal
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.gcp import labels, names, replication
+from pulumi_sandbox.providers.gcp.defaults import defaulted, with_defaults
+from pulumi_sandbox.providers.gcp.options import Options
+from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
+from pulumi_sandbox.providers.refusals import already_exists, refused
+from pulumi_sandbox.providers.rest import Api, RefusedError
+
+SCHEMA: Final[Mapping[str, Input]] = {
+    "annotations": Input("map"),
+    "deletionPolicy": Input(),
+    "deletionProtection": Input("flag"),
+    "labels": Input("map"),
+    "project": Input(replaces=True),
+    "replication": replication.INPUT,
+    "secretId": Input(required=True, replaces=True),
+}
+UNSERVED: Final = frozenset(
+    {"expireTime", "rotation", "secretType", "tags", "topics", "ttl", "versionAliases", "versionDestroyTtl"}
+)
+POLICIES: Final = ("DELETE", "ABANDON", "PREVENT")
+
+_DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "deletionProtection": False}
+
+
+class Secrets:
+    """The secrets of the projects that the token may reach."""
+
+    secrets: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, api: Api, options: Options) -> None:
+        """Take the service, and the options that labels and projects come from."""
+        self._api = api
+        self._options = options
+
+    def check(
+        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """Fill in defaults and the id; judge the replication and the policy."""
+        given = declared(new)
+        defaults = dict(_DEFAULTS)
+        secret_id = _kept_id(old) or names.made_up(name, seed, autonaming)
+        if secret_id is not None:
+            defaults["secretId"] = secret_id
+        inputs = with_defaults(given, defaults)
+        found = problems(inputs, SCHEMA, UNSERVED)
+        found += replication.problems(given.get("replication"))
+        if not isinstance(inputs["deletionPolicy"], Unknown) and inputs["deletionPolicy"] not in POLICIES:
+            found.append(Problem("deletionPolicy", f"it must be one of {', '.join(POLICIES)}"))
+        if not given.get("project") and not self._options.project:
+            found.append(Problem("project", "no project is given; set it, or gcp:project in the stack"))
+        return inputs, found
+
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+        """Compare with what is recorded; labels of others are no difference."""
+        before = {key: old.outputs.get(key) for key in (*SCHEMA, *_OWNED)}
+        after = {**declared(new), **self._planned(new, old.outputs)}
+        after.setdefault("project", before.get("project"))
+        found = changes(_bare(before), _bare(after), SCHEMA, ignored)
+        same_place = equal(before.get("secretId"), after.get("secretId")) and equal(
+            before.get("project"), after["project"]
+        )
+        return Verdict(found, delete_first=same_place and "secretId" not in defaulted(new))
+
+    def preview_create(self, new: Properties) -> Properties:
+        """Return the inputs, and what only the service knows as unknown."""
+        return {
+            **declared(new),
+            **self._planned(new, None),
+            "project": self._project(new),
+            "createTime": UNKNOWN,
+            "expireTime": UNKNOWN,
+            "name": UNKNOWN,
+        }
+
+    def create(self, urn: str, new: Properties) -> State:
+        """Create the entry; one that is there already is an error, whoever made it."""
+        project, secret_id = _text(self._project(new)), _text(new.get("secretId"))
+        name = names.secret_name(project, secret_id)
+        plan = self._planned(new, None)
+        body: Properties = {
+            "replication": replication.to_api(new["replication"]),
+            "labels": plan["effectiveLabels"],
+            "annotations": plan["effectiveAnnotations"],
+        }
+        try:
+            live = self._api.send(
+                "POST", f"projects/{project}/secrets", query={"secretId": secret_id}, body=_bare(body)
+            )
+        except RefusedError as refusal:
+            if refusal.status == 409:
+                raise already_exists(urn, name) from refusal
+            raise refused("create", name, refusal) from refusal
+        return State(name, self._outputs(live, project, new, plan), {})
+
+    def preview_update(self, old: State, new: Properties) -> Properties:
+        """Return what is recorded with the new inputs on top."""
+        return {**old.outputs, **declared(new), **self._planned(new, old.outputs)}
+
+    def update(self, old: State, new: Properties) -> Properties:
+        """Change labels and annotations, if they changed; everything else is the provider's own."""
+        plan = self._planned(new, old.outputs)
+        body = {
+            field: plan[output]
+            for field, output in (("labels", "effectiveLabels"), ("annotations", "effectiveAnnotations"))
+            if not equal(plan[output], old.outputs.get(output) or {})
+        }
+        project = _text(old.outputs.get("project"))
+        if not body:
+            return {**old.outputs, **declared(new), **plan}
+        try:
+            live = self._api.send("PATCH", old.id, query={"updateMask": ",".join(body)}, body=body)
+        except RefusedError as refusal:
+            raise refused("update", old.id, refusal) from refusal
+        return self._outputs(live, project, new, plan)
+
+    def read(self, old: State) -> State | None:
+        """Return the live entry; without old inputs (`.get`, import) no label counts as declared."""
+        project, secret_id = names.secret_parts(old.id, self._options.project)
+        name = names.secret_name(project, secret_id)
+        try:
+            live = self._api.send("GET", name)
+        except RefusedError as refusal:
+            if refusal.status == 404:
+                return None
+            raise refused("read", name, refusal) from refusal
+        inputs = with_defaults(
+            {"project": project, "secretId": secret_id} if not old.inputs else dict(old.inputs), _DEFAULTS
+        )
+        outputs = self._outputs(live, project, inputs, old.outputs)
+        return State(name, outputs, _read_inputs(inputs, outputs, imported=not old.inputs))
+
+    def delete(self, old: State) -> None:
+        """Delete the entry and all its versions, unless the recorded policy says otherwise."""
+        policy = old.outputs.get("deletionPolicy")
+        if old.outputs.get("deletionProtection") is True or policy == "PREVENT":
+            raise SandboxError(
+                code="deletion-prevented",
+                place=old.id,
+                cause="its deletionProtection or deletionPolicy forbids to delete it",
+                mend="set deletionProtection to false and deletionPolicy to DELETE or ABANDON, then run up",
+            )
+        if policy == "ABANDON":
+            return
+        try:
+            self._api.send("DELETE", old.id)
+        except RefusedError as refusal:
+            if refusal.status != 404:
+                raise refused("delete", old.id, refusal) from refusal
+
+    def _project(self, new: Properties) -> Value:
+        return new.get("project") or self._options.project
+
+    def _planned(self, new: Properties, recorded: Properties | None) -> Properties:
+        return {
+            **labels.planned(new.get("labels"), recorded, self._options),
+            **labels.planned_annotations(new.get("annotations"), recorded),
+        }
+
+    def _outputs(self, live: Properties, project: str, inputs: Properties, owned: Properties) -> Properties:
+        """Return the outputs; of labels and annotations those in `owned` count as ours."""
+        return {
+            "annotations": labels.live_part(live.get("annotations"), owned.get("annotations")),
+            "createTime": live.get("createTime"),
+            "deletionPolicy": inputs.get("deletionPolicy"),
+            "deletionProtection": inputs.get("deletionProtection"),
+            "effectiveAnnotations": live.get("annotations") or {},
+            "effectiveLabels": live.get("labels") or {},
+            "expireTime": live.get("expireTime") or "",
+            "labels": labels.live_part(live.get("labels"), owned.get("labels")),
+            "name": live.get("name"),
+            "project": project,
+            "pulumiLabels": labels.live_part(live.get("labels"), owned.get("pulumiLabels")),
+            "replication": replication.from_api(live.get("replication")),
+            "secretId": _text(live.get("name")).rpartition("/")[2],
+        }
+
+
+_OWNED: Final = ("pulumiLabels", "effectiveLabels", "effectiveAnnotations")
+
+
+def _kept_id(old: Properties) -> str | None:
+    """Return the id that was made up for the forerunner of the inputs."""
+    kept = old.get("secretId")
+    return kept if isinstance(kept, str) and "secretId" in defaulted(old) else None
+
+
+def _read_inputs(inputs: Properties, outputs: Properties, *, imported: bool) -> Properties:
+    """Return the inputs with what is live of them; an import leaves an automatic replication out, empty."""
+    live = {key: outputs[key] for key in SCHEMA if key in outputs and key in inputs}
+    kept = outputs["replication"]
+    if imported and isinstance(kept, dict) and "auto" in kept:
+        kept = {}
+    return {**inputs, "replication": kept, **live}
+
+
+def _bare(properties: Properties) -> Properties:
+    """Return the properties without empty objects: none and no label are the same."""
+    return {key: value for key, value in properties.items() if value not in (None, {})}
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else ""

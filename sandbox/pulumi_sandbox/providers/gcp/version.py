@@ -1,0 +1,175 @@
+"""`gcp:secretmanager/secretVersion:SecretVersion`: one payload, which never changes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Unknown, Value, equal
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.gcp import names
+from pulumi_sandbox.providers.gcp.defaults import with_defaults
+from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
+from pulumi_sandbox.providers.refusals import refused
+from pulumi_sandbox.providers.rest import Api, RefusedError
+
+SCHEMA: Final[Mapping[str, Input]] = {
+    "deletionPolicy": Input(),
+    "enabled": Input("flag"),
+    "isSecretDataBase64": Input("flag", replaces=True),
+    "secret": Input(required=True, replaces=True),
+    "secretData": Input(required=True, replaces=True),
+}
+UNSERVED: Final = frozenset({"project", "secretDataWo", "secretDataWoVersion"})
+POLICIES: Final = ("DELETE", "DISABLE", "ABANDON", "PREVENT")
+
+_DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "enabled": True, "isSecretDataBase64": False}
+
+
+class Versions:
+    """The versions of secrets."""
+
+    secrets: ClassVar = frozenset({"secretData"})
+
+    def __init__(self, api: Api) -> None:
+        """Take the service."""
+        self._api = api
+
+    def check(
+        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """Fill in defaults; judge the policy and the secret's name."""
+        del name, old, seed, autonaming
+        inputs = with_defaults(declared(new), _DEFAULTS)
+        found = problems(inputs, SCHEMA, UNSERVED)
+        policy, secret = inputs["deletionPolicy"], inputs.get("secret")
+        if not isinstance(policy, Unknown) and policy not in POLICIES:
+            found.append(Problem("deletionPolicy", f"it must be one of {', '.join(POLICIES)}"))
+        if isinstance(secret, str) and not names.is_secret_name(secret):
+            found.append(Problem("secret", "it must be the id of a secret: projects/PROJECT/secrets/SECRET"))
+        return inputs, found
+
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+        """Compare with what is recorded; another payload is another version, made before the old one goes."""
+        before = {key: old.outputs.get(key) for key in SCHEMA}
+        after = declared(new)
+        if names.same_secret(before.get("secret"), after.get("secret")):
+            after["secret"] = before["secret"]
+        return Verdict(changes(before, after, SCHEMA, ignored), delete_first=False)
+
+    def preview_create(self, new: Properties) -> Properties:
+        """Return the inputs, and what only the service knows as unknown."""
+        return {
+            **declared(new),
+            "createTime": UNKNOWN,
+            "destroyTime": UNKNOWN,
+            "name": UNKNOWN,
+            "version": UNKNOWN,
+        }
+
+    def create(self, urn: str, new: Properties) -> State:
+        """Add the version, disabled if it is declared so; from the first answer on it is recorded."""
+        del urn
+        secret = _text(new.get("secret"))
+        try:
+            added = self._api.send("POST", f"{secret}:addVersion", body={"payload": {"data": _encoded(new)}})
+        except RefusedError as refusal:
+            raise refused("add a version to", secret, refusal) from refusal
+        made = State(_text(added.get("name")), self._outputs(added, new), {})
+        if new.get("enabled") is not False:
+            return made
+        try:
+            disabled = self._switched(made.id, "disable")
+        except SandboxError as error:
+            raise InitFailedError(made, str(error)) from error
+        return State(made.id, self._outputs(disabled, new), {})
+
+    def preview_update(self, old: State, new: Properties) -> Properties:
+        """Return what is recorded with the new inputs on top."""
+        return {**old.outputs, **declared(new)}
+
+    def update(self, old: State, new: Properties) -> Properties:
+        """Enable or disable the version, if that changed; the policy is only recorded."""
+        if equal(old.outputs.get("enabled"), new.get("enabled")):
+            return {**old.outputs, **declared(new)}
+        live = self._switched(old.id, "disable" if new.get("enabled") is False else "enable")
+        return self._outputs(live, new)
+
+    def read(self, old: State) -> State | None:
+        """Return the live version; a destroyed one is gone, a disabled one keeps the recorded payload."""
+        secret, _ = names.version_parts(old.id)
+        try:
+            live = self._api.send("GET", old.id)
+            if live.get("state") == "DESTROYED":
+                return None
+            given = old.inputs or {"secret": secret}
+            inputs = with_defaults(
+                {**given, "secretData": old.outputs.get("secretData") or given.get("secretData")}, _DEFAULTS
+            )
+            if live.get("state") == "ENABLED":
+                inputs["secretData"] = _decoded(self._api.send("GET", f"{old.id}:access"), inputs)
+        except RefusedError as refusal:
+            if refusal.status == 404:
+                return None
+            raise refused("read", old.id, refusal) from refusal
+        outputs = self._outputs(live, inputs)
+        return State(old.id, outputs, {**inputs, "enabled": outputs["enabled"]})
+
+    def delete(self, old: State) -> None:
+        """Destroy the version, or disable or abandon it, as the recorded policy says."""
+        policy = old.outputs.get("deletionPolicy")
+        if policy == "PREVENT":
+            raise SandboxError(
+                code="deletion-prevented",
+                place=old.id,
+                cause="its deletionPolicy PREVENT forbids to delete it",
+                mend="set deletionPolicy to DELETE, DISABLE or ABANDON, and run up first",
+            )
+        if policy == "ABANDON":
+            return
+        action = "disable" if policy == "DISABLE" else "destroy"
+        try:
+            self._api.send("POST", f"{old.id}:{action}", body={})
+        except RefusedError as refusal:
+            if refusal.status != 404:
+                raise refused(action, old.id, refusal) from refusal
+
+    def _switched(self, name: str, action: str) -> Properties:
+        try:
+            return self._api.send("POST", f"{name}:{action}", body={})
+        except RefusedError as refusal:
+            raise refused(action, name, refusal) from refusal
+
+    def _outputs(self, live: Properties, inputs: Properties) -> Properties:
+        name = _text(live.get("name"))
+        return {
+            "createTime": live.get("createTime"),
+            "deletionPolicy": inputs.get("deletionPolicy"),
+            "destroyTime": live.get("destroyTime") or "",
+            "enabled": live.get("state") == "ENABLED",
+            "isSecretDataBase64": inputs.get("isSecretDataBase64"),
+            "name": name,
+            "secret": inputs.get("secret"),
+            "secretData": inputs.get("secretData"),
+            "version": names.version_parts(name)[1],
+        }
+
+
+def _encoded(new: Properties) -> str:
+    data = _text(new.get("secretData"))
+    return data if new.get("isSecretDataBase64") is True else base64.b64encode(data.encode()).decode()
+
+
+def _decoded(accessed: Properties, inputs: Properties) -> str:
+    payload = accessed.get("payload")
+    data = _text(payload.get("data")) if isinstance(payload, dict) else ""
+    if inputs.get("isSecretDataBase64") is True:
+        return data
+    return base64.b64decode(data).decode(errors="replace")
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,119 @@
+"""Which inputs a resource takes: their types, which are required, which no update can change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from pulumi_sandbox.engine import paths
+from pulumi_sandbox.engine.differences import differences
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import Properties, Unknown, Value
+from pulumi_sandbox.providers.contract import Change, Problem
+
+Type: TypeAlias = Literal["text", "flag", "texts", "map", "object", "objects"]
+
+_WORDS: Final[Mapping[Type, str]] = {
+    "text": "a text",
+    "flag": "true or false",
+    "texts": "a list of texts",
+    "map": "an object of texts",
+    "object": "an object",
+    "objects": "a list of objects",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input; `fields` are those of an object, `replaces` tells that no update can change it."""
+
+    type: Type = "text"
+    required: bool = False
+    replaces: bool = False
+    fields: Mapping[str, Input] = field(default_factory=dict[str, "Input"])
+
+
+Schema: TypeAlias = Mapping[str, Input]
+
+
+def declared(properties: Properties) -> Properties:
+    """Return the properties without the provider's own notes (`__defaults`) and without nulls."""
+    return {key: value for key, value in properties.items() if not key.startswith("__") and value is not None}
+
+
+def problems(inputs: Properties, schema: Schema, unserved: frozenset[str] = frozenset()) -> list[Problem]:
+    """List what is wrong with the inputs; what is not known yet is taken for right.
+
+    `unserved` names what the genuine provider takes and this one does not.
+    """
+    return _problems("", inputs, schema, unserved)
+
+
+def changes(
+    old: Properties, new: Properties, schema: Schema, ignored: tuple[Path, ...]
+) -> tuple[Change, ...]:
+    """List where two sets of properties differ; what lies within a replacing input replaces."""
+    return tuple(
+        Change(found.path, found.kind, _replaces(found.path, schema))
+        for found in differences(old, new)
+        if not any(paths.covers(pattern, found.path) for pattern in ignored)
+    )
+
+
+def _problems(place: str, inputs: Properties, schema: Schema, unserved: frozenset[str]) -> list[Problem]:
+    found: list[Problem] = []
+    given = declared(inputs)
+    for name, value in given.items():
+        at = f"{place}.{name}" if place else name
+        if name in unserved:
+            found.append(Problem(at, "the sandbox does not serve it; leave it out, or use the Pulumi CLI"))
+        elif name not in schema:
+            found.append(Problem(at, "there is no such property"))
+        else:
+            found += _value_problems(at, value, schema[name])
+    return found + [
+        Problem(f"{place}.{name}" if place else name, f"missing required property '{name}'")
+        for name, each in schema.items()
+        if each.required and name not in given
+    ]
+
+
+def _value_problems(place: str, value: Value, wanted: Input) -> list[Problem]:
+    if isinstance(value, Unknown):
+        return []
+    if not _TESTS[wanted.type](value):
+        return [Problem(place, f"it must be {_WORDS[wanted.type]}")]
+    if isinstance(value, dict) and wanted.type == "object":
+        return _problems(place, value, wanted.fields, frozenset())
+    if isinstance(value, list) and wanted.type == "objects":
+        return [
+            problem
+            for index, item in enumerate(value)
+            if isinstance(item, dict)
+            for problem in _problems(f"{place}[{index}]", item, wanted.fields, frozenset())
+        ]
+    return []
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, str | Unknown)
+
+
+def _is_list_of(value: Value, test: Callable[[Value], bool]) -> bool:
+    return isinstance(value, list) and all(map(test, value))
+
+
+_TESTS: Final[Mapping[Type, Callable[[Value], bool]]] = {
+    "text": _is_text,
+    "flag": lambda value: isinstance(value, bool),
+    "texts": lambda value: _is_list_of(value, _is_text),
+    "map": lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+    "object": lambda value: isinstance(value, dict),
+    "objects": lambda value: _is_list_of(value, lambda item: isinstance(item, dict | Unknown)),
+}
+
+
+def _replaces(path: Path, schema: Schema) -> bool:
+    top = schema.get(str(path[0]))
+    return top is not None and top.replaces

@@ -1,0 +1,242 @@
+"""Creating and updating objects: under which manager, against which live object, and what a refusal means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.providers.kubernetes import errors, naming, objects, ownership
+from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, Query, RefusedError
+from pulumi_sandbox.providers.kubernetes.ignoring import without_ignored
+from pulumi_sandbox.providers.kubernetes.kinds import Kind
+
+Pause: TypeAlias = Callable[[float], None]
+"""Wait so many seconds; raises SandboxError `cancelled` when the run is being stopped."""
+
+_DRY_RUN: Final[Query] = {"dryRun": "All"}
+_CREATED_BY: Final[Query] = {"fieldManager": naming.CREATOR}
+_RETRY_SECONDS: Final = (0.1, 0.2, 0.2, 0.2, 0.3, 0.5, 0.5, 1, 1, 2, 2, 2)
+"""How long a create waits, again and again, for its kind or namespace to be served; ten seconds in all."""
+
+
+def preview_create(api: Api, inputs: Properties) -> Properties | None:
+    """Return the object as the server would create it, written nowhere; None when the server cannot tell yet.
+
+    It cannot while the kind or the namespace is not there, the object still is, or the user may not create
+    it.
+
+    Raises:
+        SandboxError: When the server would refuse the object as it is.
+    """
+    kind = _find(api, inputs)
+    if kind is None:
+        return None
+    try:
+        return api.send("POST", _collection(kind, inputs), query={**_CREATED_BY, **_DRY_RUN}, body=inputs)
+    except RefusedError as refusal:
+        if refusal.status in (403, 404, 409) or "dry run" in str(refusal):
+            return None
+        raise errors.refused("create", inputs, refusal) from refusal
+
+
+def create(api: Api, urn: str, inputs: Properties, *, manager: str, pause: Pause) -> Properties:
+    """Create the object and return it as it is live.
+
+    An object that is there already is an error, unless a run that was killed before it could record it
+    created it for this very resource (decision 10): that one is brought up to the inputs.
+
+    Raises:
+        SandboxError: When the server refuses, or the kind or namespace does not appear within ten seconds.
+    """
+    mark = naming.manager_of(urn)
+    try:
+        return _post(api, ownership.marked(inputs, mark), pause)
+    except RefusedError as refusal:
+        if refusal.reason != "AlreadyExists":
+            raise errors.refused("create", inputs, refusal) from refusal
+    live = _get(api, inputs, "create")
+    if not ownership.is_marked(live, mark):
+        raise errors.already_exists(inputs, urn)
+    try:
+        return _update_live(api, live, inputs, manager=manager, ignored=())
+    except RefusedError as refusal:
+        raise errors.refused("update", inputs, refusal, manager=manager) from refusal
+
+
+def update(
+    api: Api,
+    recorded: Properties,
+    inputs: Properties,
+    *,
+    manager: str,
+    old_manager: str,
+    ignored: tuple[Path, ...],
+) -> Properties:
+    """Bring the live object to the inputs and return it.
+
+    Works on the object as the state recorded it first; the server refuses that when it changed in the
+    meantime, and then the live object is read and taken as the ground.
+
+    Raises:
+        SandboxError: When the server refuses: another manager's field, a field that cannot change, an object
+        gone.
+    """
+    try:
+        live = _update_recorded(api, recorded, inputs, manager=manager, ignored=ignored)
+        if old_manager != manager:
+            _relinquish(api, inputs, old_manager)
+    except RefusedError as refusal:
+        raise errors.refused("update", inputs, refusal, manager=manager) from refusal
+    return live
+
+
+def preview_update(
+    api: Api, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+) -> Properties | None:
+    """Return the object as an update would leave it, written nowhere; None when the server cannot tell.
+
+    Raises:
+        SandboxError: When the server would refuse the update.
+    """
+    if _find(api, inputs) is None:
+        return None
+    live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
+    forced = ownership.is_client_side(live)
+    try:
+        return _write(api, live, inputs, manager=manager, ignored=ignored, query=_DRY_RUN, forced=forced)
+    except RefusedError as refusal:
+        if refusal.status == 403:
+            return None
+        raise errors.refused("update", inputs, refusal, manager=manager) from refusal
+
+
+def read(api: Api, obj: Properties, namespace: str, name: str) -> Properties | None:
+    """Return the live object; None when it, or its kind, is gone.
+
+    Raises:
+        SandboxError: When the user may not read it.
+    """
+    kind = _find(api, obj)
+    if kind is None:
+        return None
+    try:
+        return api.send("GET", kind.path(namespace, name))
+    except RefusedError as refusal:
+        if refusal.status == 404:
+            return None
+        raise errors.refused("read", obj, refusal) from refusal
+
+
+def _post(api: Api, body: Properties, pause: Pause) -> Properties:
+    for seconds in _RETRY_SECONDS:
+        kind = _find(api, body)
+        if kind is not None:
+            try:
+                return api.send("POST", _collection(kind, body), query=_CREATED_BY, body=body)
+            except RefusedError as refusal:
+                if refusal.status != 404:
+                    raise
+        pause(seconds)
+    kind = _find_or_fail(api, body)
+    return api.send("POST", _collection(kind, body), query=_CREATED_BY, body=body)
+
+
+def _update_recorded(
+    api: Api, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+) -> Properties:
+    if objects.metadata(recorded).get("uid") and not ignored:
+        try:
+            return _update_live(api, recorded, inputs, manager=manager, ignored=ignored)
+        except RefusedError as refusal:
+            if refusal.status not in (404, 409):
+                raise
+    live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
+    return _update_live(api, live, inputs, manager=manager, ignored=ignored)
+
+
+def _update_live(
+    api: Api, live: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+) -> Properties:
+    if ownership.is_client_side(live) and not objects.is_custom_resource_definition(inputs):
+        live = _take_over(api, live, manager)
+    return _write(api, live, inputs, manager=manager, ignored=ignored, query={}, forced=False)
+
+
+def _write(
+    api: Api,
+    live: Properties,
+    inputs: Properties,
+    *,
+    manager: str,
+    ignored: tuple[Path, ...],
+    query: Query,
+    forced: bool,
+) -> Properties:
+    """Apply the inputs; a definition of a kind is replaced as a whole, as the genuine provider does it."""
+    path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(live))
+    owned = {**query, "fieldManager": manager}
+    if objects.is_custom_resource_definition(inputs):
+        version = objects.metadata(live).get("resourceVersion")
+        return api.send("PUT", path, query=owned, body=objects.with_metadata(inputs, resourceVersion=version))
+    forced = forced or objects.is_true(inputs, objects.PATCH_FORCE)
+    body = objects.with_metadata(
+        without_ignored(inputs, live, manager, ignored), uid=objects.metadata(live).get("uid")
+    )
+    return api.send(
+        "PATCH", path, query={**owned, "force": "true" if forced else "false"}, body=body, content_type=APPLY
+    )
+
+
+def _take_over(api: Api, live: Properties, manager: str) -> Properties:
+    """Give the creator's fields to the manager, unless the object changed since it was read."""
+    version = objects.metadata(live).get("resourceVersion")
+    return api.send(
+        "PATCH",
+        _find_or_fail(api, live).path(objects.namespace(live), objects.name(live)),
+        query=_CREATED_BY,
+        body=[
+            {
+                "op": "replace",
+                "path": "/metadata/managedFields",
+                "value": ownership.taken_over(live, manager),
+            },
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+        ],
+        content_type=JSON_PATCH,
+    )
+
+
+def _relinquish(api: Api, inputs: Properties, manager: str) -> None:
+    """Let a manager own nothing of the object any more, by applying nothing under it."""
+    identity: Properties = {
+        "apiVersion": inputs["apiVersion"],
+        "kind": inputs["kind"],
+        "metadata": {"name": objects.name(inputs)},
+    }
+    path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(inputs))
+    api.send("PATCH", path, query={"fieldManager": manager}, body=identity, content_type=APPLY)
+
+
+def _get(api: Api, inputs: Properties, operation: str) -> Properties:
+    path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(inputs))
+    try:
+        return api.send("GET", path)
+    except RefusedError as refusal:
+        raise errors.refused(operation, inputs, refusal) from refusal
+
+
+def _find(api: Api, obj: Properties) -> Kind | None:
+    return api.find(objects.text(obj.get("apiVersion")), objects.text(obj.get("kind")))
+
+
+def _find_or_fail(api: Api, obj: Properties) -> Kind:
+    kind = _find(api, obj)
+    if kind is None:
+        raise errors.unknown_kind(obj)
+    return kind
+
+
+def _collection(kind: Kind, inputs: Properties) -> str:
+    return kind.path(objects.namespace(inputs))

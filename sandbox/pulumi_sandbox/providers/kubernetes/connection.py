@@ -1,0 +1,180 @@
+"""The connection to an API server: the official client's configuration and connections, plain requests.
+
+The client's own request methods copy every body and wrap every answer, and its discovery reads all groups and
+keeps a file in the shared temporary folder. Here a request is one call on its kept-alive connections, and
+discovery is one request for each group and version in use, repeated when a kind is not there yet.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlencode
+
+from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
+from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, Method, Query, RefusedError
+from pulumi_sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes.options import Options
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+
+_CONNECTIONS: Final = 64
+_CONNECT_SECONDS: Final = 5
+_ANSWER_SECONDS: Final = 60
+
+_importing = threading.Lock()
+
+
+def import_client() -> None:
+    """Import the official client, which takes half a second: early, so that it is there when it is needed.
+
+    Its modules import each other in circles, so two threads that import it at once would wait for each other.
+    """
+    with _importing:
+        importlib.import_module("kubernetes.config")
+
+
+class Connection:
+    """A cluster as the options name it; connects at the first request."""
+
+    def __init__(self, options: Options) -> None:
+        """Read nothing and connect nowhere yet."""
+        self._options = options
+        self._opening = threading.Lock()
+        self._opened: tuple[ApiClient, str] | None = None
+        self._discovering = threading.Lock()
+        self._kinds: dict[tuple[str, str], Kind] = {}
+
+    @property
+    def place(self) -> str:
+        """Name the cluster by its address."""
+        return f"Kubernetes API {self._open()[0].configuration.host}"
+
+    @property
+    def default_namespace(self) -> str:
+        """Return the option's namespace, else the context's."""
+        return self._open()[1]
+
+    def find(self, api_version: str, kind: str) -> Kind | None:
+        """Look a kind up, asking the server once more if it is not known."""
+        wanted = (api_version, kind)
+        if wanted in self._kinds:
+            return self._kinds[wanted]
+        with self._discovering:
+            if wanted not in self._kinds:
+                self._kinds.update(self._discover(api_version))
+            return self._kinds.get(wanted)
+
+    def send(
+        self,
+        method: Method,
+        path: str,
+        *,
+        query: Query = NO_QUERY,
+        body: Value = None,
+        content_type: str = JSON,
+    ) -> Properties:
+        """Make one request on a kept-alive connection.
+
+        A busy server (429 or 503 with Retry-After) is asked again, and so is one that closed the connection:
+        any request of this provider may be made twice, since the second one meets what the first one did.
+        """
+        from urllib3 import Timeout
+        from urllib3.exceptions import HTTPError
+
+        client, _ = self._open()
+        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "credfleet-sandbox"}
+        client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = f"{client.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        pool = cast(Any, client.rest_client.pool_manager)
+        try:
+            answer = pool.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body),
+                headers=headers,
+                timeout=Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS),
+            )
+        except HTTPError as error:
+            raise self._unreachable(error) from error
+        return _read(answer.status, answer.data)
+
+    def _open(self) -> tuple[ApiClient, str]:
+        with self._opening:
+            if self._opened is None:
+                self._opened = _connect(self._options)
+            return self._opened
+
+    def _discover(self, api_version: str) -> dict[tuple[str, str], Kind]:
+        try:
+            listed = self.send("GET", kinds.group_path(api_version)).get("resources")
+        except RefusedError as refusal:
+            if refusal.status == 404:
+                return {}
+            raise
+        resources = cast(list[Properties], listed or [])
+        return {
+            (api_version, str(resource["kind"])): Kind(
+                api_version, str(resource["name"]), resource.get("namespaced") is True
+            )
+            for resource in resources
+            if "/" not in str(resource["name"])
+        }
+
+    def _unreachable(self, error: Exception) -> SandboxError:
+        cause = getattr(error, "reason", None) or error
+        return SandboxError(
+            code="cluster-unreachable",
+            place=self.place,
+            cause=f"it does not answer ({type(cause).__name__})",
+            mend="start the cluster (`credfleet sandbox status` tells what runs), or mend address and "
+            "certificate in the kubeconfig",
+        )
+
+
+def _connect(options: Options) -> tuple[ApiClient, str]:
+    import_client()
+    from kubernetes.client import ApiClient, Configuration
+    from kubernetes.config import ConfigException, load_kube_config_from_dict
+    from urllib3 import Retry
+
+    loaded = kubeconfig.load(options.kubeconfig)
+    context = loaded.context_name(options.context)
+    if loaded.cluster(context, options.cluster) is None:
+        raise SandboxError(
+            code="kubeconfig-invalid",
+            place=loaded.place,
+            cause=f"it leads from context {context!r} to no cluster",
+            mend="choose one of its contexts with the provider's option `context`",
+        )
+    content = loaded.with_cluster(context, options.cluster) if options.cluster else loaded.content
+    configuration = Configuration()
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    configuration.retries = Retry(
+        total=6, connect=1, read=1, status=5, redirect=0, other=0, allowed_methods=None, raise_on_status=False
+    )
+    try:
+        load_kube_config_from_dict(content, context, client_configuration=configuration, persist_config=False)
+    except ConfigException as error:
+        raise SandboxError(
+            code="kubeconfig-invalid",
+            place=loaded.place,
+            cause=f"the official client does not take it ({error})",
+            mend="mend the kubeconfig; `kubectl get namespaces` with it tells more",
+        ) from error
+    return ApiClient(configuration), options.namespace or loaded.namespace(context)
+
+
+def _read(status: int, data: bytes) -> Properties:
+    content: Properties = {"message": data[:500].decode(errors="replace")}
+    with suppress(ValueError):
+        content = cast(Properties, json.loads(data))
+    if not 200 <= status < 300:
+        raise RefusedError(status, content)
+    return content

@@ -1,0 +1,81 @@
+"""What the provider says when a request fails: one shape for people, without a credential in it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Final
+
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.kubernetes import objects
+from pulumi_sandbox.providers.kubernetes.api import RefusedError
+
+_ADVICE: Final = {
+    401: ("not-authenticated", "mend the user's token or certificate in the kubeconfig"),
+    403: ("not-allowed", "let an administrator bind a role that allows it, or choose another context"),
+    404: ("not-found", "create what the message names first (depends_on), or run refresh if it is gone"),
+    409: ("conflict", "run again; somebody else wrote at the same moment"),
+    422: ("invalid", "correct the field the message names; if it cannot change, use replace_on_changes"),
+}
+
+
+class NotReadyError(Exception):
+    """An object was written, but did not become what its annotations wait for; `live` is its last state."""
+
+    def __init__(self, live: Properties, reason: str) -> None:
+        """Keep the object for the state, and the reason for the user."""
+        super().__init__(reason)
+        self.live = live
+        self.reason = reason
+
+
+def refused(operation: str, inputs: Properties, refusal: RefusedError, *, manager: str = "") -> SandboxError:
+    """Tell that the API server refused to create, update, read or delete an object, and what can be done."""
+    code, mend = _advice(refusal, manager)
+    return SandboxError(
+        code=code,
+        place=described(inputs),
+        cause=f"the Kubernetes API refused to {operation} it: {str(refusal).rstrip('.')}",
+        mend=mend,
+    )
+
+
+def unknown_kind(inputs: Properties) -> SandboxError:
+    """Tell that the API server serves no such kind."""
+    return SandboxError(
+        code="kind-unknown",
+        place=described(inputs),
+        cause=f"the Kubernetes API serves no kind {inputs.get('kind')} in {inputs.get('apiVersion')}",
+        mend="create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind",
+    )
+
+
+def already_exists(inputs: Properties, urn: str) -> SandboxError:
+    """Tell that an object is there that the stack does not know (decisions 8 and 10)."""
+    parsed = urns.parse(urn)
+    command = shlex.join(["pulumi", "import", parsed.type, parsed.name, objects.object_id(inputs)])
+    return SandboxError(
+        code="already-exists",
+        place=described(inputs),
+        cause="the object already exists, and this resource did not create it",
+        mend="a renamed resource: give it an alias of the old name; an object of others: take another name; "
+        f"to adopt it: {command}",
+    )
+
+
+def described(obj: Properties) -> str:
+    """Name an object for people: its kind and id."""
+    return f"{obj.get('kind')} {objects.object_id(obj)}"
+
+
+def _advice(refused: RefusedError, manager: str) -> tuple[str, str]:
+    """Return a code and a mend."""
+    if not refused.is_field_conflict:
+        return _ADVICE.get(refused.status, ("refused", "see the message; the API server's log tells more"))
+    others = sorted({str(cause.get("message", "")).partition(" using")[0] for cause in refused.causes})
+    return (
+        "apply-conflict",
+        f"leave the field to its owner, or let the owner give it up ({', '.join(others)}; this resource is "
+        f'{manager!r}); annotation {objects.PATCH_FORCE}: "true" takes it away',
+    )

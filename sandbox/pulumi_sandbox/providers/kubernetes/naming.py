@@ -1,0 +1,71 @@
+"""What an object is called, where it lives by default, and under which name its fields are managed."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Final
+
+from pulumi_sandbox.engine.values import Properties, Unknown
+from pulumi_sandbox.providers.contract import Autonaming
+from pulumi_sandbox.providers.kubernetes import objects
+
+CREATOR: Final = "pulumi-kubernetes"
+"""The manager that creates objects (operation Update), here and in the genuine provider (decision 8)."""
+
+
+def is_named(inputs: Properties) -> bool:
+    """Tell whether the inputs name the object, be the name known yet or not."""
+    called = objects.metadata(inputs).get("name")
+    return bool(called) or isinstance(inputs.get("metadata"), Unknown)
+
+
+def is_fixed(inputs: Properties) -> bool:
+    """Tell whether the program chose the name, so that a successor of the object has to bear it too."""
+    return is_named(inputs) and not objects.is_true(inputs, objects.AUTONAMED)
+
+
+def keep_old_name(inputs: Properties, old_inputs: Properties) -> Properties:
+    """Give inputs without a name the one that was made up for their forerunner."""
+    if is_named(inputs) or not objects.is_true(old_inputs, objects.AUTONAMED):
+        return inputs
+    return _named(inputs, objects.name(old_inputs))
+
+
+def make_up_name(
+    inputs: Properties, logical_name: str, seed: bytes, autonaming: Autonaming | None
+) -> Properties:
+    """Give inputs without a name one: the engine's proposal, else `<logical name>-<8 hex digits>`.
+
+    Raises:
+        ValueError: When the stack's configuration switches making up names off.
+    """
+    if is_named(inputs):
+        return inputs
+    if autonaming is not None and autonaming.disabled:
+        raise ValueError("autonaming is disabled for this stack; set metadata.name")
+    if autonaming is not None and autonaming.proposed:
+        return _named(inputs, autonaming.proposed)
+    return _named(inputs, f"{logical_name}-{_suffix(seed)}")
+
+
+def field_manager(urn: str, inputs: Properties, recorded: str) -> str:
+    """Choose the manager of the declared fields: the annotation's, else the recorded one, else the URN's own.
+
+    Derived from the URN, because an object that a killed run created, but did not record, is known again by
+    it (engine facts 5). The genuine provider draws it at random, in the same form.
+    """
+    return objects.annotation(inputs, objects.FIELD_MANAGER) or recorded or manager_of(urn)
+
+
+def manager_of(urn: str) -> str:
+    """Return the manager that belongs to a resource: `pulumi-kubernetes-<8 hex digits>`."""
+    return f"{CREATOR}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
+
+
+def _named(inputs: Properties, name: str) -> Properties:
+    return objects.with_annotation(objects.with_metadata(inputs, name=name), objects.AUTONAMED, "true")
+
+
+def _suffix(seed: bytes) -> str:
+    return hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)

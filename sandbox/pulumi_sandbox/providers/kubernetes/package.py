@@ -1,0 +1,31 @@
+"""The package `kubernetes` as the engine meets it, before a cluster is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.providers.contract import Package
+from pulumi_sandbox.providers.kubernetes import kubeconfig, options
+from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes.provider import Provider
+
+
+def _replacing_options(old: Properties, new: Properties) -> list[str]:
+    return options.replacing_keys(old, new, kubeconfig.load_if_readable)
+
+
+def _configure(given: Mapping[str, str]) -> Provider:
+    """Take the options; the cluster is not asked for anything yet."""
+    chosen = options.read(given)
+    return Provider(chosen, Connection(chosen))
+
+
+KUBERNETES: Final = Package(
+    title="Kubernetes",
+    version="4.34.2",
+    problems=options.problems,
+    replacing_options=_replacing_options,
+    configure=_configure,
+)

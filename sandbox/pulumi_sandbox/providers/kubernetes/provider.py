@@ -1,0 +1,294 @@
+"""The provider itself, in plain values: what each call of the engine means for one resource."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.paths import Path
+from pulumi_sandbox.engine.values import Properties, contains_unknown
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.kubernetes import (
+    apply,
+    await_,
+    checkpoint,
+    diff,
+    drift,
+    folding,
+    immutable,
+    kinds,
+    naming,
+    objects,
+    removal,
+)
+from pulumi_sandbox.providers.kubernetes.api import Api
+from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
+from pulumi_sandbox.providers.kubernetes.options import Options
+
+
+class Provider:
+    """The Kubernetes objects of one cluster as resources. Safe for concurrent calls."""
+
+    def __init__(self, options: Options, api: Api) -> None:
+        """Take the options, and the cluster they lead to."""
+        self._options = options
+        self._api = api
+        self._scopes: dict[tuple[str, str], bool] = {}
+        self._stopped = threading.Event()
+
+    def cancel(self) -> None:
+        """End every wait with an error; requests in flight finish."""
+        self._stopped.set()
+
+    def check(
+        self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+    ) -> tuple[Properties, list[Problem]]:
+        """Complete the inputs: folded, named, placed in a namespace; and tell what is wrong with them.
+
+        Raises:
+            SandboxError: When the cluster, which knows which kinds are namespaced, is out of reach.
+        """
+        parsed = urns.parse(urn)
+        if reason := kinds.refusal(parsed.type):
+            return new, [Problem("", reason)]
+        api_version, kind = kinds.of_type(parsed.type)
+        inputs = checkpoint.plain({"apiVersion": api_version, "kind": kind, **new})
+        problems = _problems(inputs)
+        try:
+            inputs = (
+                naming.keep_old_name(inputs, checkpoint.plain(old))
+                if old
+                else naming.make_up_name(inputs, parsed.name, seed, autonaming)
+            )
+        except ValueError as error:
+            problems.append(Problem("metadata.name", str(error)))
+        self._remember_scope(inputs)
+        return checkpoint.concealed(self._placed(inputs), new), problems
+
+    def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+        """Compare the new inputs with the recorded live object; asks no server."""
+        inputs = checkpoint.plain(new)
+        return diff.judge(
+            checkpoint.live_object(old.outputs),
+            checkpoint.declared(old.outputs, old.inputs),
+            inputs,
+            unchangeable=immutable.fields(
+                inputs,
+                secrets_mutable=self._options.secrets_mutable,
+                config_maps_mutable=self._options.config_maps_mutable,
+            ),
+            ignored=ignored,
+        )
+
+    def preview_create(self, urn: str, new: Properties) -> State:
+        """Return what a create would leave, as far as the server can tell without writing."""
+        inputs = checkpoint.plain(new)
+        live = None if contains_unknown(inputs) else apply.preview_create(self._api, inputs)
+        return self._previewed(live, inputs, new, naming.field_manager(urn, inputs, ""))
+
+    def create(self, urn: str, new: Properties, seconds: float) -> State:
+        """Create the object and wait for what its annotations ask.
+
+        Raises:
+            SandboxError: When it could not be created.
+            InitFailedError: When it was, but the wait failed.
+        """
+        inputs = checkpoint.plain(new)
+        manager = naming.field_manager(urn, inputs, "")
+        live = apply.create(self._api, urn, inputs, manager=manager, pause=self._pause)
+        outputs = partial(
+            checkpoint.outputs,
+            inputs=inputs,
+            model=new,
+            field_manager=manager,
+            initial_api_version=objects.text(inputs.get("apiVersion")),
+        )
+        return self._settled(live, inputs, seconds, outputs)
+
+    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> State:
+        """Return what an update would leave, as far as the server can tell without writing."""
+        inputs = checkpoint.plain(new)
+        manager = naming.field_manager(urn, inputs, checkpoint.field_manager(old.outputs))
+        live = (
+            None
+            if contains_unknown(inputs)
+            else apply.preview_update(
+                self._api, checkpoint.live_object(old.outputs), inputs, manager=manager, ignored=ignored
+            )
+        )
+        return self._previewed(live, inputs, new, manager)
+
+    def update(
+        self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], seconds: float
+    ) -> State:
+        """Bring the object to the new inputs and wait for what its annotations ask.
+
+        Raises:
+            SandboxError: When the server refuses the update.
+            InitFailedError: When it was made, but the wait failed.
+        """
+        inputs = checkpoint.plain(new)
+        recorded_manager = checkpoint.field_manager(old.outputs)
+        manager = naming.field_manager(urn, inputs, recorded_manager)
+        live = apply.update(
+            self._api,
+            checkpoint.live_object(old.outputs),
+            inputs,
+            manager=manager,
+            old_manager=recorded_manager or manager,
+            ignored=ignored,
+        )
+        outputs = partial(
+            checkpoint.outputs,
+            inputs=inputs,
+            model=new,
+            field_manager=manager,
+            initial_api_version=checkpoint.initial_api_version(old.outputs, inputs),
+        )
+        return self._settled(live, inputs, seconds, outputs)
+
+    def read(self, urn: str, old: State) -> State:
+        """Return the live object, and of the inputs what is live of them; an empty id tells that it is gone.
+
+        Without old inputs (`.get`, import) everything the server did not add itself counts as declared.
+
+        Raises:
+            SandboxError: When the object may not be read.
+        """
+        live_before = checkpoint.live_object(old.outputs)
+        api_version, kind = kinds.of_type(urns.parse(urn).type)
+        old_inputs = checkpoint.plain(old.inputs) if old.inputs else {}
+        identity: Properties = {"apiVersion": api_version, "kind": kind, **live_before, **old_inputs}
+        live = apply.read(self._api, identity, *objects.parse_id(old.id))
+        if live is None:
+            return State("", {}, {})
+        inputs = drift.declared_part(live, old_inputs) if old_inputs else _all_declared(live)
+        outputs = checkpoint.outputs(
+            live,
+            inputs,
+            model=old.inputs,
+            field_manager=naming.field_manager(urn, inputs, checkpoint.field_manager(old.outputs)),
+            initial_api_version=checkpoint.initial_api_version(old.outputs, inputs),
+        )
+        return State(old.id, outputs, checkpoint.concealed(inputs, old.inputs))
+
+    def delete(self, _urn: str, old: State, seconds: float) -> None:
+        """Delete the object and wait until it is gone.
+
+        Raises:
+            SandboxError: When the server refuses, or the object is still there when the time is over.
+        """
+        inputs = checkpoint.declared(old.outputs, old.inputs)
+        removal.delete(
+            self._api,
+            checkpoint.live_object(old.outputs),
+            inputs,
+            seconds=await_.timeout(inputs, seconds),
+            pause=self._pause,
+        )
+
+    def invoke(self, token: str, _args: Properties) -> Properties:
+        """Refuse: the functions of this package turn charts and manifests into objects."""
+        raise SandboxError(
+            code="not-served",
+            place=token,
+            cause="the sandbox's Kubernetes provider has no functions",
+            mend="declare the objects themselves",
+        )
+
+    def _previewed(self, live: Properties | None, inputs: Properties, new: Properties, manager: str) -> State:
+        if live is None:
+            return State("", new, {})
+        shown = {key: value for key, value in live.items() if key != "status"}
+        version = objects.text(inputs.get("apiVersion"))
+        outputs = checkpoint.outputs(
+            shown, inputs, model=new, field_manager=manager, initial_api_version=version
+        )
+        return State("", outputs, {})
+
+    def _settled(
+        self,
+        live: Properties,
+        inputs: Properties,
+        seconds: float,
+        outputs: Callable[[Properties], Properties],
+    ) -> State:
+        def read() -> Properties | None:
+            return apply.read(self._api, inputs, objects.namespace(live), objects.name(live))
+
+        try:
+            ready = await_.until_ready(
+                live,
+                await_.conditions(inputs),
+                read,
+                seconds=await_.timeout(inputs, seconds),
+                pause=self._pause,
+            )
+        except NotReadyError as error:
+            raise InitFailedError(
+                State(objects.object_id(live), outputs(error.live), {}), error.reason
+            ) from error
+        return State(objects.object_id(live), outputs(ready), {})
+
+    def _placed(self, inputs: Properties) -> Properties:
+        if not isinstance(inputs.get("metadata"), dict):
+            return inputs
+        if not self._is_namespaced(inputs):
+            return objects.with_metadata(inputs, namespace=None)
+        if objects.metadata(inputs).get("namespace"):
+            return inputs
+        return objects.with_metadata(inputs, namespace=self._api.default_namespace)
+
+    def _is_namespaced(self, inputs: Properties) -> bool:
+        """Ask this run's definitions, then the server; a kind neither knows is taken for namespaced."""
+        api_version, kind = objects.text(inputs.get("apiVersion")), objects.text(inputs.get("kind"))
+        defined = self._scopes.get((kinds.split(api_version)[0], kind))
+        if defined is not None:
+            return defined
+        found = self._api.find(api_version, kind)
+        return found is None or found.namespaced
+
+    def _remember_scope(self, inputs: Properties) -> None:
+        spec = inputs.get("spec")
+        if not objects.is_custom_resource_definition(inputs) or not isinstance(spec, dict):
+            return
+        names = spec.get("names")
+        if isinstance(names, dict):
+            defined = (objects.text(spec.get("group")), objects.text(names.get("kind")))
+            self._scopes[defined] = spec.get("scope") == "Namespaced"
+
+    def _pause(self, seconds: float) -> None:
+        if self._stopped.wait(seconds):
+            raise SandboxError(
+                code="cancelled",
+                place=self._api.place,
+                cause="the run is being stopped while an object is waited for",
+                mend="run again: what was written so far is recorded",
+            )
+
+
+def _problems(inputs: Properties) -> list[Problem]:
+    problems: list[Problem] = []
+    if objects.metadata(inputs).get("generateName") and not naming.is_named(inputs):
+        problems.append(
+            Problem(
+                "metadata.generateName",
+                "server-side apply cannot use it; leave the name out, or set metadata.name",
+            )
+        )
+    if objects.is_true(inputs, objects.REPLACE_UNREADY):
+        problems.append(
+            Problem("metadata.annotations", f"{objects.REPLACE_UNREADY} is not served here; leave it out")
+        )
+    try:
+        await_.conditions(inputs)
+    except ValueError as error:
+        problems.append(Problem("metadata.annotations", f"{objects.WAIT_FOR}: {error}"))
+    return problems
+
+
+def _all_declared(live: Properties) -> Properties:
+    return folding.folded({key: value for key, value in live.items() if key != "status"})

@@ -1,0 +1,193 @@
+"""Requests to a cloud's REST API: JSON in and out, asked again as the genuine provider would ask again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import RemoteDisconnected
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+
+from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers import contract
+
+if TYPE_CHECKING:
+    from requests import RequestException, Response
+
+Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Query: TypeAlias = Mapping[str, str]
+
+Loss: TypeAlias = Literal["unreachable", "reset", "closed", "timeout"]
+"""How a request found no answer; only after `unreachable` it is certain that the service never saw it."""
+
+NO_QUERY: Final[Query] = {}
+_CONNECTIONS: Final = 64
+_TIMEOUT_SECONDS: Final = (5.0, 60.0)
+
+
+class RefusedError(contract.RefusedError):
+    """The service's own answer to a request it did not fulfil.
+
+    `code` is its name of the error; `retry_after` the seconds after which it wants to be asked again.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_after: float | None = None) -> None:
+        """Keep all of it."""
+        super().__init__(status, message)
+        self.code = code
+        self.retry_after = retry_after
+
+
+class Api(Protocol):
+    """One service, as one user sees it."""
+
+    def send(
+        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    ) -> Properties:
+        """Make one request and return the answer's JSON object, empty when it has none.
+
+        Raises:
+            RefusedError: The service answered with an error.
+            SandboxError: `service-unreachable`, when it did not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """When a request is made again.
+
+    Both tell the seconds before each further attempt, as long as the failure stays of that kind; none at all
+    for a failure that is final. A `Retry-After` of the answer takes the place of the delay where
+    `heeds_retry_after`.
+    """
+
+    after_refusal: Callable[[RefusedError], Sequence[float]]
+    after_loss: Callable[[Method, Loss], Sequence[float]]
+    heeds_retry_after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service is and how it is spoken to; `authority` is the file of the CA it is trusted by."""
+
+    title: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    authority: str = ""
+
+
+class Rest:
+    """A service over HTTP, on kept-alive connections. Safe for concurrent calls."""
+
+    def __init__(self, service: Service, retries: Retries, pause: Callable[[float], None]) -> None:
+        """Connect nowhere yet; `pause` waits so many seconds."""
+        import requests
+        from requests.adapters import HTTPAdapter
+
+        self._service = service
+        self._retries = retries
+        self._pause = pause
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.headers.update(service.headers)
+        self._session.verify = service.authority or True
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS))
+
+    def send(
+        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    ) -> Properties:
+        """See `Api`."""
+        attempts = 0
+        while True:
+            try:
+                return self._send_once(method, path, query, body)
+            except RefusedError as refusal:
+                delays = self._retries.after_refusal(refusal)
+                if attempts >= len(delays):
+                    raise
+                asked = refusal.retry_after if self._retries.heeds_retry_after else None
+                delay = delays[attempts] if asked is None else asked
+            except _LostError as lost:
+                delays = self._retries.after_loss(method, lost.loss)
+                if attempts >= len(delays):
+                    raise self._unreachable(lost) from lost
+                delay = delays[attempts]
+            self._pause(delay)
+            attempts += 1
+
+    def _send_once(self, method: Method, path: str, query: Query, body: Properties | None) -> Properties:
+        from requests import RequestException
+
+        try:
+            answer = self._session.request(
+                method, self._service.url + path, params=query, json=body, timeout=_TIMEOUT_SECONDS
+            )
+        except RequestException as error:
+            raise _LostError(_loss(error), error) from error
+        return _read(answer)
+
+    def _unreachable(self, lost: _LostError) -> SandboxError:
+        answered = "it cannot be reached" if lost.loss == "unreachable" else "its answer was lost"
+        return SandboxError(
+            code="service-unreachable",
+            place=f"{self._service.title} at {self._service.url}",
+            cause=f"{answered} ({lost.reason})",
+            mend="start it (`credfleet sandbox status` tells what runs), or correct its address in the "
+            "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
+        )
+
+
+class _LostError(Exception):
+    """A request without an answer."""
+
+    def __init__(self, loss: Loss, error: RequestException) -> None:
+        super().__init__(loss)
+        self.loss: Loss = loss
+        self.reason = type(_root(error)).__name__
+
+
+def _read(answer: Response) -> Properties:
+    content: Properties = {}
+    with suppress(ValueError):
+        loaded = json.loads(answer.content or b"{}")
+        content = cast("Properties", loaded) if isinstance(loaded, dict) else {}
+    if answer.ok:
+        return content
+    told = content.get("error")
+    told = told if isinstance(told, dict) else {}
+    code = told.get("status") or told.get("code") or ""
+    message = told.get("message")
+    later = answer.headers.get("Retry-After", "")
+    raise RefusedError(
+        answer.status_code,
+        str(code),
+        message if isinstance(message, str) else "",
+        float(later) if later.isdigit() else None,
+    )
+
+
+def _loss(error: RequestException) -> Loss:
+    from requests import ConnectTimeout, Timeout
+    from urllib3.exceptions import ProtocolError
+
+    if isinstance(error, ConnectTimeout):
+        return "unreachable"
+    if isinstance(error, Timeout):
+        return "timeout"
+    root = _root(error)
+    if isinstance(root, ConnectionResetError) and not isinstance(root, RemoteDisconnected):
+        return "reset"
+    broken = isinstance(root, RemoteDisconnected | ProtocolError)
+    return "closed" if broken else "unreachable"
+
+
+def _root(error: BaseException) -> BaseException:
+    """Return the innermost cause: requests and urllib3 wrap what the socket said several times."""
+    inner = getattr(error, "reason", None) or next(
+        (part for part in reversed(error.args) if isinstance(part, BaseException)), None
+    )
+    return _root(inner) if isinstance(inner, BaseException) and inner is not error else error

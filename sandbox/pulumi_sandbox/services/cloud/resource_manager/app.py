@@ -1,0 +1,126 @@
+"""The paths of Resource Manager: one for its metadata, one for every resource."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from pulumi_sandbox.services.cloud.front import Service
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
+from pulumi_sandbox.services.cloud.resource_manager.ids import ResourceId
+from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request, on_demand
+from pulumi_sandbox.services.cloud.resource_manager.resources import Pace, Resources
+from pulumi_sandbox.services.cloud.resource_manager.store import Store
+
+_VERSION: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-preview)?")
+
+
+def make_app(folder: Path, pace: Pace | None = None) -> Service:
+    """Make the service over what is kept in a folder (made if missing).
+
+    Any bearer token is accepted; subscriptions are there as soon as they are named.
+
+    Raises:
+        SandboxError: `state-unreadable`.
+    """
+    resources = Resources(Store(folder / "resources.json"), pace or Pace())
+
+    async def get(request: Request) -> Response:
+        return JSONResponse(resources.get(_id_of(request)))
+
+    async def put(request: Request) -> Response:
+        id_ = _id_of(request)
+        document, is_new = await resources.put(id_, await _body_of(request))
+        return JSONResponse(document, status_code=201 if is_new else 200)
+
+    async def delete(request: Request) -> Response:
+        return Response(status_code=200 if await resources.delete(_id_of(request)) else 204)
+
+    app = Starlette(
+        routes=[
+            Route("/metadata/endpoints", _metadata),
+            Route("/{path:path}", get),
+            Route("/{path:path}", put, methods=["PUT"]),
+            Route("/{path:path}", delete, methods=["DELETE"]),
+        ],
+        exception_handlers={Refusal: _refused, HTTPException: _not_served},
+    )
+    return Service(Cloud.RESOURCE_MANAGER, app, on_demand)
+
+
+async def _metadata(request: Request) -> Response:
+    """Say where things are, so that a client needs to know this host only.
+
+    From version 2022-09-01 on the answer is one cloud, before that a list of clouds.
+    """
+    address = f"{request.url.scheme}://{request.url.netloc}"
+    cloud = {
+        "name": "credfleet-sandbox",
+        "portal": address,
+        "authentication": {
+            "loginEndpoint": address,
+            "audiences": [address],
+            "tenant": TENANT,
+            "identityProvider": "AAD",
+        },
+        "resourceManager": address,
+        "graph": address,
+        "graphAudience": address,
+        "microsoftGraphResourceId": address,
+        "suffixes": {},
+    }
+    one = _api_version(request) >= "2022-09-01"
+    return JSONResponse(cloud if one else [cloud])
+
+
+def _id_of(request: Request) -> ResourceId:
+    """Read what is asked for, once it is clear that it may be."""
+    token = request.headers.get("authorization", "").removeprefix("Bearer").strip()
+    if not token:
+        raise Refusal(
+            401, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing."
+        )
+    _api_version(request)
+    return ResourceId.read(request.url.path)
+
+
+def _api_version(request: Request) -> str:
+    given = next((value for key, value in request.query_params.items() if key.lower() == "api-version"), "")
+    if not given:
+        raise bad_request(
+            "The api-version query parameter (?api-version=) is required for all requests.",
+            "MissingApiVersionParameter",
+        )
+    if not _VERSION.fullmatch(given):
+        raise bad_request(f"The api-version '{given}' is invalid.", "InvalidApiVersionParameter")
+    return given
+
+
+async def _body_of(request: Request) -> dict[str, Any]:
+    try:
+        body: Any = json.loads(await request.body() or b"{}")
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise bad_request("The request content was invalid and could not be read.", "InvalidRequestContent")
+    return body
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    if not isinstance(error, Refusal):
+        raise error
+    return error.response()
+
+
+async def _not_served(request: Request, _: Exception) -> Response:
+    message = f"{request.method} is not served at '{request.url.path}'."
+    return Refusal(405, "HttpMethodNotAllowed", message).response()

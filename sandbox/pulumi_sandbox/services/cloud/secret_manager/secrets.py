@@ -1,0 +1,263 @@
+"""What each request does to secrets, versions and policies; one request at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import Generic, TypeVar
+
+from google.cloud.secretmanager_v1.types import (
+    AccessSecretVersionResponse,
+    Replication,
+    ReplicationStatus,
+    Secret,
+    SecretPayload,
+    SecretVersion,
+)
+from google.iam.v1.policy_pb2 import Policy
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from pulumi_sandbox.services.cloud.secret_manager import iam, rules
+from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
+from pulumi_sandbox.services.cloud.secret_manager.filters import Attributes, read_filter
+from pulumi_sandbox.services.cloud.secret_manager.names import checked_project, checked_secret, secret_name
+from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, stale
+from pulumi_sandbox.services.cloud.secret_manager.store import Kept, Store, Version
+
+PAGE_LIMIT = 25_000
+
+State = SecretVersion.State
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a list is asked for: a filter, at most so many entries (0: the limit), and where to go on."""
+
+    filter: str
+    size: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list, the token of the next part (empty: this was the last), and the size of the whole."""
+
+    found: list[T]
+    token: str
+    total: int
+
+
+class Secrets:
+    """The service without its paths. Projects are given by id or number; each method raises Refusal."""
+
+    def __init__(self, store: Store) -> None:
+        """Work on what is kept."""
+        self._store = store
+
+    def create(self, project: str, secret: str, wanted: Secret) -> Secret:
+        """Make a secret without versions."""
+        project, secret = self._project(project), checked_secret(secret)
+        name = secret_name(project, secret)
+        rules.check_new(wanted)
+        if self._store.get(project, secret):
+            raise Refusal("ALREADY_EXISTS", f"Secret [{name}] already exists.")
+        about = Secret(
+            name=name,
+            replication=wanted.replication,
+            create_time=_now(),
+            labels=wanted.labels,
+            annotations=wanted.annotations,
+            etag=_etag(),
+        )
+        self._store.save(project, secret, Kept(about))
+        return about
+
+    def get(self, project: str, secret: str) -> Secret:
+        """Read a secret."""
+        return self._kept(project, secret)[1].about
+
+    def list(self, project: str, asked: Asked) -> Page[Secret]:
+        """Give a page of secrets, by name."""
+        passes = read_filter(asked.filter)
+        found = [
+            kept.about
+            for kept in self._store.secrets(self._project(project)).values()
+            if passes(_attributes_of(kept.about))
+        ]
+        return _page(found, asked)
+
+    def update(self, project: str, secret: str, wanted: Secret, mask: str) -> Secret:
+        """Take over the fields of a mask."""
+        fields = rules.changed_fields(mask)
+
+        def change(kept: Kept) -> Secret:
+            _check_etag(wanted.etag, kept.about.etag, kept.about.name)
+            rules.check_labels(wanted.labels)
+            rules.check_annotations(wanted.annotations)
+            rules.check_aliases(wanted.version_aliases, range(1, len(kept.versions) + 1))
+            for field in fields:
+                setattr(kept.about, field, getattr(wanted, field))
+            kept.about.etag = _etag()
+            return kept.about
+
+        return self._change(project, secret, change)
+
+    def delete(self, project: str, secret: str, etag: str) -> None:
+        """Delete a secret with all its versions."""
+        project, kept = self._kept(project, secret)
+        _check_etag(etag, kept.about.etag, kept.about.name)
+        self._store.delete(project, secret)
+
+    def add_version(self, project: str, secret: str, payload: SecretPayload) -> SecretVersion:
+        """Add a version, which is `latest` from now on."""
+
+        def change(kept: Kept) -> SecretVersion:
+            rules.check_payload(payload)
+            about = SecretVersion(
+                name=f"{kept.about.name}/versions/{len(kept.versions) + 1}",
+                create_time=_now(),
+                state=State.ENABLED,
+                replication_status=_replicated(kept.about.replication),
+                etag=_etag(),
+                client_specified_payload_checksum="data_crc32c" in payload,
+            )
+            kept.versions.append(Version(about, payload.data))
+            return about
+
+        return self._change(project, secret, change)
+
+    def get_version(self, project: str, secret: str, version: str) -> SecretVersion:
+        """Read a version by number, alias or `latest`; its payload is not in it."""
+        return _version_of(self._kept(project, secret)[1], version).about
+
+    def list_versions(self, project: str, secret: str, asked: Asked) -> Page[SecretVersion]:
+        """Give a page of versions, the newest first."""
+        passes = read_filter(asked.filter)
+        found = [
+            version.about
+            for version in reversed(self._kept(project, secret)[1].versions)
+            if passes({"name": version.about.name, "state": State(version.about.state).name})
+        ]
+        return _page(found, asked)
+
+    def access(self, project: str, secret: str, version: str) -> AccessSecretVersionResponse:
+        """Read the payload of a version that is enabled."""
+        found = _version_of(self._kept(project, secret)[1], version)
+        if found.data is None or found.about.state != State.ENABLED:
+            raise _in_state(found.about)
+        payload = SecretPayload(data=found.data, data_crc32c=crc32c(found.data))
+        return AccessSecretVersionResponse(name=found.about.name, payload=payload)
+
+    def set_state(self, project: str, secret: str, version: str, state: State, etag: str) -> SecretVersion:
+        """Enable, disable or destroy a version; one that is destroyed stays so."""
+
+        def change(kept: Kept) -> SecretVersion:
+            found = _numbered(kept, version)
+            _check_etag(etag, found.about.etag, found.about.name)
+            if found.about.state == State.DESTROYED:
+                raise _in_state(found.about)
+            if found.about.state != state:
+                found.about.state = state
+                found.about.etag = _etag()
+            if state == State.DESTROYED:
+                found.about.destroy_time = _now()
+                found.data = None
+            return found.about
+
+        return self._change(project, secret, change)
+
+    def policy(self, project: str, secret: str, version: int) -> Policy:
+        """Read the policy as a reader of a policy version sees it."""
+        return iam.as_version(self._kept(project, secret)[1].policy, version)
+
+    def set_policy(self, project: str, secret: str, wanted: Policy) -> Policy:
+        """Replace the policy."""
+
+        def change(kept: Kept) -> Policy:
+            kept.policy = iam.replaced(kept.policy, wanted)
+            return kept.policy
+
+        return iam.as_version(self._change(project, secret, change), iam.CONDITIONS_VERSION)
+
+    def _project(self, given: str) -> str:
+        return (self._store.project_of(given) if given.isdecimal() else None) or checked_project(given)
+
+    def _kept(self, project: str, secret: str) -> tuple[str, Kept]:
+        project = self._project(project)
+        kept = self._store.get(project, secret)
+        if kept is None:
+            raise Refusal("NOT_FOUND", f"Secret [{secret_name(project, secret)}] not found.")
+        return project, kept
+
+    def _change(self, project: str, secret: str, change: Callable[[Kept], T]) -> T:
+        """Change a copy and keep it: what is refused, or cannot be written, leaves nothing behind."""
+        project, kept = self._kept(project, secret)
+        changed = deepcopy(kept)
+        result = change(changed)
+        self._store.save(project, secret, changed)
+        return result
+
+
+def _version_of(kept: Kept, version: str) -> Version:
+    if version == "latest":
+        if not kept.versions:
+            raise Refusal("NOT_FOUND", f"Secret [{kept.about.name}] not found or has no versions.")
+        return kept.versions[-1]
+    return _numbered(kept, str(kept.about.version_aliases.get(version, version)))
+
+
+def _numbered(kept: Kept, version: str) -> Version:
+    if not version.isdecimal():
+        raise invalid(f"Version [{version}] is neither a number nor an alias of the secret.")
+    if not 1 <= int(version) <= len(kept.versions):
+        raise Refusal("NOT_FOUND", f"Secret Version [{kept.about.name}/versions/{version}] not found.")
+    return kept.versions[int(version) - 1]
+
+
+def _in_state(version: SecretVersion) -> Refusal:
+    state = State(version.state).name
+    return Refusal("FAILED_PRECONDITION", f"Secret Version [{version.name}] is in {state} state.")
+
+
+def _check_etag(given: str, present: str, what: str) -> None:
+    if given and given != present:
+        raise stale(what)
+
+
+def _attributes_of(secret: Secret) -> Attributes:
+    labels = {f"labels.{key}": value for key, value in secret.labels.items()}
+    annotations = {f"annotations.{key}": value for key, value in secret.annotations.items()}
+    return {"name": secret.name, **labels, **annotations}
+
+
+def _page(found: list[T], asked: Asked) -> Page[T]:
+    """Cut a page out: a token is the number of entries before it."""
+    if asked.size < 0 or (asked.token and not asked.token.isdecimal()):
+        raise invalid("The page_size must not be negative, and the page_token be one that was answered.")
+    start = int(asked.token or 0)
+    end = start + min(asked.size or PAGE_LIMIT, PAGE_LIMIT)
+    return Page(found[start:end], str(end) if end < len(found) else "", len(found))
+
+
+def _replicated(replication: Replication) -> ReplicationStatus:
+    if "automatic" in replication:
+        return ReplicationStatus(automatic=ReplicationStatus.AutomaticStatus())
+    replicas = [
+        ReplicationStatus.UserManagedStatus.ReplicaStatus(location=replica.location)
+        for replica in replication.user_managed.replicas
+    ]
+    return ReplicationStatus(user_managed=ReplicationStatus.UserManagedStatus(replicas=replicas))
+
+
+def _etag() -> str:
+    return f'"{token_hex(7)}"'
+
+
+def _now() -> Timestamp:
+    now = Timestamp()
+    now.FromDatetime(datetime.now(UTC))
+    return now

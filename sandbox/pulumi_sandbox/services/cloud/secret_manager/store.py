@@ -1,0 +1,115 @@
+"""What the stand-in keeps: one file per secret, for its owner alone, replaced whole at every write."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from google.cloud.secretmanager_v1.types import Secret, SecretVersion
+from google.iam.v1.policy_pb2 import Policy
+from google.protobuf import json_format
+
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.cloud.secret_manager.iam import EMPTY_ETAG
+from pulumi_sandbox.services.cloud.secret_manager.names import project_number
+from pulumi_sandbox.services.cloud.secret_manager.wire import shown
+
+_FILE = "secret.json"
+
+
+@dataclass(slots=True)
+class Version:
+    """A version; data is None once it is destroyed."""
+
+    about: SecretVersion
+    data: bytes | None = field(repr=False)
+
+
+@dataclass(slots=True)
+class Kept:
+    """A secret with all its versions, number 1 first, and its policy."""
+
+    about: Secret
+    versions: list[Version] = field(default_factory=list[Version])
+    policy: Policy = field(default_factory=lambda: Policy(etag=EMPTY_ETAG))
+
+
+class Store:
+    """All secrets, in memory and in a folder: what is answered has been written before."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what an earlier process left in a folder.
+
+        Raises:
+            SandboxError: `state-unreadable`.
+        """
+        self._folder = folder
+        self._secrets: dict[str, dict[str, Kept]] = {}
+        for project in sorted(files.make_folder(folder).iterdir()):
+            self._secrets[project.name] = {
+                file.parent.name: _read(file) for file in sorted(project.glob(f"*/{_FILE}"))
+            }
+
+    def project_of(self, number: str) -> str | None:
+        """Give the id of a project by its number, if it was ever used."""
+        return next((project for project in self._secrets if project_number(project) == number), None)
+
+    def secrets(self, project: str) -> dict[str, Kept]:
+        """Give the secrets of a project by their ids, in their order."""
+        return dict(sorted(self._secrets.get(project, {}).items()))
+
+    def get(self, project: str, secret: str) -> Kept | None:
+        """Give one secret, which is changed only by `save`."""
+        return self._secrets.get(project, {}).get(secret)
+
+    def save(self, project: str, secret: str, kept: Kept) -> None:
+        """Keep a secret as it is now."""
+        document = {
+            "secret": shown(Secret.pb(kept.about)),
+            "versions": [
+                {
+                    "version": shown(SecretVersion.pb(version.about)),
+                    "data": None if version.data is None else base64.b64encode(version.data).decode(),
+                }
+                for version in kept.versions
+            ],
+            "policy": shown(kept.policy),
+        }
+        files.replace(self._path(project, secret), json.dumps(document), mode=files.PRIVATE)
+        self._secrets.setdefault(project, {})[secret] = kept
+
+    def delete(self, project: str, secret: str) -> None:
+        """Forget a secret; its project stays known."""
+        path = self._path(project, secret)
+        path.unlink()
+        shutil.rmtree(path.parent)
+        del self._secrets[project][secret]
+
+    def _path(self, project: str, secret: str) -> Path:
+        return self._folder / project / secret / _FILE
+
+
+def _read(file: Path) -> Kept:
+    try:
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        kept = Kept(Secret())
+        json_format.ParseDict(document["secret"], Secret.pb(kept.about))
+        json_format.ParseDict(document["policy"], kept.policy)
+        for each in document["versions"]:
+            data = None if each["data"] is None else base64.b64decode(each["data"])
+            version = Version(SecretVersion(), data)
+            json_format.ParseDict(each["version"], SecretVersion.pb(version.about))
+            kept.versions.append(version)
+    except (ValueError, KeyError, TypeError, json_format.ParseError) as error:
+        raise SandboxError(
+            code="state-unreadable",
+            place=str(file),
+            cause=f"it holds no secret of the Secret Manager stand-in ({type(error).__name__})",
+            mend="remove the file; the secret is gone then",
+        ) from None
+    return kept

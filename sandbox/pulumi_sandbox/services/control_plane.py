@@ -1,0 +1,285 @@
+"""A real Kubernetes API server on loopback: etcd, kube-apiserver and kube-controller-manager.
+
+All that is known of one lies in its state folder, so that any process can find, reuse or stop it. Its data
+are throw-away: they outlive a killed process, not a crashed machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.services.launch import Launch, Undertaking
+from pulumi_sandbox.services.locks import exclusive
+from pulumi_sandbox.services.parts import Layout, Part, Ports
+from pulumi_sandbox.services.ports import PortTakenError
+from pulumi_sandbox.services.progress import Progress, Step, silent
+from pulumi_sandbox.services.readiness import Questions
+from pulumi_sandbox.services.users import (
+    ADMIN,
+    DEFAULT_USERS,
+    Account,
+    User,
+    enrol,
+    from_token_file,
+    kubeconfig,
+    kubeconfig_name,
+    to_token_file,
+)
+
+CONTEXT = "credfleet-sandbox"
+
+STOP_SECONDS = 10.0
+"""How long a part may take to end by itself; it needs about 1 s."""
+
+PORT_ATTEMPTS = 5
+
+READY_ATTEMPTS = 5
+"""How often one that runs is asked before it counts as broken: others may be using it, and it be busy."""
+
+_CONTROLLERS_USER = User("credfleet-sandbox-controllers", ADMIN.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """One control plane, running or not."""
+
+    folder: Path
+    binaries: Path
+    ports: Ports
+    context: str
+    die_with_parent: bool = False
+
+    @classmethod
+    def start(
+        cls,
+        folder: Path,
+        *,
+        binaries: Path,
+        users: Iterable[User] = DEFAULT_USERS,
+        context: str = CONTEXT,
+        die_with_parent: bool = False,
+        progress: Progress = silent,
+    ) -> ControlPlane:
+        """Give a ready control plane whose state is kept in `folder`: the one that runs, or one started now.
+
+        One that runs is reused when it is whole, built from the same programs, and knows `users`; else what
+        is left of it is ended and it is started again, with its data, its users and, if free, its ports.
+
+        Args:
+            folder: The state folder, made if missing.
+            binaries: The folder with the three programs.
+            users: Users that must exist; those of earlier starts stay.
+            context: The name of the context in the kubeconfig files.
+            die_with_parent: Let the kernel kill it when the calling thread ends.
+            progress: Told what is waited for.
+
+        Raises:
+            SandboxError: `control-plane-died` or `control-plane-not-ready` with the last words of its log,
+                `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was taken at once.
+        """
+        if platform.system() != "Linux":
+            raise SandboxError(
+                code="not-linux",
+                place=platform.system(),
+                cause="the sandbox starts its Kubernetes API server on Linux only",
+                mend="run it in a Linux container, or use a cluster of your own: make up KUBECONFIG=FILE",
+            )
+        layout = Layout(folder.resolve())
+        waiting = Step("another process is starting this control plane; waiting for it", 0.0)
+        with exclusive(layout.lock, on_wait=lambda: progress(waiting)):
+            earlier = cls.find(layout.folder)
+            known = _accounts(layout)
+            accounts = enrol(known, [*users, ADMIN, _CONTROLLERS_USER])
+            plane = cls(
+                folder=layout.folder,
+                binaries=binaries.resolve(),
+                ports=earlier.ports if earlier else Ports.free(),
+                context=context,
+                die_with_parent=die_with_parent,
+            )
+            if earlier and earlier._serves_as(plane) and known == accounts:
+                return plane
+            _stop(layout)
+            files.replace(layout.tokens, to_token_file(accounts), mode=files.PRIVATE)
+            if not layout.signing_key.exists():
+                files.replace(layout.signing_key, _new_signing_key(), mode=files.PRIVATE)
+            return plane._start_all(progress)
+
+    @classmethod
+    def find(cls, folder: Path) -> ControlPlane | None:
+        """Find the control plane that was last started in `folder`, whether it still runs or not.
+
+        Raises:
+            SandboxError: `state-unreadable`.
+        """
+        layout = Layout(folder.resolve())
+        try:
+            record = json.loads(layout.record.read_text())
+            return cls(
+                folder=layout.folder,
+                binaries=Path(record["binaries"]),
+                ports=Ports(**record["ports"]),
+                context=record["context"],
+            )
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise SandboxError(
+                code="state-unreadable",
+                place=str(layout.record),
+                cause=f"this is not the record of a control plane ({type(error).__name__})",
+                mend=f"remove the folder {layout.folder}; the sandbox makes it anew",
+            ) from error
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self.ports.server
+
+    @property
+    def users(self) -> list[str]:
+        """The names of the users, `admin` included."""
+        names = [account.user.name for account in _accounts(self._layout)]
+        return [name for name in names if name != _CONTROLLERS_USER.name]
+
+    def kubeconfig(self, user: str) -> Path:
+        """Give the kubeconfig file of a user."""
+        return self._layout.kubeconfigs / kubeconfig_name(user)
+
+    def address(self, part: Part) -> str | None:
+        """Give the address a part serves at, also while it is stopped; None for the controllers."""
+        return {Part.ETCD: self.ports.store, Part.API_SERVER: self.ports.server}.get(part)
+
+    def log(self, part: Part) -> Path:
+        """Give the log of a part."""
+        return self._layout.log(part)
+
+    def pid(self, part: Part) -> int | None:
+        """Give the process of a part, None when it does not run."""
+        return next(iter(_running(self._layout, part)), None)
+
+    def kill(self, part: Part) -> None:
+        """End a part with SIGKILL, as a failure would."""
+        _end(self._layout, [part], patience=0)
+
+    def restart(self, part: Part) -> None:
+        """End a part if it runs, start it on its port again, and wait until the whole is ready.
+
+        Raises:
+            SandboxError: `port-taken`, `control-plane-died`, `control-plane-not-ready`.
+        """
+        with exclusive(self._layout.lock):
+            _end(self._layout, [part], patience=STOP_SECONDS)
+            if part is Part.CONTROLLERS:
+                self._questions().set_controllers_a_task()
+            launch = self._launch(silent)
+            self._start_part(launch, part)
+            launch.wait_for(self._ready)
+
+    def stop(self) -> None:
+        """End all parts. State and logs stay; what a killed run left of the control plane ends with it."""
+        with exclusive(self._layout.lock):
+            _stop(self._layout)
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self.folder)
+
+    def _serves_as(self, wanted: ControlPlane) -> bool:
+        same = replace(self, die_with_parent=wanted.die_with_parent) == wanted
+        whole = same and all(self.pid(part) for part in Part)
+        return whole and any(self._ready() for _ in range(READY_ATTEMPTS))
+
+    def _ready(self) -> bool:
+        questions = self._questions()
+        return questions.api_server_ready() and questions.controllers_ready()
+
+    def _questions(self) -> Questions:
+        token = next(a.token for a in _accounts(self._layout) if a.user.name == ADMIN.name)
+        return Questions(self.ports.api_server, self._layout.authority, token)
+
+    def _start_all(self, progress: Progress) -> ControlPlane:
+        """Start on these ports, or on others if somebody was quicker to take one."""
+        plane = self
+        for _ in range(PORT_ATTEMPTS - 1):
+            try:
+                plane._start_once(progress)
+            except PortTakenError:
+                plane = replace(plane, ports=Ports.free())
+            else:
+                return plane
+        plane._start_once(progress)
+        return plane
+
+    def _start_once(self, progress: Progress) -> None:
+        self._write_record()
+        launch = self._launch(progress)
+        try:
+            self._start_part(launch, Part.ETCD)
+            self._start_part(launch, Part.API_SERVER)
+            launch.wait_for(self._questions().api_server_ready)
+            self._write_kubeconfigs()
+            self._questions().set_controllers_a_task()
+            self._start_part(launch, Part.CONTROLLERS)
+            launch.wait_for(self._ready)
+        except BaseException:
+            _end(self._layout, list(Part), patience=0)
+            raise
+
+    def _launch(self, progress: Progress) -> Launch:
+        what = "starting etcd, the Kubernetes API server and its controllers"
+        mend = f"run the command again; if its data are broken, remove {self.folder} first"
+        return Launch(Undertaking("control-plane", what, usual=4.0, mend=mend), progress)
+
+    def _start_part(self, launch: Launch, part: Part) -> None:
+        command = self._layout.command(part, self.binaries, self.ports)
+        launch.start(part, command, self.log(part), die_with_parent=self.die_with_parent)
+
+    def _write_record(self) -> None:
+        record = {"binaries": str(self.binaries), "ports": asdict(self.ports), "context": self.context}
+        files.replace(self._layout.record, json.dumps(record, indent=2), mode=files.PRIVATE)
+
+    def _write_kubeconfigs(self) -> None:
+        authority = base64.b64encode(self._layout.authority.read_bytes()).decode()
+        for account in _accounts(self._layout):
+            own = account.user == _CONTROLLERS_USER
+            path = self._layout.controllers_kubeconfig if own else self.kubeconfig(account.user.name)
+            files.replace(path, kubeconfig(account, self.server, authority, self.context), mode=files.PRIVATE)
+
+
+def _accounts(layout: Layout) -> list[Account]:
+    return from_token_file(layout.tokens.read_text()) if layout.tokens.exists() else []
+
+
+def _running(layout: Layout, part: Part) -> list[int]:
+    return processes.find(part, layout.mark(part))
+
+
+def _stop(layout: Layout) -> None:
+    """End each part before the one it depends on: an API server without etcd does not end by itself."""
+    _end(layout, reversed(Part), patience=STOP_SECONDS)
+
+
+def _end(layout: Layout, parts: Iterable[Part], *, patience: float) -> None:
+    for part in parts:
+        processes.end_all(part, layout.mark(part), patience=patience)
+
+
+def _new_signing_key() -> str:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    ).decode()

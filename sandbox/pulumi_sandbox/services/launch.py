@@ -1,0 +1,110 @@
+"""Processes that were just started, watched until they are ready or one of them ends."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.services.ports import PortTakenError
+from pulumi_sandbox.services.progress import Progress, Step
+
+READY_SECONDS = 120.0
+"""How long a start may take. It takes seconds on an idle machine; a busy one is not a broken one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undertaking:
+    """What is started: for the user's eyes, and for the errors.
+
+    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. mend: of what died.
+    """
+
+    code: str
+    what: str
+    usual: float
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    name: str
+    log: Path
+    said_before: int
+
+    @property
+    def last_words(self) -> str:
+        with self.log.open("rb") as file:
+            file.seek(self.said_before)
+            lines = file.read().decode(errors="replace").split("\n")
+        return "its last words: " + " / ".join([line.strip()[:300] for line in lines if line.strip()][-3:])
+
+
+class Launch:
+    """One start of one or more processes."""
+
+    def __init__(self, undertaking: Undertaking, progress: Progress) -> None:
+        """Begin to count the seconds."""
+        self._undertaking = undertaking
+        self._progress = progress
+        self._began = time.monotonic()
+        self._started: dict[int, _Started] = {}
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        environment: Mapping[str, str] = processes.NOTHING,
+        die_with_parent: bool = False,
+    ) -> None:
+        """Start a process, as `processes.spawn` does."""
+        said_before = log.stat().st_size if log.exists() else 0
+        pid = processes.spawn(command, log, environment=environment, die_with_parent=die_with_parent)
+        self._started[pid] = _Started(name, log, said_before)
+
+    def wait_for(self, ready: Callable[[], bool]) -> None:
+        """Wait until all is ready.
+
+        Raises:
+            SandboxError: `…-died`, `…-not-ready`, or `port-taken`, with the last words of the log.
+        """
+        while not ready():
+            elapsed = time.monotonic() - self._began
+            self._progress(Step(self._undertaking.what, elapsed, self._undertaking.usual))
+            ended = processes.first_ended(self._started, 0.05)
+            if ended is not None:
+                raise self._death(self._started[ended])
+            if elapsed > READY_SECONDS:
+                raise self._delay(elapsed)
+
+    def end(self) -> None:
+        """Kill all that was started, also what the kernel shows without its command line yet."""
+        processes.end(self._started, lambda _: True, patience=0)
+
+    def _death(self, started: _Started) -> SandboxError:
+        words = started.last_words
+        taken = re.search(r":(\d+): bind: address already in use", words)
+        if taken:
+            return PortTakenError(int(taken.group(1)), started.name)
+        return SandboxError(
+            code=f"{self._undertaking.code}-died",
+            place=str(started.log),
+            cause=f"{started.name} ended while it was starting; {words}",
+            mend=self._undertaking.mend,
+        )
+
+    def _delay(self, elapsed: float) -> SandboxError:
+        latest = [*self._started.values()][-1]
+        words = " ".join(started.last_words for started in self._started.values())
+        return SandboxError(
+            code=f"{self._undertaking.code}-not-ready",
+            place=str(latest.log),
+            cause=f"it is not ready after {elapsed:.0f} s; {words}",
+            mend=f"look into {latest.log.parent}, then run the command again",
+        )

@@ -1,0 +1,98 @@
+"""Loopback ports: free ones to choose from, and who holds one that is taken (Linux)."""
+
+from __future__ import annotations
+
+import random
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.processes import command_line
+
+LOOPBACK = "127.0.0.1"
+
+_BELOW_EPHEMERAL = range(20_000, 32_000)
+"""Ports the kernel gives to no outgoing connection, so that a stopped server finds its port free again."""
+
+_LISTENING = "0A"
+
+
+@dataclass(frozen=True, slots=True)
+class PortOwner:
+    """The process that listens on a port. Its arguments are left out: they may hold secrets."""
+
+    pid: int
+    program: str
+
+    def __str__(self) -> str:
+        return f"{self.program} (pid {self.pid})"
+
+
+class PortTakenError(SandboxError):
+    """A port the sandbox needs belongs to another process."""
+
+    def __init__(self, port: int, purpose: str) -> None:
+        owner = port_owner(port)
+        super().__init__(
+            code="port-taken",
+            place=f"{LOOPBACK}:{port}",
+            cause=f"{purpose} needs this port, but {owner or 'a process of another user'} listens on it",
+            mend="stop it, with `make down` in its folder if it is another sandbox's, and run this again",
+        )
+        self.owner = owner
+
+
+def free_ports(count: int) -> list[int]:
+    """Choose ports that are free now. Another process may still be quicker to take one."""
+    chosen: list[int] = []
+    for port in random.sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL)):
+        if len(chosen) == count:
+            break
+        if is_free(port):
+            chosen.append(port)
+    return chosen
+
+
+def is_free(port: int) -> bool:
+    """Try to listen on the port, as the servers would."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        return True
+
+
+def port_owner(port: int) -> PortOwner | None:
+    """Find the process that listens on `port`; None when nobody does, or one whose files we may not see."""
+    tables = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]
+    inodes = {i for table in tables if table.exists() for i in listening_inodes(table.read_text(), port)}
+    names = {f"socket:[{inode}]" for inode in inodes}
+    for process in Path("/proc").iterdir():
+        if names and process.name.isdecimal() and _holds(process, names):
+            words = command_line(int(process.name))
+            return PortOwner(pid=int(process.name), program=words[0] if words else process.name)
+    return None
+
+
+def listening_inodes(table: str, port: int) -> list[str]:
+    """Read the socket inodes that listen on `port` out of /proc/net/tcp or tcp6."""
+    rows = [line.split() for line in table.splitlines()[1:]]
+    return [row[9] for row in rows if row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port]
+
+
+def _holds(process: Path, sockets: set[str]) -> bool:
+    try:
+        descriptors = list((process / "fd").iterdir())
+    except OSError:
+        return False
+    return any(_target(descriptor) in sockets for descriptor in descriptors)
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except OSError:
+        return ""

