@@ -1,27 +1,19 @@
-"""The lines in which a preview tells its outlook, and how a report of that preview reads them back.
-
-A provider can tell a person nothing but lines, so both ends of that wire are here.
-"""
+"""What a preview says of its outlook: sentences for people, and one line of JSON for its review."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from components.account_pool.outlook import Expectation, Prospect, Vacancy
+from components.report_lines import report_line, reported
 
 Claim: TypeAlias = tuple[str, str]
 """Tenant and slot."""
 
+_SUBJECT: Final = "account-pool"
 _BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
-_WARNING: Final = "warning: "
-_UNSEEN: Final = ": the pool was not looked at, so what it holds is unknown"
-_LEFT: Final = "free accounts expected to be left: "
-_VACANCY: Final = re.compile(r"([a-z0-9][^;]{0,300}) (\d{1,9}) of (\d{1,9})")
-_OPENINGS: Final = ("expected to ", "account ")
-"""What the outlook's own sentences begin with. Any other reason for a refusal may quote what it found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +34,72 @@ class Forecast:
 
 
 def lines(expected: Iterable[Expectation], vacancies: Sequence[Vacancy]) -> Iterator[str]:
-    """Tell what claims can expect, and what will be left; claims that have their account are no news."""
+    """Say what claims can expect, and what will be left; claims that have their account are no news."""
     news = [each for each in expected if each.prospect is not Prospect.HELD]
     for each in news:
-        yield f"{_WARNING if each.prospect in _BAD else ''}{each.tenant}/{each.slot}: {each.text}"
-    if news and vacancies:
+        warning = "warning: " if each.prospect in _BAD else ""
+        yield f"{warning}{each.tenant}/{each.slot}: {each.text}"
+    if not news:
+        return
+    if vacancies:
         counted = "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
-        yield f"{_LEFT}{counted}"
+        yield f"free accounts expected to be left: {counted}"
+    left = [[each.accounts, each.before, each.after] for each in vacancies]
+    yield report_line(_SUBJECT, {"claims": [_claim(each) for each in news], "left": left})
 
 
-def unseen_line(namespace: str, why: str) -> str:
-    """Tell that the pool could not be looked at."""
-    return f"{namespace}{_UNSEEN} ({why})"
+def unseen_lines(namespace: str, why: str) -> Iterator[str]:
+    """Say that the pool could not be looked at."""
+    yield f"{namespace}: the pool was not looked at, so what it holds is unknown ({why})"
+    yield report_line(_SUBJECT, {"unseen": True})
 
 
 def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
-    """Find the outlook of these claims among all lines of a preview; other lines are passed over."""
-    openings = {f"{tenant}/{slot}: ": (tenant, slot) for tenant, slot in claims}
+    """Return the outlook of these claims from all lines of a preview; other lines are passed over."""
     expected: dict[Claim, Told] = {}
     vacancies: tuple[Vacancy, ...] = ()
     unseen = False
-    for line in told:
-        if line.startswith(_LEFT):
-            vacancies = tuple(_vacancies(line.removeprefix(_LEFT)))
-        unseen |= _UNSEEN in line
-        opening, separator, text = line.removeprefix(_WARNING).partition(": ")
-        claim = openings.get(opening + separator)
-        if claim is not None:
-            expected[claim] = Told(line.startswith(_WARNING), text if text.startswith(_OPENINGS) else None)
+    for content in reported(_SUBJECT, told):
+        match content:
+            case {"unseen": True}:
+                unseen = True
+            case {"claims": [*stated], "left": [*left]}:
+                expected |= {claim: each for claim, each in _told(stated) if claim in claims}
+                vacancies = tuple(_vacancies(left))
+            case _:
+                pass
     return Forecast(expected, vacancies, unseen)
 
 
-def _vacancies(text: str) -> Iterator[Vacancy]:
-    for part in text.split("; "):
-        if match := _VACANCY.fullmatch(part):
-            accounts, after, before = match.groups()
-            yield Vacancy(accounts, int(before), int(after))
+def _claim(each: Expectation) -> dict[str, Any]:
+    """Return a claim's outlook as JSON; why a request makes no sense may quote it, and is left to the log."""
+    is_quotable = each.member is not None or each.prospect is not Prospect.REFUSED
+    return {
+        "tenant": each.tenant,
+        "slot": each.slot,
+        "bad": each.prospect in _BAD,
+        "text": each.text if is_quotable else None,
+    }
+
+
+def _told(stated: Iterable[Any]) -> Iterator[tuple[Claim, Told]]:
+    for each in stated:
+        match each:
+            case {
+                "tenant": str(tenant),
+                "slot": str(slot),
+                "bad": bool(is_bad),
+                "text": (str() | None) as text,
+            }:
+                yield (tenant, slot), Told(is_bad, text)
+            case _:
+                pass
+
+
+def _vacancies(stated: Iterable[Any]) -> Iterator[Vacancy]:
+    for each in stated:
+        match each:
+            case [str(accounts), int(before), int(after)]:
+                yield Vacancy(accounts, before, after)
+            case _:
+                pass

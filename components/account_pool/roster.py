@@ -59,7 +59,8 @@ class PoolRosterProvider(ResourceProvider):
             failures = [CheckFailure("", _line(problem)) for problem in _problems(_olds, inputs, see)]
             _forecast(_olds, inputs, see)
         except CredfleetError as error:
-            tell(forecast.unseen_line(str(inputs["namespace"]), str(error)))
+            for line in forecast.unseen_lines(str(inputs["namespace"]), str(error)):
+                tell(line)
             failures = []
         return CheckResult(inputs, failures)
 

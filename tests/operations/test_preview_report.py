@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from components.account_pool.forecast import lines, unseen_lines
+from components.account_pool.outlook import Expectation, Prospect, Vacancy
+from components.report_lines import MARKER
 from operations.main import app
 from operations.preview_report import as_json
 from operations.preview_report_digest import parse
@@ -32,6 +35,10 @@ def reviewed(*steps: dict[str, Any], **more: Any) -> Review:
 
 def comment(*steps: dict[str, Any], **more: Any) -> str:
     return render(reviewed(*steps, **more), "p.json")
+
+
+def outlook(expected: Sequence[Expectation], left: Sequence[Vacancy] = ()) -> dict[str, Any]:
+    return said("\n".join(lines(expected, left)))
 
 
 def section(text: str, title: str) -> str:
@@ -222,17 +229,34 @@ def test_claims_are_told_with_their_outlook_and_the_pool_with_what_is_left():
         claim("create", "globex", "aws"),
         claim("create", "initech", "aws"),
         diagnostics=[
-            said("acme/aws: expected to reuse aws-1, which its tenant has"),
-            said("globex/aws: expected to get the only free aws account"),
-            said("warning: initech/aws: expected to find none free: 2 claims for 1 free aws account"),
-            said("free accounts expected to be left: aws 0 of 1; gcp 2 of 2"),
+            outlook(
+                [
+                    Expectation("acme", "aws", "aws", Prospect.REUSE, "reuses aws-1"),
+                    Expectation("globex", "aws", "aws", Prospect.FREE, "gets the only one"),
+                    Expectation("initech", "aws", "aws", Prospect.EXHAUSTED, "finds none free"),
+                ],
+                [Vacancy("aws", 1, 0), Vacancy("gcp", 2, 2)],
+            )
         ],
     )
     claims = section(text, "Claims")
-    assert "claimed |  | <code>expected to reuse aws-1, which its tenant has</code> |" in claims
-    assert "**✗** <code>expected to find none free: 2 claims for 1 free aws account</code> |" in claims
+    assert "claimed |  | <code>reuses aws-1</code> |" in claims
+    assert "**✗** <code>finds none free</code> |" in claims
     assert "**Claims that can expect no account: 1.**" in text
     assert "| <code>aws</code> | 1 | **0** |\n| <code>gcp</code> | 2 | 2 |" in section(text, "Free accounts")
+
+
+def test_rewording_what_people_are_told_of_the_pool_changes_no_review():
+    document = json.loads(EXAMPLE.read_text())
+    reworded = 0
+    before = review(parse(json.dumps(document).encode(), ""))
+    for each in document["diagnostics"]:
+        if not each.get("urn") and not each["message"].startswith(MARKER):
+            each["message"], reworded = "entirely other words", reworded + 1
+    assert reworded == 4
+    assert before.doomed
+    assert before.forecast.vacancies
+    assert as_json(review(parse(json.dumps(document).encode(), ""))) == as_json(before)
 
 
 def test_a_released_claim_names_the_account_it_had():
@@ -244,9 +268,7 @@ def test_a_released_claim_names_the_account_it_had():
 def test_with_no_cluster_in_reach_claims_and_accounts_are_unknown():
     text = comment(
         claim("create", "acme", "aws"),
-        diagnostics=[
-            said("account-pool: the pool was not looked at, so what it holds is unknown (x: y\n→ z)")
-        ],
+        diagnostics=[said("\n".join(unseen_lines("account-pool", "x: y\n→ z")))],
     )
     assert "unknown: no cluster in reach |" in section(text, "Claims")
     assert "Unknown: no cluster was in reach" in section(text, "Free accounts")
@@ -311,19 +333,20 @@ def events(*told: dict[str, Any]) -> bytes:
 
 def test_a_stream_of_events_says_what_the_digest_says_and_what_policies_say():
     changed = claim("update", "acme", "aws", old={"limit": 1}, new={"limit": 2, "type": "aws"})
-    message = "acme/aws: expected to reuse aws-1, which its tenant has"
+    told = outlook([Expectation("acme", "aws", "aws", Prospect.REUSE, "reuses aws-1")])
     metadata = {"op": "update", "urn": changed["urn"], "old": changed["oldState"], "new": changed["newState"]}
     stream = events(
         {"preludeEvent": {"config": {}}},
         {"policyLoadEvent": {}},
         {"resourcePreEvent": {"metadata": metadata}},
-        {"diagnosticEvent": {"message": message, "severity": "info"}},
+        {"diagnosticEvent": told},
         {"diagnosticEvent": {"message": "passing", "severity": "error", "ephemeral": True}},
         {"policyEvent": objection("a-rule", "advisory")},
         {"summaryEvent": {"resourceChanges": {"update": 1, "same": 3}, "result": "succeeded"}},
     )
     of_stream = review(parse(stream, ""))
-    of_digest = reviewed(changed, diagnostics=[said(message)], policyEvents=[objection("a-rule", "advisory")])
+    of_digest = reviewed(changed, diagnostics=[told], policyEvents=[objection("a-rule", "advisory")])
+    assert as_json(of_stream)["claims"][0]["expected"] == "reuses aws-1"
     assert as_json(of_stream) == as_json(of_digest)
 
 

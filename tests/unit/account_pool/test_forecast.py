@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.forecast import Forecast, Told, heard, lines, unseen_line
+from components.account_pool.forecast import Forecast, Told, heard, lines, unseen_lines
 from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.model import ClaimRequest, Member
 from components.account_pool.outlook import Census, Expectation, Prospect, Vacancy, outlook, vacancies
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.report_lines import MARKER, report_line
 
 
 def member(name: str, type_: str = "aws", **labels: str) -> Member:
@@ -44,7 +46,7 @@ def test_what_is_left_is_told_by_partition_after_all_claims_together():
         Vacancy("gcp", 1, 1),
         Vacancy("aws with eu-access=true", 1, 0),
     )
-    assert told(census, requests, ("eu-access",))[-1] == (
+    assert told(census, requests, ("eu-access",))[-2] == (
         "free accounts expected to be left: aws 1 of 2; azure 0 of 0; gcp 1 of 1;"
         " aws with eu-access=true 0 of 1"
     )
@@ -84,15 +86,28 @@ def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
     assert heard(said, [("acme", "0")]).expected == {("acme", "0"): Told(is_bad=True, text=None)}
 
 
-def test_lines_of_others_are_passed_over():
-    said = [
-        "hello",
-        "acme/1: expected to be nobody's",
-        "free accounts expected to be left: aws; x 1 of y",
-        "",
-    ]
-    assert heard(said, [("acme", "0")]) == Forecast()
+@pytest.mark.parametrize(
+    "line",
+    [
+        "acme/0: expected to get the only free aws account",
+        MARKER,
+        MARKER + "[" * 100_000,
+        MARKER + "7",
+        report_line("pull-secret", {"unseen": True}),
+        report_line("account-pool", {"claims": [7, {"tenant": "acme"}], "left": ["aws", [1, 2, 3]]}),
+        report_line("account-pool", {"claims": {}, "left": []}),
+    ],
+    ids=["words", "nothing", "deep", "number", "other-subject", "other-shape", "no-list"],
+)
+def test_a_line_that_is_no_outlook_is_passed_over(line: str):
+    assert heard([line], [("acme", "0")]) == Forecast()
+
+
+def test_the_outlook_of_a_claim_that_is_not_asked_for_is_passed_over():
+    said = told(Census((member("a"),), ()), [asks("acme")])
+    assert heard(said, [("acme", "0")]).expected
+    assert not heard(said, [("acme", "1")]).expected
 
 
 def test_a_pool_that_could_not_be_looked_at_is_recognised():
-    assert heard([unseen_line("account-pool", "no kubeconfig")], []).unseen
+    assert heard(unseen_lines("account-pool", "no kubeconfig"), []).unseen
