@@ -31,11 +31,14 @@ class ClusterError(CredfleetError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the configuration: where, what and why, and how to mend it."""
+    """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential."""
 
     place: str
     cause: str
     mend: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.cause} → {self.mend}"
 
 
 class ConfigurationError(CredfleetError):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from components.go_json import Numbers
 from components.service_credentials.binding import DEFAULT_TYPE
-from components.service_credentials.go_json import Numbers
 from operations.forms import Form, OutputOption, examples
 
 app = typer.Typer(

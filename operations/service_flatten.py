@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.errors import CredfleetError, Problem
+from components.go_json import Numbers
 from components.service_credentials.binding import (
     binding_data,
     binding_type,
@@ -15,8 +17,6 @@ from components.service_credentials.binding import (
     source_data,
 )
 from components.service_credentials.conformity import judge
-from components.service_credentials.errors import ServiceError
-from components.service_credentials.go_json import Numbers, Remark
 from operations.forms import print_json, print_table
 from operations.given_file import place_of, read_bytes
 
@@ -28,13 +28,13 @@ class Flattened:
     source: Mapping[str, bytes]
     type: str
     binding: Mapping[str, bytes]
-    warnings: tuple[Remark, ...]
+    warnings: tuple[Problem, ...]
 
 
 def show(
     file: str, *, default_type: str, strict: bool, numbers: Numbers, as_json: bool, with_values: bool
 ) -> None:
-    """Flatten the credentials in a file and tell the result; raises ServiceError as `flatten` does."""
+    """Flatten the credentials in a file and tell the result; raises CredfleetError as `flatten` does."""
     text = read_bytes(file, "the credentials")
     flattened = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
     if as_json:
@@ -46,12 +46,12 @@ def show(
 def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers: Numbers) -> Flattened:
     """Turn credentials into Secrets. place: where they are from.
 
-    Raises ServiceError that names every key at fault, never a value.
+    Raises CredfleetError that names every key at fault, never a value.
     """
     try:
         credentials = read_credentials_object(text, numbers=numbers)
-    except ServiceError as error:
-        raise _invalid(place, [Remark(error.place, error.cause, error.mend)]) from None
+    except CredfleetError as error:
+        raise _invalid(place, [Problem(error.place, error.cause, error.mend)]) from None
     verdict = judge(credentials, default_type=default_type, strict=strict)
     if verdict.errors:
         raise _invalid(place, verdict.errors)
@@ -107,8 +107,8 @@ def _printable(text: str) -> str:
     return text if text.replace("\n", "").isprintable() else json.dumps(text)
 
 
-def _invalid(place: str, remarks: Sequence[Remark]) -> ServiceError:
-    return ServiceError(
+def _invalid(place: str, remarks: Sequence[Problem]) -> CredfleetError:
+    return CredfleetError(
         code="credentials-invalid",
         place=place,
         cause="; ".join(f"{remark.place}: {remark.cause}" for remark in remarks),

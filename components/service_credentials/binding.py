@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from components.service_credentials import go_json
-from components.service_credentials.errors import ServiceError
-from components.service_credentials.go_json import JsonValue, Numbers, Remark
+from components import go_json
+from components.errors import CredfleetError, Problem
+from components.go_json import JsonValue, Numbers
 
 DEFAULT_TYPE: Final = "user-provided"
 
@@ -31,7 +31,7 @@ class ServiceCredentials:
     """
 
     members: Mapping[str, JsonValue] | None = field(repr=False)
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +52,11 @@ class BoundInstance:
 def read_credentials_object(text: bytes, *, numbers: Numbers = Numbers.FLOAT) -> ServiceCredentials:
     """Read credentials: a JSON object, or `null` for none (byte table A).
 
-    Raises ServiceError, code `credentials-invalid`, whose place is the key path inside the credentials.
+    Raises CredfleetError, code `credentials-invalid`, whose place is the key path inside the credentials.
     """
     document = go_json.read(text, numbers)
     if document.value is not None and not isinstance(document.value, dict):
-        raise ServiceError(
+        raise CredfleetError(
             code="credentials-invalid",
             place="credentials",
             cause="they are JSON, but no object, so they have no keys to become entries",

@@ -27,6 +27,7 @@ from components.service_credentials.binding import (
 )
 from components.service_credentials.migration import encoded
 from components.service_credentials.names import (
+    BINDINGS_ROOT,
     OPAQUE,
     SERVICE_INSTANCE_GUID,
     VCAP_KEY,
@@ -34,7 +35,6 @@ from components.service_credentials.names import (
     source_secret,
 )
 from components.service_credentials.provider import ServiceMigration, ServiceMigrationArgs
-from components.service_credentials.workload import ROOT, MountedBinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,6 @@ class ServiceBinding(pulumi.ComponentResource):
         service = args.service.args
         props = {"instance": service.instance, "binding": args.binding, "displayName": args.display_name}
         super().__init__(self.TYPE, name, props, opts)
-        self._directory = args.display_name or args.binding
         bound = BoundInstance(
             instance_guid=service.guid,
             instance_name=service.instance,
@@ -177,7 +176,7 @@ class ServiceBinding(pulumi.ComponentResource):
             )
             self.secret_name, self.type = files.metadata.name, files.type
             env_secret_name = env.metadata.name
-        self.mount_path = f"{ROOT}/{self._directory}"
+        self.mount_path = f"{BINDINGS_ROOT}/{args.display_name or args.binding}"
         self.vcap_services = {
             "namespace": args.service.namespace,
             "secretName": env_secret_name,
@@ -191,11 +190,6 @@ class ServiceBinding(pulumi.ComponentResource):
                 "vcapServices": self.vcap_services,
             }
         )
-
-    @property
-    def mounted(self) -> MountedBinding:
-        """The binding as `project_bindings` mounts it."""
-        return MountedBinding(self._directory, self.secret_name)
 
 
 def _migrated(

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from components.errors import CredfleetError, Problem
+from components.go_json import JsonValue, Number, Numbers, key_path
 from components.naming import is_data_key
 from components.service_credentials.binding import (
     DEFAULT_TYPE,
@@ -23,8 +25,6 @@ from components.service_credentials.binding import (
     read_credentials_object,
     source_data,
 )
-from components.service_credentials.errors import ServiceError
-from components.service_credentials.go_json import JsonValue, Number, Numbers, Remark, key_path
 
 SIZE_LIMIT: Final = 1024 * 1024
 """Bytes of all values of a Secret together: Kubernetes refuses one more."""
@@ -49,16 +49,16 @@ _ANOTHER_KEY: Final = "correct it, or choose another key name"
 class Verdict:
     """All that is to be said of credentials; empty errors mean that Kubernetes takes both Secrets."""
 
-    errors: tuple[Remark, ...] = ()
-    warnings: tuple[Remark, ...] = ()
+    errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
 
 
 def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Verdict:
     """Judge credentials as they are given, byte for byte: text that cannot be read is an error too."""
     try:
         credentials = read_credentials_object(text, numbers=numbers)
-    except ServiceError as error:
-        return Verdict((Remark(error.place, error.cause, error.mend),))
+    except CredfleetError as error:
+        return Verdict((Problem(error.place, error.cause, error.mend),))
     return judge(credentials, strict=strict)
 
 
@@ -75,24 +75,24 @@ def judge(
     return Verdict(errors + warnings) if strict else Verdict(errors, warnings)
 
 
-def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Remark]:
+def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
     for key in members:
         if not is_data_key(key):
-            yield Remark(
+            yield Problem(
                 key_path((key,)),
                 "Kubernetes takes no such key, so the binding Secret could never be written",
                 "use at most 253 letters, digits, - _ and ., and not . alone nor .. in front",
             )
 
 
-def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Remark]:
+def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Problem]:
     for secret, data in (
         ("source", source_data(credentials)),
         ("binding", binding_data(credentials, default_type)),
     ):
         size = sum(map(len, data.values()))
         if size > SIZE_LIMIT:
-            yield Remark(
+            yield Problem(
                 key_path(()),
                 f"the {secret} Secret would hold {size} bytes, and Kubernetes refuses more than {SIZE_LIMIT}",
                 "leave out what is no credential",
@@ -100,23 +100,23 @@ def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Re
             return
 
 
-def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Remark]:
+def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
     for key, value in members.items():
         if is_data_key(key) and not _FILE_NAME.fullmatch(key):
-            yield Remark(
+            yield Problem(
                 key_path((key,)),
                 "servicebinding.io wants file names of a-z, 0-9, - and . only, so a library may not find it",
                 "rename the key",
             )
         if key == TYPE_KEY and not (isinstance(value, str) and value):
-            yield Remark(
+            yield Problem(
                 key,
                 "a type that is empty or no string classifies nothing, and differs from the Secret's type",
                 "give a string such as postgresql, or leave it out",
             )
         rule = _WELL_KNOWN.get(key)
         if rule is not None and not rule.holds(value):
-            yield Remark(
+            yield Problem(
                 key,
                 f"servicebinding.io gives this key a meaning, and its value is not {rule.wanted}",
                 _ANOTHER_KEY,

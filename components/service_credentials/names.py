@@ -9,6 +9,9 @@ SERVICE_INSTANCE_GUID: Final = "korifi.cloudfoundry.org/service-instance-guid"
 
 OPAQUE: Final = "Opaque"
 
+BINDINGS_ROOT: Final = "/bindings"
+"""Root of the directories of bindings, `SERVICE_BINDING_ROOT`, for a workload that names no other."""
+
 VCAP_KEY: Final = "VCAP_SERVICES"
 """The one key of a binding's environment Secret."""
 

@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from components.credentials import Credentials
 from components.errors import Problem
+from components.go_json import Numbers
 from components.naming import config_path
 from components.service_credentials.conformity import judge_text
-from components.service_credentials.go_json import Numbers
 from components.service_credentials.names import environment_secret, source_secret
 from components.settings.nouns import Cluster, Noun, Tenant
 from components.settings.review import unknown_credential, unusable_namespace, usable_namespaces

@@ -17,7 +17,6 @@ from components.service_credentials.component import (
     UserProvidedService,
     UserProvidedServiceArgs,
 )
-from components.service_credentials.workload import project_bindings
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -252,18 +251,3 @@ def test_no_credential_leaves_the_data_of_its_secrets() -> None:
 def test_a_service_without_credentials_and_without_a_legacy_secret_is_a_mistake_of_the_program() -> None:
     with pytest.raises(ValueError, match="neither credentials nor a legacy Secret"):
         recorded(declare(None))
-
-
-def test_a_binding_is_mounted_by_what_its_component_gives() -> None:
-    def program() -> None:
-        manifest = {
-            "kind": "Deployment",
-            "metadata": {"name": "app"},
-            "spec": {"template": {"spec": {"containers": [{"name": "app"}]}}},
-        }
-        patched = project_bindings(manifest, [declare()().mounted])
-        pulumi.export("pod", patched["spec"]["template"]["spec"])
-
-    pod = recorded(program).stack_outputs["pod"]
-    assert pod["volumes"][0]["secret"] == {"secretName": "orders-api", "defaultMode": 0o644}
-    assert pod["containers"][0]["volumeMounts"][0]["mountPath"] == "/bindings/orders"

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from components.errors import CredfleetError
+from components.go_json import Numbers
 from components.service_credentials.binding import (
     BoundInstance,
     ServiceCredentials,
@@ -15,8 +17,6 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
-from components.service_credentials.errors import ServiceError
-from components.service_credentials.go_json import Numbers
 
 BOUND = BoundInstance(instance_guid="i-1", instance_name="orders-db", binding_guid="b-1")
 DEFAULT = {"type": b"user-provided"}
@@ -40,7 +40,7 @@ def credentials(text: str) -> ServiceCredentials:
     ],
 )
 def test_what_is_no_json_object_is_refused(text: str) -> None:
-    with pytest.raises(ServiceError) as caught:
+    with pytest.raises(CredfleetError) as caught:
         credentials(text)
     assert caught.value.code == "credentials-invalid"
 
@@ -200,4 +200,7 @@ def test_exact_numbers_reach_all_three_outputs() -> None:
 
 
 def test_credentials_show_nothing_when_printed() -> None:
-    assert "hunter2" not in repr(credentials('{"password":"hunter2"}'))
+    read = credentials('{"password":"hunter2"}')
+
+    assert binding_data(read)["password"] == b"hunter2"
+    assert "hunter2" not in repr(read)

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from components.go_json import Numbers
 from components.service_credentials.conformity import SIZE_LIMIT, Verdict, judge_text
-from components.service_credentials.go_json import Numbers
 
 KEY = ed25519.Ed25519PrivateKey.generate()
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "orders")])

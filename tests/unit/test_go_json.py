@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from components.service_credentials.errors import ServiceError
-from components.service_credentials.go_json import (
+from components.errors import CredfleetError
+from components.go_json import (
     DEPTH_LIMIT,
     Numbers,
     key_path,
@@ -31,8 +31,8 @@ def through(text: str, numbers: Numbers = Numbers.FLOAT) -> str:
     return write(read(text.encode(), numbers).value)
 
 
-def refusal(text: bytes) -> ServiceError:
-    with pytest.raises(ServiceError) as caught:
+def refusal(text: bytes) -> CredfleetError:
+    with pytest.raises(CredfleetError) as caught:
         read(text)
     assert caught.value.code == "credentials-invalid"
     return caught.value
@@ -271,6 +271,7 @@ def test_a_path_is_told_in_one_line_whatever_the_key() -> None:
 def test_neither_a_document_nor_a_number_shows_its_content_when_printed() -> None:
     document = read(b'{"pin": 4711, "password": "hunter2"}')
 
+    assert write(document.value) == '{"password":"hunter2","pin":4711}'
     assert "hunter2" not in repr(document)
     assert "4711" not in repr(document)
     assert "4711" not in repr(document.value)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from components.service_credentials.errors import ServiceError
+from components.errors import CredfleetError, Problem
 
 DEPTH_LIMIT: Final = 200
 """Levels of objects and lists in one another. Go stops at 10,000, where Python's stack would not reach."""
@@ -61,23 +61,11 @@ JsonValue: TypeAlias = "bool | str | Number | list[JsonValue] | dict[str, JsonVa
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """What is to be said of one key. `place` is its path inside the document; no field holds a value."""
-
-    place: str
-    cause: str
-    mend: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.cause} → {self.mend}"
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """What a text says, and where reading it changed something."""
 
     value: JsonValue = field(repr=False)
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[Problem, ...] = ()
 
 
 def key_path(path: Path) -> str:
@@ -99,7 +87,7 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
 
     Of a repeated key the last one counts and half a surrogate pair becomes U+FFFD, as in Go; both are
     remarked, and so is an integer the float rounds. Bytes that are no UTF-8 are refused, which Go would
-    replace. Raises ServiceError.
+    replace. Raises CredfleetError.
     """
     try:
         characters = text.decode()
@@ -172,7 +160,7 @@ class _Members:
 @dataclass(slots=True)
 class _Reader:
     numbers: Numbers
-    remarks: list[Remark] = field(default_factory=list[Remark])
+    remarks: list[Problem] = field(default_factory=list[Problem])
 
     def settle(self, raw: Any, path: Path) -> JsonValue:
         match raw:
@@ -228,7 +216,7 @@ class _Reader:
         return Number(_float_text(number))
 
     def _remark(self, path: Path, cause: str, mend: str) -> None:
-        self.remarks.append(Remark(key_path(path), cause, mend))
+        self.remarks.append(Problem(key_path(path), cause, mend))
 
 
 def _float_text(number: float) -> str:
@@ -254,5 +242,5 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _invalid(path: Path, cause: str, mend: str) -> ServiceError:
-    return ServiceError(code="credentials-invalid", place=key_path(path), cause=cause, mend=mend)
+def _invalid(path: Path, cause: str, mend: str) -> CredfleetError:
+    return CredfleetError(code="credentials-invalid", place=key_path(path), cause=cause, mend=mend)
