@@ -12,7 +12,7 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 
 from benchmarks.stopwatch import Figure, command_time, timed
-from operations import existing
+from operations.sandbox import existing
 
 SECRETS = 200
 PROJECT = Path(__file__).resolve().parent.parent

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from operations import (
-    aso_commands,
-    care_commands,
-    config_commands,
-    insight_commands,
-    pull_secret_commands,
-    sandbox_commands,
-    service_commands,
-    store_commands,
-)
-from operations.failures import ReportingGroup
-from operations.forms import examples
-from operations.preview_report import preview_report
+from operations.aso import commands as aso_commands
+from operations.cli.answer import examples
+from operations.cli.failures import ReportingGroup
+from operations.config import commands as config_commands
+from operations.pool import insight_commands, operator_commands
+from operations.preview_report.command import preview_report
+from operations.pull_secret import commands as pull_secret_commands
+from operations.sandbox import commands as sandbox_commands
+from operations.services import commands as service_commands
+from operations.stores import commands as store_commands
 
 app = typer.Typer(
     name="credfleet",
@@ -33,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(sandbox_commands.app, name="sandbox")
-app.add_typer(care_commands.app, name="pool")
+app.add_typer(operator_commands.app, name="pool")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(aso_commands.app, name="aso")
 app.add_typer(

@@ -11,8 +11,8 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 from typer.testing import CliRunner, Result
 
-from operations import existing
 from operations.main import app
+from operations.sandbox import existing
 from tests.support.aso import CLIENT, SUB, TENANT, manifest
 from tests.support.stacks import ROOT
 

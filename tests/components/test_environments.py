@@ -15,7 +15,7 @@ from pulumi_sandbox.engine.workspace import Workspace, find_passphrase
 from pulumi_sandbox.errors import SandboxError
 
 from components.labels import TENANT
-from operations.configuration import plain_credentials
+from operations.config.settings import plain_credentials
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed

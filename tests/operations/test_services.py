@@ -11,10 +11,10 @@ from pulumi_sandbox.providers.stand_ins import STAND_INS
 from pulumi_sandbox.services.parts import Layout
 from typer.testing import CliRunner, Result
 
-from operations.ground import Ground
+from operations.folders import Folders
 from operations.main import app
-from operations.site import Site
-from operations.standins import addresses
+from operations.sandbox.stack_cluster import StackCluster
+from operations.sandbox.stand_ins import addresses
 
 
 def run(*arguments: str) -> Result:
@@ -49,7 +49,7 @@ def test_status_tells_of_every_service_where_it_listens(project: Path) -> None:
         "context": "c",
         "ports": {"etcd": 20001, "etcd_peer": 20002, "api_server": 20003},
     }
-    layout = Layout(Site(project).control_plane)
+    layout = Layout(Folders(project).control_plane)
     layout.folder.mkdir(parents=True)
     layout.record.write_text(json.dumps(record))
     services = json.loads(run("status", "--output", "json").stdout)["services"]
@@ -80,12 +80,12 @@ def test_the_exports_leave_a_passphrase_of_the_users_alone() -> None:
 
 def test_the_exports_survive_the_shell_whatever_the_path(project: Path) -> None:
     odd = project / "my cluster's $HOME"
-    Ground(odd, "https://a", None, own=False).remember(Site(project).clusters("dev"))
+    StackCluster(odd, "https://a", None, own=False).remember(Folders(project).clusters("dev"))
     assert exports()["KUBECONFIG"] == str(odd)
 
 
 def test_providers_that_were_killed_are_not_exported(project: Path) -> None:
-    record = Site(project).providers
+    record = Folders(project).providers
     record.parent.mkdir()
     record.write_text(json.dumps({"pid": os.getpid(), "addresses": "kubernetes:4001"}))
     assert addresses(record) is None

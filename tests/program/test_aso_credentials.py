@@ -21,7 +21,7 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 from pulumi_sandbox.services.users import ADMIN
 
-from operations import existing
+from operations.sandbox import existing
 from tests.support.aso import CLIENT, OTHER_SUB, SUB, TENANT, manifest
 from tests.support.fleet_project import FleetProject
 

@@ -1,0 +1,1 @@
+"""`credfleet aso`: which credential Azure Service Operator will use."""

@@ -1,0 +1,78 @@
+"""`credfleet aso`: what Azure Service Operator will make of manifests, before they are applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from components.aso_credentials.keys import OPERATOR_NAMESPACE
+from operations.cli.answer import Form, OutputOption, examples
+from operations.cli.options import ClusterOption, ContextOption
+
+app = typer.Typer(
+    help="See which credential Azure Service Operator uses.",
+    epilog=examples("credfleet aso explain docs/examples/aso"),
+    no_args_is_help=True,
+)
+
+
+def _there(files: list[Path]) -> list[Path]:
+    from operations.aso.manifests import STDIN
+
+    missing = [str(path) for path in files if path != STDIN and not path.exists()]
+    if missing:
+        raise typer.BadParameter(f"there is no {', '.join(missing)}")
+    return files
+
+
+@app.callback()
+def aso() -> None:
+    """See which credential Azure Service Operator uses."""
+
+
+@app.command(
+    epilog=examples(
+        "credfleet aso explain docs/examples/aso",
+        "credfleet aso explain team-a.yaml secrets.yaml --strict --output json",
+        "kubectl get secrets,resourcegroups -A -o yaml | credfleet aso explain -",
+        "credfleet aso explain team-a.yaml --live --context prod",
+    )
+)
+def explain(
+    *,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            callback=_there,
+            help="Kubernetes YAML, or a folder of it; - is standard input.",
+        ),
+    ],
+    operator_namespace: Annotated[
+        str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Where the operator runs.")
+    ] = OPERATOR_NAMESPACE,
+    multi_env: Annotated[
+        bool, typer.Option("--multi-env", help="The operator runs with ALLOW_MULTI_ENV_MANAGEMENT=true.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="The operator runs with workload identity in strict mode.")
+    ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Read the Secrets from the cluster instead of the files.")
+    ] = False,
+    kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
+    output: OutputOption = Form.TABLE,
+) -> None:
+    """Tell for each ASO resource which Secret it will use, how, and what is wrong.
+
+    No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
+    """
+    from components.aso_credentials.nouns import Operator
+    from operations.aso.explain import show
+    from operations.pool.access import Where
+
+    where = Where(operator_namespace, kubeconfig, context) if live else None
+    show(files, Operator(operator_namespace, multi_env, strict), where, as_json=output is Form.JSON)

@@ -1,0 +1,76 @@
+"""`credfleet aso explain`: which credential each ASO resource will use, and what keeps it from working."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from components.aso_credentials.nouns import Operator, Resolution
+from components.aso_credentials.resolver import resolve
+from operations.aso.manifests import read_manifests
+from operations.cli.answer import print_json, print_table
+from operations.pool.access import Where
+
+
+def show(files: Sequence[Path], operator: Operator, live: Where | None, *, as_json: bool) -> None:
+    """Tell what ASO makes of each resource; ends with exit code 1 when it refuses one.
+
+    live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,
+    `live_secrets`, `resolve` and `connect`.
+    """
+    manifests = read_manifests(files)
+    secrets = manifests.secrets
+    if live is not None:
+        from components.connection import connect
+        from operations.aso.live_secrets import live_secrets
+
+        secrets = live_secrets(connect(live.target()), manifests.resources, operator.namespace)
+    resolutions = resolve(manifests.resources, secrets, operator)
+    if as_json:
+        print_json([as_object(each) for each in resolutions])
+    else:
+        _print(resolutions)
+    if any(each.fault for each in resolutions):
+        raise typer.Exit(1)
+
+
+def as_object(resolution: Resolution) -> dict[str, Any]:
+    """Give a resolution for machines."""
+    fault = resolution.fault
+    return {
+        "resource": str(resolution.resource),
+        "secret": str(resolution.secret) if resolution.secret else None,
+        "scope": resolution.scope,
+        "method": resolution.method,
+        "subject": resolution.subject,
+        "severity": fault.severity if fault else None,
+        "reason": fault.reason if fault else None,
+        "message": resolution.message,
+    }
+
+
+def _print(resolutions: Sequence[Resolution]) -> None:
+    if not resolutions:
+        typer.echo("There is no ASO resource in what was given.")
+        return
+    rows = [
+        (
+            "✗" if each.fault else "✓",
+            str(each.resource),
+            str(each.secret or "-"),
+            each.scope or "-",
+            each.method or "-",
+        )
+        for each in resolutions
+    ]
+    print_table("Credentials ASO will use", ("", "Resource", "Secret", "Scope", "Method"), rows)
+    for each in resolutions:
+        if each.subject:
+            typer.echo(f"→ {each.resource}: its identity must trust\n  {each.subject}")
+    for each in resolutions:
+        if each.message:
+            title = f"{each.fault.severity}, {each.fault.reason}" if each.fault else "Note"
+            typer.echo(f"{'✗' if each.fault else '→'} {each.resource}: {title}\n  {each.message}")

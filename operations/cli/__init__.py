@@ -1,0 +1,1 @@
+"""What all commands share: options, answers, questions, progress, failures."""

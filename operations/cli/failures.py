@@ -1,0 +1,152 @@
+"""The one place where a failure becomes words on a screen and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import typer
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
+from typer.core import TyperGroup
+
+from components.errors import ConfigurationError, CredfleetError
+from operations.cli.answer import asks_for_json, json_wanted, print_json
+
+GENERIC = 1
+CONFIGURATION = 2
+EXHAUSTED = 3
+MISCONFIGURED = 4
+NOT_ALLOWED = 5
+CANCELLED = 8
+
+EXIT_CODES: Mapping[str, int] = MappingProxyType(
+    {
+        "bad-configuration": CONFIGURATION,
+        "config-invalid": CONFIGURATION,
+        "config-path": CONFIGURATION,
+        "config-too-long": CONFIGURATION,
+        "project-invalid": CONFIGURATION,
+        "project-unsupported": CONFIGURATION,
+        "stack-unknown": CONFIGURATION,
+        "stack-unsupported": CONFIGURATION,
+        "wrong-context": CONFIGURATION,
+        "yaml-invalid": CONFIGURATION,
+        "exhausted": EXHAUSTED,
+        "misconfigured": MISCONFIGURED,
+        "not-allowed": NOT_ALLOWED,
+        "cancelled": CANCELLED,
+    }
+)
+"""Exit codes by the code of an error; 1, 2, 7 and 8 mean what they mean in the Pulumi CLI."""
+
+_ARGUMENTS: Final = "credfleet.arguments"
+
+DEFECTS = Path(".sandbox/logs")
+"""Where tracebacks of defects are written, below the working directory."""
+
+Foreseen = CredfleetError | SandboxError
+
+
+def exit_code(error: Foreseen) -> int:
+    """Give the process exit code of a foreseen error."""
+    return EXIT_CODES.get(error.code, GENERIC)
+
+
+def as_json(error: Foreseen) -> dict[str, Any]:
+    """Give the JSON answer of a failed command: a stable code and the message; problems one by one."""
+    body: dict[str, Any] = {"code": error.code, "message": f"{error.place}: {error.cause} → {error.mend}"}
+    if isinstance(error, ConfigurationError):
+        body["problems"] = [
+            {"place": problem.place, "cause": problem.cause, "mend": problem.mend}
+            for problem in error.problems
+        ]
+    return {"error": body}
+
+
+def as_lines(error: Foreseen) -> list[str]:
+    """Give what a person reads: what is wrong and where, then how to mend it; problems one by one."""
+    if isinstance(error, ConfigurationError):
+        problems = [line for p in error.problems for line in _two_lines(p.place, p.cause, p.mend)]
+        return [*problems, f"{error.cause}; {error.mend}"]
+    return _two_lines(error.place, error.cause, error.mend)
+
+
+def _two_lines(place: str, cause: str, mend: str) -> list[str]:
+    return [
+        f"{typer.style('✗', fg='red')} {typer.style(place, bold=True)}: {cause}",
+        f"{typer.style('→', fg='green')} {mend}",
+    ]
+
+
+def foreseen(error: BaseException) -> Foreseen | None:
+    """Recognise what can go wrong in any command, whatever it does; None for a defect."""
+    match error:
+        case CredfleetError() | SandboxError():
+            return error
+        case KeyboardInterrupt():
+            return CredfleetError(
+                code="cancelled",
+                place="credfleet",
+                cause="stopped by Ctrl-C; what was finished before is kept",
+                mend="run the same command again, it goes on from there",
+            )
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return CredfleetError(
+                code="disk-full",
+                place=str(error.filename or "disk"),
+                cause="no space is left to write to",
+                mend="free some space, then run the same command again",
+            )
+        case _:
+            return None
+
+
+def defect(error: BaseException, directory: Path) -> CredfleetError:
+    """Write the traceback of an unforeseen exception to a file and say where it is."""
+    path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
+    try:
+        files.replace(path, "".join(traceback.format_exception(error)), mode=files.PRIVATE)
+        mend = f"report it with the traceback in {path}"
+    except (OSError, SandboxError) as unwritable:
+        mend = f"its traceback could not be written to {path} ({type(unwritable).__name__})"
+    return CredfleetError(
+        code="defect",
+        place="credfleet",
+        cause=f"this is a defect of credfleet: an unexpected {type(error).__name__}",
+        mend=mend,
+    )
+
+
+class ReportingGroup(TyperGroup):
+    """The root of the command tree: whatever a command raises is told here, in the form asked for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments: where they make no sense, no option says in which form to tell it."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; end with the exit code of what it raised."""
+        try:
+            return super().invoke(ctx)
+        except typer.TyperException as error:
+            if error.exit_code != CONFIGURATION or not asks_for_json(ctx.meta[_ARGUMENTS]):
+                raise
+            print_json({"error": {"code": "usage", "message": error.format_message()}})
+            raise typer.Exit(CONFIGURATION) from error
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise  # the command parser's own ways to end a command
+        except (Exception, KeyboardInterrupt) as error:
+            told = foreseen(error) or defect(error, DEFECTS)
+            if json_wanted(ctx):
+                print_json(as_json(told))
+            else:
+                typer.echo("\n".join(as_lines(told)), err=True)
+            raise typer.Exit(exit_code(told)) from error

@@ -1,0 +1,1 @@
+"""`credfleet config`: a stack's configuration, judged without running the program."""

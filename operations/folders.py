@@ -1,0 +1,92 @@
+"""Where a project lies and where its sandbox keeps things: everything below `.sandbox` in the project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import CredfleetError
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """A Pulumi project's folder (absolute) and the places of its sandbox."""
+
+    project: Path
+
+    @classmethod
+    def find(cls, start: Path) -> Folders:
+        """Find the project that `start` lies in, as the Pulumi CLI does.
+
+        Raises:
+            CredfleetError: code `no-project`.
+        """
+        here = start.resolve()
+        for folder in (here, *here.parents):
+            if (folder / "Pulumi.yaml").is_file():
+                return cls(folder)
+        raise CredfleetError(
+            code="no-project",
+            place=str(here),
+            cause="neither this folder nor one above it has a Pulumi.yaml",
+            mend="change to the checkout of the project",
+        )
+
+    @property
+    def sandbox(self) -> Path:
+        """The folder that holds all the others; removing it forgets everything."""
+        return self.project / ".sandbox"
+
+    @property
+    def control_plane(self) -> Path:
+        """State and logs of the API server."""
+        return self.sandbox / "control-plane"
+
+    @property
+    def clouds(self) -> Path:
+        """What the cloud services' stand-ins keep, their certificate and their logs."""
+        return self.sandbox / "clouds"
+
+    @property
+    def backend(self) -> Path:
+        """States of the stacks, in the layout of the Pulumi CLI's file backend."""
+        return self.sandbox / "backend"
+
+    @property
+    def logs(self) -> Path:
+        """What providers said, and the tracebacks of defects."""
+        return self.sandbox / "logs"
+
+    @property
+    def providers(self) -> Path:
+        """The record of the stand-in providers that are kept up."""
+        return self.sandbox / "providers.json"
+
+    @property
+    def report(self) -> Path:
+        """The page about the latest update."""
+        return self.sandbox / "report.html"
+
+    @property
+    def policy_packs(self) -> tuple[Path, ...]:
+        """The project's own policy pack, if it has one."""
+        pack = self.project / "policies"
+        return (pack,) if (pack / "PulumiPolicy.yaml").is_file() else ()
+
+    def policy_config(self, stack: str) -> Path | None:
+        """Give what a stack's environment says to the project's own policy pack, if anything."""
+        config = self.project / "policies" / "config" / f"{stack}.json"
+        return config if config.is_file() else None
+
+    @property
+    def dev_passphrase(self) -> Path:
+        """The passphrase of stack `dev`, public on purpose."""
+        return self.project / "stacks" / "dev" / "passphrase"
+
+    def existing(self, stack: str) -> Path:
+        """Give the file of what the sandbox's cluster has before the first update of a stack, if any."""
+        return self.project / "stacks" / stack / "existing.yaml"
+
+    def clusters(self, stack: str) -> Path:
+        """Give the file that remembers which cluster the resources of a stack are on."""
+        return self.sandbox / f"{stack}.cluster.json"

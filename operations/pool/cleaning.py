@@ -1,0 +1,216 @@
+"""`credfleet pool clean`: wipes dirty accounts by commands of the user's own, one account after the other.
+
+A command gets the name of the account and nothing secret: what it needs of the credential it reads from the
+Secret itself, by the kubeconfig it is told. Its output goes to a log of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from components.account_pool.cleaning import Wiped
+from components.account_pool.errors import Misconfigured
+from components.account_pool.model import Member
+from components.account_pool.pool import CLEANER, Cleaned
+from components.labels import hyperscaler_of
+from operations.cli.answer import print_json, print_table
+from operations.cli.ask import ask
+from operations.cli.failures import DEFECTS
+from operations.folders import Folders
+from operations.pool.access import Where, open_pool
+
+LOGS: Final = DEFECTS
+"""Where the output of cleaners is written, below the working directory."""
+
+_PASSED_ON: Final = ("HOME", "KUBECONFIG", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ")
+"""Variables a cleaner gets of ours: enough to run, and none that holds a credential."""
+
+_GRACE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaner:
+    """Runs the command of an account's type. commands: type or cloud → program and arguments.
+
+    folder: where relative programs are. seconds: how long one account may take.
+    """
+
+    commands: Mapping[str, Sequence[str]]
+    folder: Path
+    where: Where
+    seconds: float
+    logs: dict[str, Path] = field(default_factory=dict[str, Path])
+
+    def command(self, account_type: str) -> Sequence[str] | None:
+        """Find the command of a type: its own, else that of its cloud."""
+        return self.commands.get(account_type) or self.commands.get(hyperscaler_of(account_type) or "")
+
+    def wipe(self, member: Member) -> str | None:
+        """Run the command of a member's type to its end: None, or why the account is not clean."""
+        command = self.command(member.type)
+        if command is None:
+            return f"no cleaner is configured for type {member.type}"
+        name = Path(command[0]).name
+        log = LOGS / f"clean-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.logs[member.name] = log
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+            try:
+                process = subprocess.Popen(
+                    [_program(command[0], self.folder), *command[1:], member.name],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    cwd=self.folder,
+                    env=self._environment(member),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return f"{name} could not be started: {error.strerror}"
+            try:
+                code = process.wait(self.seconds)
+            except subprocess.TimeoutExpired:
+                return f"{name} was not done after {self.seconds:g} s"
+            finally:
+                _end(process)
+        return None if code == 0 else f"{name} ended with exit code {code}"
+
+    def _environment(self, member: Member) -> dict[str, str]:
+        ours = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
+        target = self.where.target()
+        kubeconfig = {"KUBECONFIG": str(Path(target.kubeconfig).resolve())} if target.kubeconfig else {}
+        context = {"CREDFLEET_CONTEXT": target.context} if target.context else {}
+        return {
+            **ours,
+            **kubeconfig,
+            **context,
+            "CREDFLEET_NAMESPACE": self.where.namespace,
+            "CREDFLEET_TYPE": member.type,
+        }
+
+
+def clean(
+    cleaner: Cleaner,
+    cleaner_id: str,
+    take_over: frozenset[str],
+    *,
+    account_type: str | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Wipe every dirty account, and tell what became of each; exit code 1 when one was quarantined."""
+    check(cleaner)
+    pool = open_pool(cleaner.where, manager=CLEANER)
+    listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type)
+    if listed:
+        helpless = sum(cleaner.command(member.type) is None for member in listed)
+        also = f", and {helpless} without a cleaner quarantined" if helpless else ""
+        names = ", ".join(member.name for member in listed)
+        ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=yes)
+    try:
+        done = pool.clean(cleaner_id, cleaner.wipe, take_over=take_over, account_type=account_type)
+    finally:
+        pool.flush()
+    if as_json:
+        print_json(cleaned_as_json(done, cleaner.logs))
+    elif done:
+        columns = ("Account", "Outcome", "Reason", "Log")
+        print_table("Cleaned", columns, [_row(each, cleaner.logs) for each in done])
+    else:
+        typer.echo("Nothing is dirty.")
+    if any(each.outcome is Wiped.QUARANTINED for each in done):
+        raise typer.Exit(1)
+
+
+def cleaned_as_json(done: Sequence[Cleaned], logs: Mapping[str, Path]) -> dict[str, Any]:
+    """Give a cleaning for machines; `log` is null where no command was run."""
+    return {
+        "cleaned": [
+            {
+                "secretName": each.member,
+                "outcome": str(each.outcome),
+                "reason": each.reason,
+                "log": str(logs[each.member]) if each.member in logs else None,
+            }
+            for each in done
+        ]
+    }
+
+
+def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
+    """Give the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
+
+    Raises:
+        Misconfigured: When it names none. ConfigurationError, SandboxError: as `settings_of`.
+    """
+    from operations.config.settings import settings_of
+
+    section = settings_of(stack).account_pool
+    if section is None or not section.cleaning:
+        raise Misconfigured(
+            place="credfleet:accountPool.cleaning",
+            cause=f"stack {stack} names no cleaner, so every dirty account would only be quarantined",
+            mend="add a command for each type, such as {aws: [cleaners/aws.sh]}, or give --command",
+        )
+    return section.cleaning, Folders.find(Path.cwd()).project
+
+
+def given(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Read `TYPE=COMMAND` terms; raises Misconfigured for one without both."""
+    commands: dict[str, Sequence[str]] = {}
+    for term in terms:
+        account_type, _, command = term.partition("=")
+        try:
+            commands[account_type] = shlex.split(command)
+        except ValueError:
+            commands[account_type] = []
+        if not account_type or not commands[account_type]:
+            raise Misconfigured(
+                place=f"--command {term}",
+                cause="it is not a type with a command as a shell would take it",
+                mend="write --command aws=cleaners/aws.sh, once for each type",
+            )
+    return commands
+
+
+def check(cleaner: Cleaner) -> None:
+    """Raise Misconfigured for a program that is not there, before an account is quarantined for it."""
+    for account_type, command in cleaner.commands.items():
+        if shutil.which(_program(command[0], cleaner.folder)) is None:
+            raise Misconfigured(
+                place=f"cleaner of {account_type}",
+                cause=f"{command[0]} is no program that can be run here; nothing was touched",
+                mend="correct the path (relative to the project), or make it executable",
+            )
+
+
+def _program(named: str, folder: Path) -> str:
+    """Find a program as a shell in `folder` would: by PATH when it is a bare word."""
+    return str((folder / named).resolve()) if "/" in named else named
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of a command, with everything it started."""
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        os.killpg(process.pid, signum)
+        try:
+            process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _row(cleaned: Cleaned, logs: Mapping[str, Path]) -> tuple[str, str, str, str]:
+    return cleaned.member, str(cleaned.outcome), cleaned.reason or "", str(logs.get(cleaned.member, ""))

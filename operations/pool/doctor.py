@@ -1,0 +1,159 @@
+"""`credfleet doctor`: what is wrong with a pool, and the command that mends it; nothing is written.
+
+Each look is judged by itself, in `health.py`, so that one thing that is wrong hides no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from components.account_pool.admission import API_VERSION, BINDING, POLICY
+from components.account_pool.pool import Pool
+from components.account_pool.pool_settings import CONFIG_MAP
+from components.account_pool.powers import Power
+from components.account_pool.status import status_of
+from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
+from components.errors import ClusterError, ConfigurationError, CredfleetError
+from operations.cli.answer import print_json, print_table
+from operations.pool.access import Where
+from operations.pool.health import (
+    OK,
+    UNKNOWN_USER,
+    Diagnosis,
+    Health,
+    accounts,
+    admission,
+    claims,
+    rights,
+    settings_of_pool,
+    wrong,
+)
+
+_PLURALS: Final = {
+    POLICY: "validatingadmissionpolicies",
+    BINDING: "validatingadmissionpolicybindings",
+}
+
+
+MARKS: Final = {Health.WELL: "✓", Health.NOTED: "·", Health.UNKNOWN: "?", Health.WRONG: "✗"}
+"""How a table shows it."""
+
+
+def show(
+    namespace: str, stack: str | None, kubeconfig: Path | None, context: str | None, *, as_json: bool
+) -> None:
+    """Look at everything and tell it; exit code 1 when something is wrong."""
+    found = [*_examine(namespace, stack, kubeconfig, context)]
+    count = sum(each.health is Health.WRONG for each in found)
+    if as_json:
+        print_json(diagnoses_as_json(found))
+    else:
+        rows = [
+            (MARKS[each.health], each.subject, each.text + (f"\n→ {each.mend}" if each.mend else ""))
+            for each in found
+        ]
+        print_table("Health of the pool", ("", "Subject", "Finding"), rows)
+        typer.echo(f"\n{count} wrong" if count else "\nNothing is wrong.")
+    if count:
+        raise typer.Exit(1)
+
+
+def diagnoses_as_json(found: Sequence[Diagnosis]) -> dict[str, Any]:
+    """Give all diagnoses for machines; `mend` is null when there is nothing to do."""
+    return {
+        "well": all(each.health is not Health.WRONG for each in found),
+        "findings": [
+            {
+                "subject": each.subject,
+                "health": str(each.health),
+                "text": each.text,
+                "mend": each.mend or None,
+            }
+            for each in found
+        ],
+    }
+
+
+def _examine(
+    namespace: str, stack: str | None, kubeconfig: Path | None, context: str | None
+) -> Iterator[Diagnosis]:
+    """Look at everything, as far as it can be seen."""
+    try:
+        where = Where(namespace, kubeconfig, context) if stack is None else _where(stack, kubeconfig)
+        target = where.target()
+        look = _Look(connect(target), where.namespace)
+        yield from look.cluster(target)
+        yield from rights(look.may, where.namespace)
+        yield from admission(look.admission, where.namespace)
+        settings, diagnosis = settings_of_pool(look.config_map(), where.namespace)
+        yield diagnosis
+        if settings is not None:
+            census = Pool.census(target, where.namespace)
+            yield from accounts(status_of(census.members, census.records, settings), where.namespace)
+            survey = Pool.survey(target, where.namespace, settings.partition_keys)
+            yield from claims(census, survey, where.namespace)
+    except ConfigurationError as error:
+        yield from (wrong("configuration", f"{p.place}: {p.cause}", p.mend) for p in error.problems)
+    except CredfleetError as error:
+        is_cluster = isinstance(error, ClusterError) or error.code == "no-cluster"
+        yield wrong("cluster" if is_cluster else "pool", f"{error.place}: {error.cause}", error.mend)
+    except NoReply as silence:
+        yield wrong("cluster", f"it does not answer: {silence}", "start it, or name another --kubeconfig")
+
+
+def _where(stack: str, kubeconfig: Path | None) -> Where:
+    from operations.config.settings import pool_of, settings_of
+
+    settings = settings_of(stack)
+    return Where.of_stack(pool_of(settings, stack), settings.cluster, kubeconfig)
+
+
+class _Look:
+    """Reads of one cluster about one pool."""
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
+        self._namespace = namespace
+
+    def config_map(self) -> Reply:
+        """Read what the pool says about itself."""
+        path = f"/api/v1/namespaces/{self._namespace}/configmaps/{CONFIG_MAP}"
+        return self._connection.call("GET", path)
+
+    def may(self, power: Power, verb: str) -> bool:
+        """Ask the API server whether the present user may."""
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {
+                "resourceAttributes": {
+                    "namespace": self._namespace,
+                    "group": power.group,
+                    "resource": power.resource,
+                    "verb": verb,
+                }
+            },
+        }
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        return bool(self._connection.call("POST", path, body=review).body.get("status", {}).get("allowed"))
+
+    def admission(self, kind: str, name: str) -> Reply:
+        """Read a policy or its binding."""
+        return self._connection.call("GET", f"/apis/{API_VERSION}/{_PLURALS[kind]}/{name}")
+
+    def cluster(self, target: ClusterTarget) -> Iterator[Diagnosis]:
+        """Tell which cluster it is."""
+        reply = self._connection.call("GET", "/api/v1/namespaces/kube-system")
+        if reply.status == UNKNOWN_USER:
+            text = f"{self._connection.server} does not let this user in"
+            yield wrong("cluster", text, "log in again, or name another --context")
+            return
+        version = self._connection.call("GET", "/version").body.get("gitVersion", "of unknown version")
+        uid = reply.body["metadata"]["uid"] if reply.status == OK else "not to be read by this user"
+        context = f"context {target.context}" if target.context else "the current context"
+        told = f"{self._connection.server}, Kubernetes {version}, {context}, uid {uid}"
+        yield Diagnosis("cluster", Health.WELL, told)

@@ -1,0 +1,186 @@
+"""What each look at a pool means: well, worth knowing, not to be seen, or wrong, and what mends it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from components.account_pool.admission import BINDING, admission_manifests
+from components.account_pool.admission_rules import CLAIM, CLEAN, OPERATE
+from components.account_pool.model import JsonObject, Phase
+from components.account_pool.outlook import Census
+from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings
+from components.account_pool.powers import POWERS, Power
+from components.account_pool.status import Account, PoolStatus, Standing
+from components.account_pool.sweeping import SweepReport
+from components.connection import Reply
+from components.errors import CredfleetError
+from operations.pool.status import place
+
+OK: Final = 200
+UNKNOWN_USER: Final = 401
+ABSENT: Final = 404
+
+_GRANTS: Final = {
+    CLAIM: "add this user to accountPool.claimers and run `up`",
+    CLEAN: "add this user to accountPool.cleaners and run `up`",
+    OPERATE: "give this user a Role with these verbs in the namespace of the pool",
+}
+
+
+class Health(StrEnum):
+    """How something is: well; well, but worth knowing; not to be seen by this user; wrong."""
+
+    WELL = "well"
+    NOTED = "noted"
+    UNKNOWN = "unknown"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What one look showed. mend: what to do about it, empty when there is nothing to do."""
+
+    subject: str
+    health: Health
+    text: str
+    mend: str = ""
+
+
+def rights(may: Callable[[Power, str], bool], namespace: str) -> Iterator[Diagnosis]:
+    """Tell what work on the pool the present user may do; to be allowed it by halves, or none, is wrong.
+
+    may: whether the API server allows a verb.
+    """
+    is_idle = True
+    for work, powers in POWERS.items():
+        lacking = [(power, verb) for power in powers for verb in power.verbs if not may(power, verb)]
+        named = ", ".join(f"{verb} {power.resource}" for power, verb in lacking)
+        needed = {power for power, _ in lacking if power.resource != "events"}
+        is_idle = is_idle and not needed <= {powers[-1]}
+        if not lacking:
+            yield Diagnosis("rights", Health.WELL, f"this user may {work} accounts of {namespace}")
+        elif not needed:
+            text = f"this user may {work} accounts, but leaves no Events behind (it may not {named})"
+            yield Diagnosis("rights", Health.NOTED, text, _GRANTS[work])
+        elif powers[-1] in needed:
+            limit = "only where no admission policy asks for more" if needed == {powers[-1]} else "not at all"
+            text = f"this user may {work} accounts {limit} (it lacks {named})"
+            yield Diagnosis("rights", Health.NOTED, text, _GRANTS[work])
+        else:
+            yield wrong("rights", f"this user is to {work} accounts, but may not {named}", _GRANTS[work])
+    if is_idle:
+        text = f"this user may do none of the work on pool {namespace}"
+        yield wrong("rights", text, "use the --kubeconfig of a user who may, or add this one as told above")
+
+
+def admission(get: Callable[[str, str], Reply], namespace: str) -> Iterator[Diagnosis]:
+    """Tell whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
+    found: dict[str, list[str]] = {"in force": [], "unseen": [], "missing": [], "strange": []}
+    for manifest in admission_manifests(namespace, allow_destroy=True):
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        reply = get(kind, name)
+        if reply.status == ABSENT:
+            state = "missing"
+        elif reply.status != OK:
+            state = "unseen"
+        else:
+            state = "in force" if _is_in_force(manifest, reply.body) else "strange"
+        found[state].append(f"{kind} {name}")
+    named = {state: ", ".join(names) for state, names in found.items()}
+    if found["in force"]:
+        text = f"{len(found['in force'])} policies and bindings keep the rules of claims"
+        yield Diagnosis("admission", Health.WELL, text)
+    if found["unseen"]:
+        yield Diagnosis("admission", Health.UNKNOWN, f"this user may not read {named['unseen']}")
+    if found["missing"]:
+        text = f"nothing keeps kubectl and others from breaking claims, for want of {named['missing']}"
+        yield wrong("admission", text, "set accountPool.admissionPolicy: true in the stack and run `up`")
+    if found["strange"]:
+        text = f"this version of credfleet expects other rules in {named['strange']}"
+        yield wrong("admission", text, "run `up` with this version")
+
+
+def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
+    """Whether an object has every rule expected, and denies; the rules on deletion may be there or not."""
+    spec, wanted = live["spec"], expected["spec"]
+    if expected["kind"] == BINDING:
+        return spec.get("policyName") == wanted["policyName"] and "Deny" in spec.get("validationActions", ())
+    kept = {rule["expression"] for rule in spec.get("validations", ())}
+    return all(rule["expression"] in kept for rule in wanted["validations"])
+
+
+def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolSettings | None, Diagnosis]:
+    """Read what the pool says about itself; reply: its ConfigMap. Without one it is a pool all the same."""
+    mend = "declare accountPool in a stack and run `up`"
+    if reply.status == ABSENT:
+        text = f"{namespace} has no ConfigMap {CONFIG_MAP}: taken for a pool without partitions and limits"
+        return PoolSettings(), Diagnosis("pool", Health.NOTED, text, mend)
+    if reply.status != OK:
+        text = f"ConfigMap {CONFIG_MAP} of {namespace} is not to be read: {reply.text}"
+        return None, wrong("pool", text, "use the --kubeconfig of a user who may claim")
+    try:
+        settings = PoolSettings.parse(reply.body)
+    except CredfleetError as error:
+        return None, wrong("pool", f"{error.place}: {error.cause}", error.mend)
+    keys = ", ".join(settings.partition_keys) or "no keys"
+    text = f"{namespace} is partitioned by {keys}; released accounts: {settings.policy}"
+    return settings, Diagnosis("pool", Health.WELL, text)
+
+
+def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
+    """Tell what accounts wait for somebody, and where none is left."""
+    if not status.accounts:
+        yield wrong(
+            "accounts", f"pool {namespace} has no accounts", "add members to accountPool, and run `up`"
+        )
+        return
+    total = {each: sum(count[each] for count in status.counts.values()) for each in Standing}
+    counted = ", ".join(f"{count} {standing}" for standing, count in total.items() if count)
+    yield Diagnosis("accounts", Health.WELL, f"{len(status.accounts)} in all: {counted}")
+    empty = [
+        " ".join(filter(None, (account_type, place(partition))))
+        for (account_type, partition), count in status.counts.items()
+        if not count[Standing.FREE] and not count[Standing.SHARED]
+    ]
+    if empty:
+        text = f"none is free of: {', '.join(empty)}"
+        yield Diagnosis("accounts", Health.NOTED, text, "add some before the next tenant asks")
+    by_standing = {each: [a for a in status.accounts if a.standing is each] for each in Standing}
+    if dirty := by_standing[Standing.DIRTY]:
+        mend = f"`credfleet pool clean -n {namespace}`"
+        yield Diagnosis("accounts", Health.NOTED, f"dirty, wait to be cleaned: {_names(dirty)}", mend)
+    if owned := by_standing[Standing.OWNED]:
+        text = f"bear an owner and no claim: {_names(owned)}"
+        yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` tells more")
+    for account in by_standing[Standing.QUARANTINED]:
+        mend = f"`credfleet pool unquarantine {account.secret_name} -n {namespace}` once it is sound"
+        text = f"{account.secret_name} is quarantined: {account.reason or 'no reason given'}"
+        yield Diagnosis("accounts", Health.NOTED, text, mend)
+
+
+def claims(census: Census, survey: SweepReport, namespace: str) -> Iterator[Diagnosis]:
+    """Tell which claims and accounts do not belong together any more, and what stands half-done."""
+    bound = sum(record.phase is Phase.BOUND for record in census.records)
+    yield Diagnosis("claims", Health.WELL, f"{bound} bound")
+    sweep = f"`credfleet pool sweep -n {namespace}`"
+    if survey.withheld:
+        names = ", ".join(sorted({orphan.member for orphan in survey.withheld}))
+        yield wrong("claims", f"these accounts carry claims that are gone: {names}", sweep)
+    unfinished = [record.name for record in census.records if record.phase is not Phase.BOUND]
+    if unfinished:
+        text = f"not finished: {', '.join(unfinished)}; the next run of whoever began them does it"
+        yield Diagnosis("claims", Health.NOTED, text, sweep)
+    for finding in survey.findings:
+        yield wrong("claims", f"{finding.place}: {finding.cause}", finding.mend)
+
+
+def _names(found: Iterable[Account]) -> str:
+    return ", ".join(account.secret_name for account in found)
+
+
+def wrong(subject: str, text: str, mend: str) -> Diagnosis:
+    """Make a diagnosis of something that has to be mended."""
+    return Diagnosis(subject, Health.WRONG, text, mend)

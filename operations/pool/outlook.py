@@ -1,0 +1,107 @@
+"""`credfleet pool outlook`: what all claims of a stack can expect, told together and before any is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import typer
+
+from components.account_pool.declared import Declaration
+from components.account_pool.model import ClaimRequest, Phase, Record
+from components.account_pool.outlook import Expectation, Prospect, outlook
+from components.account_pool.pool import Pool
+from components.account_pool.rules import Fault
+from components.naming import stack_holder
+from components.settings.nouns import AccountPool, Tenant
+from operations.cli.answer import print_json, print_table
+from operations.config.settings import pool_of, sound_settings
+from operations.folders import Folders
+from operations.pool.access import Where
+from operations.sandbox.stack_state import open_workspace
+
+Whose: TypeAlias = tuple[str, str, str]
+"""Organization, project and stack."""
+
+BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
+
+
+def show(stack: str, organization: str, kubeconfig: Path | None, *, as_json: bool) -> None:
+    """Tell what each claim of a stack's configuration can expect of the pool as it is; nothing is written.
+
+    Raises:
+        CredfleetError: As `sound_settings`, `pool_of` and `Pool.census`.
+    """
+    workspace = open_workspace(Folders.find(Path.cwd()), stack)
+    settings = sound_settings(workspace)
+    pool = pool_of(settings, stack)
+    where = Where.of_stack(pool, settings.cluster, kubeconfig)
+    whose = (organization, workspace.project.name, stack)
+    claims = [c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose)]
+    census = Pool.census(where.target(), where.namespace)
+    members = {name: member.declared for name, member in pool.members.items()}
+    declared = Declaration(where.namespace, pool.partition_keys, members)
+    gone = leaving(census.records, claims, whose)
+    expected = outlook(declared.with_census(census), claims, pool.partition_keys, gone)
+    if as_json:
+        print_json(outlook_as_json(stack, where.namespace, expected))
+    elif expected:
+        rows = [
+            ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
+            for each in expected
+        ]
+        print_table(f"Expected of pool {where.namespace} as it is now", ("", "Claim", "Type", "What"), rows)
+    else:
+        typer.echo(f"Stack {stack} claims no account.")
+
+
+def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Iterator[ClaimRequest]:
+    """Give the claims that a stack makes for a tenant, under the holder ids it makes them with."""
+    for slot, account in tenant.accounts.items():
+        served = account.pool(pool.ruleset)
+        if not isinstance(served, Fault):
+            yield account.claim_on(served, name, slot, stack_holder(*whose, name, slot))
+
+
+def leaving(
+    records: Iterable[Record], claims: Sequence[ClaimRequest], whose: Whose
+) -> Iterator[ClaimRequest]:
+    """Find what a stack still holds and claims no more: its next update releases it, after its claims."""
+    kept = {claim.holder for claim in claims}
+    ours = "/".join(("pulumi", *whose, ""))
+    for record in records:
+        for holder in record.holders:
+            if holder.startswith(ours) and holder not in kept and record.phase is not Phase.RELEASING:
+                yield _claim_behind(record, holder)
+
+
+def _claim_behind(record: Record, holder: str) -> ClaimRequest:
+    partition = record.partition
+    return ClaimRequest(
+        tenant=record.tenant,
+        type=partition.type,
+        slot=record.slot,
+        partition={key: value for key, value in partition.values if value is not None},
+        shared=partition.shared,
+        holder=holder,
+    )
+
+
+def outlook_as_json(stack: str, namespace: str, expected: Sequence[Expectation]) -> dict[str, Any]:
+    """Give an outlook for machines; `secretName` is null where any of several accounts will do."""
+    return {
+        "stack": stack,
+        "namespace": namespace,
+        "expected": [
+            {
+                "tenant": each.tenant,
+                "slot": each.slot,
+                "type": each.type,
+                "prospect": str(each.prospect),
+                "secretName": each.member,
+                "text": each.text,
+            }
+            for each in expected
+        ],
+    }

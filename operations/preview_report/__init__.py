@@ -1,0 +1,1 @@
+"""`credfleet preview-report`: a preview as a review for a pull request."""

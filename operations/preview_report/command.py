@@ -1,0 +1,118 @@
+"""`credfleet preview-report`: a preview as a review for a pull request."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from components.errors import CredfleetError
+from operations.cli.answer import note_json, print_json
+
+if TYPE_CHECKING:
+    from operations.preview_report.review import Review
+
+_STANDARD_INPUT: Final = "-"
+
+
+class ReportForm(StrEnum):
+    """How a review is written to standard output."""
+
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def _note_form(context: typer.Context, form: ReportForm) -> ReportForm:
+    note_json(context, form is ReportForm.JSON)
+    return form
+
+
+def preview_report(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="What `sandbox preview --json` or `pulumi preview --json` wrote; - is standard input.",
+        ),
+    ],
+    form: Annotated[
+        ReportForm,
+        typer.Option("--format", callback=_note_form, is_eager=True, help="Form of the review."),
+    ] = ReportForm.MARKDOWN,
+) -> None:
+    """Review a preview: losses first, then policies, claims and changes by tenant.
+
+    Names what changes and never shows a value. The same preview gives the same review.
+    """
+    from operations.preview_report.digest import parse
+    from operations.preview_report.markdown import render
+    from operations.preview_report.review import review
+
+    content, place = _read(file)
+    found = review(parse(content, place))
+    if form is ReportForm.JSON:
+        print_json(as_json(found))
+    else:
+        sys.stdout.write(render(found, "FILE" if file == _STANDARD_INPUT else place))
+
+
+def _read(file: str) -> tuple[bytes, str]:
+    """Read a preview, and name the place it was read from."""
+    if file == _STANDARD_INPUT:
+        return sys.stdin.buffer.read(), "standard input"
+    try:
+        return Path(file).read_bytes(), Path(file).name
+    except OSError as error:
+        raise CredfleetError(
+            code="preview-unreadable",
+            place=file,
+            cause=f"it cannot be read: {error.strerror}",
+            mend="name a file that `credfleet sandbox preview --json` or `pulumi preview --json` wrote",
+        ) from None
+
+
+def as_json(found: Review) -> dict[str, Any]:
+    """Give a review for machines, whole; `policies` is null when the preview does not tell of any."""
+    forecast, objections = found.forecast, found.objections
+    return {
+        "project": found.project,
+        "stack": found.stack,
+        "failed": found.failed,
+        "counts": {str(action): count for action, count in found.counts.items()},
+        "unchanged": found.unchanged,
+        "changes": [
+            {
+                "action": str(each.action),
+                "tenant": each.owner if each.is_tenant else None,
+                "type": each.type,
+                "name": each.name,
+                "properties": each.properties,
+                "forcing": each.forcing,
+            }
+            for each in found.changes
+        ],
+        "claims": [
+            {
+                "action": str(each.action),
+                "tenant": each.tenant,
+                "slot": each.slot,
+                "type": each.type,
+                "account": each.account or None,
+                "doomed": each.is_doomed,
+                "expected": each.expected or None,
+            }
+            for each in found.claims
+        ],
+        "poolSeen": not forecast.unseen,
+        "freeAccounts": [
+            {"accounts": each.accounts, "now": each.before, "expected": each.after}
+            for each in forecast.vacancies
+        ],
+        "skippedPullSecrets": [asdict(each) for each in found.skipped],
+        "policies": None if objections is None else [asdict(each) for each in objections],
+        "remarks": [asdict(each) for each in found.remarks],
+    }

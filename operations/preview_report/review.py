@@ -1,0 +1,388 @@
+"""What a person has to know of a preview: what is lost, what changes and for whom, what policies say.
+
+Of all that a preview holds, only names get in: of resources, types, tenants, top-level properties, rules,
+and of the Secret of a claimed account. Free text never does, but the pool's own outlook; the log has it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.phrases import short_type
+
+from components.account_pool.forecast import Claim, Forecast, heard
+from components.labels import TENANT
+from components.pull_secret import skipping
+from operations.preview_report.digest import Diagnostic, Digest, State, Step
+
+POOL: Final = "account pool"
+STACK: Final = "stack"
+
+_LONGEST: Final = 120
+"""Characters of a name."""
+_LONGEST_OUTLOOK: Final = 400
+"""Characters of what a claim can expect."""
+_CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
+_SKIPPABLE: Final = "credfleet:index:PullSecret"
+_TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
+_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+_PLACES: Final = ("namespace", "targetNamespace")
+"""Where a resource that is no object of Kubernetes names the namespace it writes to."""
+_ACCOUNT_READER: Final = "-account-reader"
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_POOL_TYPE: Final = re.compile(r"[a-z]+(_[a-z0-9-]+)*")
+_PROPERTY: Final = re.compile(r"(?:\[\")?([A-Za-z_$][A-Za-z0-9_$:-]{0,63})")
+_HIDDEN: Final = "__"
+"""What the names of properties begin with that are plumbing."""
+
+
+class Action(StrEnum):
+    """What becomes of a resource, the gravest first."""
+
+    REPLACE = "replace"
+    DELETE = "delete"
+    CREATE = "create"
+    UPDATE = "update"
+    IMPORT = "import"
+    OTHER = "other"
+
+
+_ACTIONS: Final[Mapping[str, Action | None]] = {
+    "same": None,
+    "read": None,
+    "refresh": None,
+    "create": Action.CREATE,
+    "update": Action.UPDATE,
+    "import": Action.IMPORT,
+    "delete": Action.DELETE,
+    "discard": Action.DELETE,
+    "read-discard": Action.DELETE,
+    "replace": Action.REPLACE,
+    "create-replacement": Action.REPLACE,
+    "delete-replaced": Action.REPLACE,
+    "import-replacement": Action.REPLACE,
+    "read-replacement": Action.REPLACE,
+    "remove-pending-replace": Action.REPLACE,
+    "discard-replaced": Action.REPLACE,
+}
+"""None: nothing changes."""
+_GRAVITY: Final = {action: rank for rank, action in enumerate(Action)}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One resource that changes. owner: a tenant, or `POOL` or `STACK` with is_tenant False.
+
+    properties: names of those that differ; forcing: those among them that force a replacement.
+    """
+
+    action: Action
+    owner: str
+    is_tenant: bool
+    type: str
+    name: str
+    properties: tuple[str, ...]
+    forcing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimChange:
+    """A claim that is made, changed or released.
+
+    account: the Secret a released or changed claim has. expected: what a claim was told it will get;
+    is_doomed: that is nothing.
+    """
+
+    action: Action
+    tenant: str
+    slot: str
+    type: str
+    account: str
+    is_doomed: bool
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A cluster that gets no pull secret yet, and what it waits for."""
+
+    cluster: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What a rule says of a resource, or of the stack; its words are in the log."""
+
+    level: str
+    rule: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """How often something was said of a resource, or of none; its words are in the log."""
+
+    severity: str
+    resource: str
+    times: int
+
+
+@dataclass(frozen=True)
+class Review:
+    """A preview, for a person; everything in one order whatever the order of the steps."""
+
+    project: str
+    stack: str
+    failed: bool
+    unchanged: int
+    changes: tuple[Change, ...]
+    claims: tuple[ClaimChange, ...]
+    forecast: Forecast
+    skipped: tuple[Skipped, ...]
+    objections: tuple[Objection, ...] | None
+    remarks: tuple[Remark, ...]
+
+    @cached_property
+    def losses(self) -> tuple[Change, ...]:
+        """What is replaced or deleted."""
+        return tuple(each for each in self.changes if each.action in (Action.REPLACE, Action.DELETE))
+
+    @cached_property
+    def doomed(self) -> int:
+        """How many claims were told that they will get no account."""
+        return sum(each.is_doomed for each in self.claims)
+
+    @cached_property
+    def counts(self) -> Mapping[Action, int]:
+        """Changes by what becomes of the resources, the gravest first."""
+        counted = Counter(each.action for each in self.changes)
+        return {action: counted[action] for action in Action if counted[action]}
+
+    def by_owner(self) -> Iterator[tuple[str, bool, Sequence[Change]]]:
+        """Give each owner, whether it is a tenant, and its changes: tenants first, in order of name."""
+        for owner, is_tenant in dict.fromkeys((each.owner, each.is_tenant) for each in self.changes):
+            yield (
+                owner,
+                is_tenant,
+                [each for each in self.changes if (each.owner, each.is_tenant) == (owner, is_tenant)],
+            )
+
+
+def review(digest: Digest) -> Review:
+    """Judge what of a preview a person has to know."""
+    project, stack = _whose(digest)
+    errors = any(each.severity == "error" for each in digest.diagnostics)
+    objections = None
+    if digest.policies is not None:
+        said = {
+            Objection(_level(each.level), shown(each.policy), _named(each.urn)) for each in digest.policies
+        }
+        objections = tuple(
+            sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource))
+        )
+    claims = [step for step in digest.steps if urns.parse(step.urn).type == _CLAIM_TYPE]
+    forecast = heard(_lines(digest.diagnostics), [_claim(step) for step in claims])
+    return Review(
+        project=project,
+        stack=stack,
+        failed=errors or bool(digest.failed) or any(each.level == "mandatory" for each in objections or ()),
+        unchanged=digest.changes.get("same", 0),
+        changes=tuple(sorted(_changes(digest.steps, _namespaces(digest.steps)), key=_order)),
+        claims=tuple(
+            sorted(_claims(claims, forecast), key=lambda each: (each.tenant, each.slot, each.action))
+        ),
+        forecast=forecast,
+        skipped=tuple(sorted(set(_skipped(digest.diagnostics)), key=lambda each: each.cluster)),
+        objections=objections,
+        remarks=tuple(_remarks(digest.diagnostics)),
+    )
+
+
+def shown(text: str, longest: int = _LONGEST) -> str:
+    """Give a text as it may be shown: short, and nothing in it that is not seen."""
+    kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return "".join(
+        one if one == " " or unicodedata.category(one)[0] not in "CZ" else "\ufffd" for one in kept
+    )
+
+
+def _whose(digest: Digest) -> tuple[str, str]:
+    for step in digest.steps:
+        urn = urns.parse(step.urn)
+        return shown(urn.project), shown(urn.stack)
+    return "", ""
+
+
+def _namespaces(steps: Iterable[Step]) -> Mapping[str, str]:
+    """Tell whose namespaces are: those the stack has told of, and those it declares now."""
+    owners: dict[str, str] = {}
+    for step in steps:
+        named = urns.parse(step.urn)
+        for state in (each for each in (step.old, step.new) if each):
+            if named.type == urns.ROOT_STACK_TYPE:
+                tenants = _below(state.outputs, "tenants")
+                owners |= {
+                    str(_below(tenants, name).get("namespace")): name for name in tenants if _is_name(name)
+                }
+            elif named.type == _NAMESPACE and _is_labelled(state):
+                name = _below(state.inputs, "metadata").get("name")
+                owners[str(name)] = named.name.removesuffix("-namespace")
+    return owners
+
+
+def _is_name(text: str) -> bool:
+    return _OBJECT_NAME.fullmatch(text) is not None
+
+
+def _below(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    inner = holder.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _changes(steps: Iterable[Step], namespaces: Mapping[str, str]) -> Iterator[Change]:
+    """Make one change of all steps of a resource."""
+    of: dict[str, list[tuple[Action, Step]]] = {}
+    for step in steps:
+        action = _ACTIONS.get(step.op, Action.OTHER)
+        if action is not None and not urns.is_default_provider(step.urn):
+            of.setdefault(step.urn, []).append((action, step))
+    for urn, each in of.items():
+        owner, is_tenant = _owner(urn, [step for _, step in each], namespaces)
+        named = urns.parse(urn)
+        forcing = {name for _, step in each for name in _properties(step, step.keys)}
+        properties = {name for action, step in each for name in _differing(action, step)}
+        yield Change(
+            action=min((action for action, _ in each), key=_GRAVITY.__getitem__),
+            owner=owner,
+            is_tenant=is_tenant,
+            type=shown(short_type(named.type)),
+            name=shown(named.name),
+            properties=tuple(sorted(properties | forcing)),
+            forcing=tuple(sorted(forcing)),
+        )
+
+
+def _differing(action: Action, step: Step) -> Iterator[str]:
+    """Name the properties that differ; without an account of them, old and new inputs are compared."""
+    if action not in (Action.UPDATE, Action.REPLACE):
+        return
+    told = [*step.diffs, *step.detailed_diff]
+    if told:
+        yield from _properties(step, told)
+    elif step.old and step.new:
+        old, new = step.old.inputs, step.new.inputs
+        yield from _properties(step, [key for key in old.keys() | new.keys() if old.get(key) != new.get(key)])
+
+
+def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
+    """Name the properties that paths begin in, if the resource has such; further down, keys are texts."""
+    states = [state for state in (step.old, step.new) if state]
+    known = {key for state in states for key in (*state.inputs, *state.outputs)}
+    for path in paths:
+        match = _PROPERTY.match(path)
+        if match and match[1] in known and not match[1].startswith(_HIDDEN):
+            yield match[1]
+
+
+def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str, bool]:
+    """Tell whose a resource is: a tenant's, the pool's or the stack's own."""
+    states = [state for step in steps for state in (step.new, step.old) if state]
+    for each in (urn, *(state.parent for state in states if state.parent)):
+        named = urns.parse(each)
+        if _TENANTS_OWN.fullmatch(named.type):
+            return shown(named.name), True
+    named = urns.parse(urn)
+    if "credfleet:index:AccountPool" in named.qualified_type.split("$"):
+        return POOL, False
+    if named.type == _NAMESPACE and any(_is_labelled(state) for state in states):
+        return shown(named.name.removesuffix("-namespace")), True
+    if named.type == "kubernetes:core/v1:ServiceAccount" and named.name.endswith(_ACCOUNT_READER):
+        return shown(named.name.removesuffix(_ACCOUNT_READER)), True
+    for state in states:
+        metadata = _below(state.inputs, "metadata")
+        for place in (metadata.get("namespace"), *(state.inputs.get(key) for key in _PLACES)):
+            if isinstance(place, str) and place in namespaces:
+                return shown(namespaces[place]), True
+    return STACK, False
+
+
+def _is_labelled(state: State) -> bool:
+    return TENANT in _below(_below(state.inputs, "metadata"), "labels")
+
+
+def _order(change: Change) -> tuple[Any, ...]:
+    return (
+        not change.is_tenant,
+        change.owner != POOL,
+        change.owner,
+        _GRAVITY[change.action],
+        change.type,
+        change.name,
+    )
+
+
+def _claim(step: Step) -> Claim:
+    """Tell which claim a resource is, by its name: tenant, slash, slot."""
+    tenant, _, slot = urns.parse(step.urn).name.rpartition("/")
+    return tenant, slot
+
+
+def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
+    of = {step.urn: step for step in steps if _ACTIONS.get(step.op, Action.OTHER) is not None}
+    for step in of.values():
+        told = forecast.expected.get(_claim(step))
+        tenant, slot = _claim(step)
+        inputs = (step.new or step.old or State()).inputs
+        yield ClaimChange(
+            action=_ACTIONS.get(step.op) or Action.OTHER,
+            tenant=shown(tenant),
+            slot=shown(slot),
+            type=_matching(_POOL_TYPE, inputs.get("type")),
+            account=_matching(_OBJECT_NAME, step.old.outputs.get("secretName") if step.old else None),
+            is_doomed=told is not None and told.is_bad,
+            expected=""
+            if told is None
+            else shown(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
+        )
+
+
+def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
+    for each in diagnostics:
+        reasons = skipping.heard(each.message)
+        if reasons is not None and each.urn and urns.parse(each.urn).type == _SKIPPABLE:
+            yield Skipped(_named(each.urn), reasons or ("the log says why",))
+
+
+def _matching(pattern: re.Pattern[str], value: Any) -> str:
+    return value if isinstance(value, str) and pattern.fullmatch(value) else ""
+
+
+def _lines(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
+    for each in diagnostics:
+        yield from each.message.splitlines()
+
+
+def _level(level: str) -> str:
+    return level if level in ("mandatory", "remediate") else "advisory"
+
+
+def _named(urn: str) -> str:
+    return shown(urns.parse(urn).name) if urn else ""
+
+
+def _remarks(diagnostics: Iterable[Diagnostic]) -> Iterator[Remark]:
+    """Count errors and warnings by resource."""
+    said = Counter(
+        (each.severity, _named(each.urn)) for each in diagnostics if each.severity in ("error", "warning")
+    )
+    for (severity, resource), times in sorted(said.items()):
+        yield Remark(severity, resource, times)

@@ -1,0 +1,1 @@
+"""`credfleet pull-secret`: pull secrets judged, and clusters asked about."""

@@ -1,0 +1,98 @@
+"""`credfleet pull-secret check`: what is wrong with a pull secret, and what it would be called in GCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import typer
+
+from components.pull_secret import names
+from components.pull_secret.faults import Fault
+from components.pull_secret.labels import secret_labels
+from components.pull_secret.payload import judge
+from operations.cli.answer import print_json, print_table
+from operations.cli.inputs import read_bytes
+
+_CLUSTER_ID: Final = "--cluster-id"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found out. secret_id, labels: in Secret Manager, as far as the id of a cluster tells them."""
+
+    size: int
+    registries: tuple[str, ...]
+    errors: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+    secret_id: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing is wrong that would be refused."""
+        return not self.errors
+
+
+def show(file: str, cluster_id: str | None, *, strict: bool, as_json: bool) -> None:
+    """Judge a file and tell what was found; exit code 1 when it is not valid."""
+    finding = examine(read_bytes(file, "the pull secret"), cluster_id, strict=strict)
+    if as_json:
+        print_json(finding_as_json(finding))
+    else:
+        _show_tables(finding)
+    if not finding.valid:
+        raise typer.Exit(1)
+
+
+def examine(payload: bytes, cluster_id: str | None, *, strict: bool) -> Finding:
+    """Judge a payload, and the id of the cluster it is for where one is given."""
+    verdict = judge(payload, strict=strict)
+    if cluster_id is None:
+        return Finding(verdict.size, verdict.registries, verdict.errors, verdict.warnings)
+    unfit = (*names.cluster_id_faults(cluster_id, _CLUSTER_ID),)
+    doubtful = (*names.job_faults(cluster_id, 1, _CLUSTER_ID),)
+    return Finding(
+        verdict.size,
+        verdict.registries,
+        (*verdict.errors, *unfit),
+        (*verdict.warnings, *doubtful),
+        None if unfit else names.secret_id(cluster_id),
+        {} if unfit else secret_labels(cluster_id),
+    )
+
+
+def finding_as_json(finding: Finding) -> dict[str, Any]:
+    """Give what was found for machines; `secretId` is null without a fit id of a cluster."""
+    return {
+        "valid": finding.valid,
+        "errors": [str(fault) for fault in finding.errors],
+        "warnings": [str(fault) for fault in finding.warnings],
+        "secretId": finding.secret_id,
+        "labels": dict(finding.labels),
+        "bytes": finding.size,
+        "registries": list(finding.registries),
+    }
+
+
+def _show_tables(finding: Finding) -> None:
+    if finding.errors or finding.warnings:
+        print_table("Findings", ("", "Where", "What"), _rows(finding))
+    print_table("Pull secret", ("", ""), _facts(finding))
+    mark = typer.style("✓", fg="green") if finding.valid else typer.style("✗", fg="red")
+    typer.echo(f"\n{mark} {'valid' if finding.valid else 'not valid'}")
+
+
+def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    yield "bytes", str(finding.size)
+    yield "registries", ", ".join(finding.registries) or "none"
+    if finding.secret_id:
+        yield "secret id", finding.secret_id
+    yield from ((f"label {key}", value) for key, value in finding.labels.items())
+
+
+def _rows(finding: Finding) -> Iterator[tuple[str, str, str]]:
+    for mark, faults in (("✗", finding.errors), ("·", finding.warnings)):
+        for fault in faults:
+            yield mark, fault.place, f"{fault.cause}\n→ {fault.mend}"

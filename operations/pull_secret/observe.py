@@ -1,0 +1,84 @@
+"""`credfleet pull-secret observe`: ask HyperFleet how a stack's clusters are, and keep it for the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+from pulumi_sandbox import files
+from pulumi_sandbox.engine import documents
+
+from components.errors import CredfleetError
+from components.naming import config_path
+from components.pull_secret.hyperfleet import HyperFleet, Observed
+from components.pull_secret.observations import written
+from components.pull_secret.preconditions import ADAPTERS
+from operations.cli.answer import print_table
+from operations.folders import Folders
+
+_KEY: Final = "pullSecrets"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to ask of whom, and where the answers belong."""
+
+    clusters: tuple[str, ...]
+    url: str
+    file: Path
+
+
+def observe(stack: str, url: str | None, *, as_json: bool) -> None:
+    """Ask about every cluster and write the file; when one cannot be asked about, it stays as it was.
+
+    Raises CredfleetError: for a stack that names no HyperFleet or no file, and when HyperFleet does not
+    answer.
+    """
+    question = _question(Folders.find(Path.cwd()), stack, url)
+    hyperfleet = HyperFleet(question.url)
+    observed = {cluster: hyperfleet.observe(cluster) for cluster in question.clusters}
+    text = written(observed, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
+    files.replace(question.file, text)
+    if as_json:
+        typer.echo(text, nl=False)
+    else:
+        print_table("Clusters", ("Cluster", "Phase", *ADAPTERS), _rows(observed))
+        typer.echo(f"\n✓ written to {question.file}")
+
+
+def _question(folders: Folders, stack: str, url: str | None) -> Question:
+    """Read what the stack file says in plain; no credential of it is decrypted."""
+    path = folders.project / f"Pulumi.{stack}.yaml"
+    if not path.exists():
+        raise CredfleetError(
+            code="no-stack",
+            place=str(path),
+            cause="there is no such file, so nobody knows which clusters are meant",
+            mend="name another stack with --stack",
+        )
+    section: dict[str, Any] = (documents.load(path).get("config") or {}).get(f"credfleet:{_KEY}") or {}
+    file = section.get("adaptersFrom")
+    if not file:
+        raise _left_out("adaptersFrom", "so no stack would read what is observed", "add the name of a file")
+    known = url or (section.get("hyperfleet") or {}).get("apiUrl")
+    if not known:
+        raise _left_out("hyperfleet", "so nobody knows whom to ask", "add apiUrl there, or give --api-url")
+    return Question(tuple(section.get("clusters") or {}), str(known), folders.project / str(file))
+
+
+def _left_out(key: str, cause: str, mend: str) -> CredfleetError:
+    return CredfleetError(
+        code="not-configured", place=config_path(_KEY, key), cause=f"it is left out, {cause}", mend=mend
+    )
+
+
+def _rows(observed: Mapping[str, Observed]) -> Iterator[tuple[str, ...]]:
+    for cluster, one in observed.items():
+        if not one.known:
+            yield cluster, "HyperFleet knows no such cluster", *("" for _ in ADAPTERS)
+        else:
+            yield cluster, one.phase or "", *(one.adapters.get(name, "") for name in ADAPTERS)

@@ -1,0 +1,104 @@
+"""Which cloud services a stack means by loopback addresses, and stand-ins for them there."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE
+from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.ports import LOOPBACK
+from pulumi_sandbox.services.progress import Progress
+
+from operations.folders import Folders
+
+if TYPE_CHECKING:
+    from components.settings.pull_secrets import PullSecretCluster, PullSecrets
+
+_CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
+_CONDITIONS: Final = ("Applied", "Available", "Health")
+
+
+def start(
+    folders: Folders, values: Mapping[str, str], pull_secrets: PullSecrets | None, progress: Progress
+) -> None:
+    """Start what a stack's configuration names on loopback, and let this process' children trust it.
+
+    values: full key → text, as the CLI passes a configuration. pull_secrets: what it says of them.
+
+    Raises:
+        SandboxError: as `Clouds.start`.
+    """
+    wanted = ports(values, pull_secrets)
+    Clouds(folders.clouds).start(wanted, os.environ, progress)
+    if Cloud.RESOURCE_MANAGER in wanted:
+        os.environ.update(trust(folders))
+    if pull_secrets is not None and Cloud.HYPERFLEET in wanted:
+        for id_, cluster in pull_secrets.clusters.items():
+            _introduce(id_, cluster, wanted[Cloud.HYPERFLEET])
+
+
+def trust(folders: Folders) -> dict[str, str]:
+    """Give the variables by which a process trusts what runs here; none when all of it speaks plainly."""
+    clouds = Clouds(folders.clouds)
+    runs = clouds.runs(Cloud.RESOURCE_MANAGER)
+    return {TRUST_VARIABLE: str(clouds.certificate.trusted)} if runs else {}
+
+
+def ports(values: Mapping[str, str], pull_secrets: PullSecrets | None) -> dict[Cloud, int]:
+    """Find the loopback ports a configuration names; an address elsewhere is somebody else's service."""
+    hyperfleet = pull_secrets.hyperfleet if pull_secrets else None
+    named = {
+        Cloud.SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
+        Cloud.RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
+        Cloud.HYPERFLEET: hyperfleet.api_url if hyperfleet else None,
+    }
+    found = {cloud: _port(cloud, url) for cloud, url in named.items() if url}
+    return {cloud: port for cloud, port in found.items() if port}
+
+
+def _port(cloud: Cloud, url: str) -> int | None:
+    """Give the port of a loopback address; what is no address at all is told by the client that gets it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
+    return port if is_ours else None
+
+
+def _introduce(id_: str, cluster: PullSecretCluster, port: int) -> None:
+    """Let HyperFleet know a cluster, and what the stack has its adapters say, unless it knows the cluster."""
+    path = f"{_CLUSTERS}/{quote(id_, safe='')}"
+    if _call(port, "GET", path) == HTTPStatus.NOT_FOUND:
+        status = {"phase": cluster.phase or "NotReady"}
+        known = {"name": cluster.name, "generation": cluster.generation, "status": status}
+        _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", known)
+        for adapter, state in cluster.adapters.items():
+            _call(port, "POST", f"{path}/statuses", _report(adapter, state, cluster.generation))
+
+
+def _report(adapter: str, state: str, generation: int) -> dict[str, Any]:
+    return {
+        "adapter": adapter,
+        "observed_generation": generation,
+        "observed_time": datetime.now(UTC).isoformat(),
+        "conditions": [{"type": kind, "status": state} for kind in _CONDITIONS],
+    }
+
+
+def _call(port: int, method: str, path: str, body: object = None) -> int:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body))
+        return connection.getresponse().status
+    finally:
+        connection.close()

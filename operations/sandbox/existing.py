@@ -1,0 +1,92 @@
+"""What the sandbox's own cluster has before the first update: kinds, and objects that others made."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from components.errors import CredfleetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kubernetes.client import ApiClient
+
+KINDS: Final = Path(__file__).parents[2] / "stacks" / "dev" / "crds"
+"""Kinds of operators that do not run in the sandbox, made just permissive enough to declare their objects."""
+
+_SECONDS: Final = 30
+"""How long the API server may take until it serves a kind."""
+
+
+def bring_kinds(kubeconfig: Path) -> None:
+    """Create the kinds that are not there yet, and wait until they are served.
+
+    Raises:
+        CredfleetError: `existing-refused`, when the API server takes one of them not; `kinds-missing`.
+    """
+    api = _client(kubeconfig)
+    kinds = sorted(KINDS.glob("*.yaml"))
+    for path in kinds:
+        _create(path, api)
+    _await_served({path.stem for path in kinds}, api)
+
+
+def bring(objects: Path, kubeconfig: Path) -> None:
+    """Create the objects of a YAML file that are not there yet; without the file there are none.
+
+    Raises:
+        CredfleetError: code `existing-refused`, when the API server takes one of them not.
+    """
+    if objects.is_file():
+        _create(objects, _client(kubeconfig))
+
+
+def _client(kubeconfig: Path) -> ApiClient:
+    from kubernetes import config
+
+    return config.new_client_from_config(config_file=str(kubeconfig), persist_config=False)
+
+
+def _create(objects: Path, api: ApiClient) -> None:
+    from kubernetes import utils
+
+    try:
+        utils.create_from_yaml(api, str(objects))
+    except utils.FailToCreateError as refused:
+        reasons = [each.reason for each in refused.api_exceptions if each.status != HTTPStatus.CONFLICT]
+        if reasons:
+            raise CredfleetError(
+                code="existing-refused",
+                place=str(objects),
+                cause=f"the API server took an object of it not: {', '.join(map(str, reasons))}",
+                mend="correct the file; it holds what the sandbox's cluster has before the first update",
+            ) from None
+
+
+def _await_served(kinds: set[str], api: ApiClient) -> None:
+    """Watch definitions until each of these, by its name, is established."""
+    from kubernetes import client, watch
+
+    waiting = set(kinds)
+    definitions = client.ApiextensionsV1Api(api).list_custom_resource_definition
+    stream = watch.Watch()
+    events = cast("Iterator[dict[str, Any]]", stream.stream(definitions, timeout_seconds=_SECONDS))
+    for event in events:
+        if _is_established(event["raw_object"]):
+            waiting.discard(event["raw_object"]["metadata"]["name"])
+        if not waiting:
+            stream.stop()
+    if waiting:
+        raise CredfleetError(
+            code="kinds-missing",
+            place=", ".join(sorted(waiting)),
+            cause=f"the API server does not serve what it was told within {_SECONDS} seconds",
+            mend="run the same command again; if it stays so, start anew with `credfleet sandbox down`",
+        )
+
+
+def _is_established(definition: dict[str, Any]) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)

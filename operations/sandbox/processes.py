@@ -1,0 +1,132 @@
+"""The sandbox's processes: built, found, named, stopped; and how the genuine Pulumi CLI reaches them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from pulumi_sandbox.engine.workspace import find_backend
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import Part
+
+from operations.cli.answer import print_json, print_table
+from operations.cli.progress import ProgressLine
+from operations.folders import Folders
+from operations.sandbox import stand_ins
+from operations.sandbox.cloud_services import trust
+from operations.sandbox.stack_cluster import StackCluster
+
+
+def build_control_plane() -> None:
+    """Build the programs of the API server unless they are built."""
+    from pulumi_sandbox.services.build import binaries
+
+    with ProgressLine() as progress:
+        folder = binaries(progress)
+    typer.echo(f"✓ built: {folder}")
+
+
+def stop() -> None:
+    """Stop the API server of the project's sandbox and the stand-ins of cloud services, if they run."""
+    folders = Folders.find(Path.cwd())
+    plane = ControlPlane.find(folders.control_plane)
+    plane_runs = plane is not None and any(plane.pid(part) for part in Part)
+    if plane is not None and plane_runs:
+        plane.stop()
+    if not Clouds(folders.clouds).stop() and not plane_runs:
+        typer.echo("Nothing runs.")
+        return
+    typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
+
+
+def status(folders: Folders) -> dict[str, Any]:
+    """Name what runs: kubeconfig and server (null when stopped), users, services, the state's address."""
+    plane = ControlPlane.find(folders.control_plane)
+    state = find_backend(folders.backend).as_uri()
+    clouds = _clouds(folders)
+    if plane is None:
+        return {"kubeconfig": None, "server": None, "users": {}, "services": clouds, "state": state}
+    pids = {part: plane.pid(part) for part in Part}
+    runs = all(pids.values())
+    return {
+        "kubeconfig": str(plane.kubeconfig("admin")) if runs else None,
+        "server": plane.server if runs else None,
+        "users": {user: str(plane.kubeconfig(user)) for user in plane.users},
+        "services": {
+            str(part): {
+                "running": pid is not None,
+                "pid": pid,
+                "address": plane.address(part),
+                "log": str(plane.log(part)),
+            }
+            for part, pid in pids.items()
+        }
+        | clouds,
+        "state": state,
+    }
+
+
+def _clouds(folders: Folders) -> dict[str, dict[str, Any]]:
+    return {
+        str(each.cloud): {
+            "running": each.pid is not None,
+            "pid": each.pid,
+            "address": each.address,
+            "log": str(each.log),
+        }
+        for each in Clouds(folders.clouds).standing()
+    }
+
+
+def show_status(*, as_json: bool) -> None:
+    """Print what runs."""
+    told = status(Folders.find(Path.cwd()))
+    if as_json:
+        print_json(told)
+        return
+    if told["server"] is None:
+        typer.echo("The API server does not run; `credfleet sandbox up` starts it.")
+    else:
+        typer.echo(f"API server  {told['server']}\nkubeconfig  {told['kubeconfig']}")
+    typer.echo(f"state       {told['state']}")
+    if told["services"]:
+        rows = [
+            (name, f"pid {each['pid']}" if each["running"] else "stopped", each["address"] or "", each["log"])
+            for name, each in told["services"].items()
+        ]
+        print_table("Services", ("Service", "Process", "Address", "Log"), rows)
+    if told["users"]:
+        print_table("Users", ("User", "Kubeconfig"), list(told["users"].items()))
+
+
+def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables with which the genuine Pulumi CLI runs a stack of this sandbox."""
+    cluster = StackCluster.recall(folders.clusters(stack))
+    plane = ControlPlane.find(folders.control_plane)
+    kubeconfig = cluster.kubeconfig if cluster else plane.kubeconfig("admin") if plane else None
+    variables = {"PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri(), **trust(folders)}
+    if kubeconfig is not None:
+        variables["KUBECONFIG"] = str(kubeconfig)
+    if (running := stand_ins.addresses(folders.providers)) is not None:
+        variables["PULUMI_DEBUG_PROVIDERS"] = running
+    if "PULUMI_CONFIG_PASSPHRASE" not in environment:
+        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = environment.get(
+            "PULUMI_CONFIG_PASSPHRASE_FILE", str(folders.dev_passphrase)
+        )
+    return variables
+
+
+def print_exports(stack: str) -> None:
+    """Print the variables as shell exports, for `eval`."""
+    for name, value in sorted(exports(Folders.find(Path.cwd()), stack, os.environ).items()):
+        typer.echo(f"export {name}={shlex.quote(value)}")
+
+
+def serve_providers() -> None:
+    """Keep the stand-in providers of this project up until Ctrl-C."""
+    stand_ins.serve(Folders.find(Path.cwd()))

@@ -1,0 +1,116 @@
+"""What an update declared, claimed and skipped, read off the stack's state and the steps taken. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.events import Op, Outcome, StepFinished, StepPlanned
+from pulumi_sandbox.engine.phrases import short_type
+from pulumi_sandbox.engine.state import Resource
+from pulumi_sandbox.engine.values import masked
+
+from operations.sandbox.report import Claimed, Declared
+
+_DONE: Final[Mapping[Op, str]] = {
+    "create": "created",
+    "update": "updated",
+    "replace": "replaced",
+    "create-replacement": "replaced",
+    "import": "imported",
+    "read": "read",
+}
+"""What is said of a resource after a step; of one without such a step, that it is unchanged."""
+
+UNCHANGED: Final = "unchanged"
+_OWN: Final = "credfleet:index:"
+_CLAIM_NOUN: Final = ":AccountClaim"
+
+
+def declared(
+    resources: Sequence[Resource], steps: Iterable[StepPlanned | StepFinished]
+) -> tuple[Declared, ...]:
+    """Give the resources as a tree, children below their parents; without the stack and default providers."""
+    actions = _actions(steps)
+    shown = [resource for resource in resources if not _is_engines_own(resource) and not resource.delete]
+    known = {resource.urn for resource in shown}
+    children: dict[str, list[Resource]] = {}
+    for resource in shown:
+        children.setdefault(resource.parent if resource.parent in known else "", []).append(resource)
+
+    def below(parent: str, depth: int) -> Iterator[Declared]:
+        for resource in children.get(parent, ()):
+            name = urns.parse(resource.urn).name
+            action = actions.get(resource.urn, UNCHANGED)
+            part = _part(resource.urn)
+            yield Declared(resource.urn, resource.type, name, resource.id, action, depth, part)
+            yield from below(resource.urn, depth + 1)
+
+    return tuple(below("", 0))
+
+
+def claimed(
+    resources: Iterable[Resource], steps: Iterable[StepPlanned | StepFinished]
+) -> tuple[Claimed, ...]:
+    """Give the accounts that the stack's claims hold."""
+    actions = _actions(steps)
+    return tuple(
+        _claimed(resource, actions.get(resource.urn, UNCHANGED))
+        for resource in resources
+        if resource.type.endswith(_CLAIM_NOUN) and resource.custom and not resource.delete
+    )
+
+
+def _part(urn: str) -> str:
+    chain = urns.parse(urn).qualified_type.split("$")
+    return short_type(chain[min(1, len(chain) - 1)]).removeprefix(_OWN)
+
+
+def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: int, outcome: Outcome) -> str:
+    """Say in one sentence how it went and what there is now."""
+    actions = Counter(each.action for each in resources)
+    words = ("created", "imported", "updated", "replaced")
+    done = [f"{actions[word]} {word}" for word in words if actions[word]]
+    done += [f"{deleted} deleted"] if deleted else []
+    match outcome:
+        case "succeeded":
+            left = f"{len(resources)} resources declared, {claims} accounts claimed, {skipped} skipped"
+            return f"{', '.join(done) or 'Nothing changed'}: {left}"
+        case "failed":
+            return f"Failed: {', '.join(done) or 'nothing changed'} before it stopped"
+        case "cancelled":
+            return f"Stopped by you: {', '.join(done) or 'nothing changed'}; the next run goes on from there"
+
+
+def _actions(steps: Iterable[StepPlanned | StepFinished]) -> dict[str, str]:
+    actions: dict[str, str] = {}
+    for event in steps:
+        if isinstance(event, StepFinished) and event.error is not None:
+            actions[event.step.urn] = "failed"
+        elif event.step.op in _DONE:
+            actions[event.step.urn] = _DONE[event.step.op]
+    return actions
+
+
+def _is_engines_own(resource: Resource) -> bool:
+    return resource.type == urns.ROOT_STACK_TYPE or urns.is_default_provider(resource.urn)
+
+
+def _claimed(resource: Resource, action: str) -> Claimed:
+    outputs = {key: masked(value) for key, value in resource.outputs.items()}
+
+    def text(key: str) -> str:
+        return str(outputs.get(key) or "")
+
+    return Claimed(
+        tenant=text("tenant"),
+        slot=text("slot"),
+        type=text("type"),
+        secret_name=text("secretName"),
+        namespace=text("namespace"),
+        phase=text("phase"),
+        reused=outputs.get("reused") is True,
+        is_new=action == _DONE["create"] and outputs.get("reused") is False,
+    )

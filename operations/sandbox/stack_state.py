@@ -1,0 +1,160 @@
+"""A stack's state and configuration at rest: shown, carried out and in, changed; no engine runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+from pulumi_sandbox.engine import paths, urns
+from pulumi_sandbox.engine.checkpoint import decode
+from pulumi_sandbox.engine.integrity import verify
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.values import Json, Properties, masked
+from pulumi_sandbox.engine.workspace import Workspace, find_backend
+
+from components.errors import CredfleetError
+from operations.cli.answer import print_json, print_table
+from operations.cli.ask import ask
+from operations.folders import Folders
+
+
+def open_workspace(folders: Folders, stack: str) -> Workspace:
+    """Open a stack of the project, as the Pulumi CLI's own variables say or else the sandbox's defaults.
+
+    Raises:
+        SandboxError: as `find_backend` and `Workspace.open`.
+    """
+    return Workspace.open(folders.project, stack, backend_dir=find_backend(folders.backend))
+
+
+def outputs(snapshot: Snapshot) -> Properties:
+    """Give what a stack exports."""
+    stacks = (each for each in snapshot.resources if each.type == urns.ROOT_STACK_TYPE)
+    return next((stack.outputs for stack in stacks), {})
+
+
+def shown_outputs(snapshot: Snapshot) -> dict[str, Json]:
+    """Give what a stack exports, secrets masked, in order of name."""
+    return {key: masked(value) for key, value in sorted(outputs(snapshot).items())}
+
+
+def show_outputs(stack: str, *, as_json: bool) -> None:
+    """Print what a stack exports."""
+    shown = shown_outputs(_here(stack).store.load())
+    if as_json:
+        typer.echo(_ordered(shown))
+    elif shown:
+        print_table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
+    else:
+        typer.echo(f"Stack {stack} exports nothing.")
+
+
+def as_text(value: Json) -> str:
+    """Give a value as people read it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else _ordered(value)
+
+
+def export(stack: str, file: Path | None) -> None:
+    """Write the deployment as `pulumi stack export` does; secrets stay encrypted."""
+    store = _here(stack).store
+    text = store.export(store.load())
+    if file is None:
+        typer.echo(text)
+    else:
+        file.write_text(f"{text}\n", encoding="utf-8")
+
+
+def import_(stack: str, file: Path | None, *, yes: bool) -> None:
+    """Replace the deployment; what was there is kept beside it as `.bak`.
+
+    As with the genuine CLI, calls that were under way when it was exported are dropped, which is said.
+
+    Raises:
+        CredfleetError: code `no-deployment`, for a file that `stack export` did not write; `not-confirmed`.
+        SandboxError: as `decode`, `verify` and the store.
+    """
+    workspace = _here(stack)
+    given = decode(_deployment(file), workspace.crypter)
+    snapshot = replace(given, pending=())
+    verify(snapshot)
+    with workspace.store.locked():
+        count = len(workspace.store.load().resources)
+        if count:
+            ask(f"The {count} resources in the state of stack {stack} will be replaced. Go on?", yes=yes)
+        workspace.keep_salt()
+        workspace.store.save(snapshot)
+    for each in given.pending:
+        typer.echo(f"· dropped a call that was under way: {each.type} {each.resource.urn}", err=True)
+    typer.echo(f"✓ the state of stack {stack} now has {len(snapshot.resources)} resources")
+
+
+def get_config(stack: str, key: str, *, path: bool, as_json: bool) -> None:
+    """Print one value in plain.
+
+    Raises:
+        CredfleetError: code `bad-configuration` when there is no such value.
+        SandboxError: as `Workspace.config`.
+    """
+    workspace = _here(stack)
+    full = workspace.project.key(key)
+    inside: paths.Path = ()
+    if path:
+        namespace, _, rest = full.partition(":")
+        head, *tail = paths.parse(rest)
+        full, inside = f"{namespace}:{head}", tuple(tail)
+    text = workspace.config().values.get(full)
+    found, value = paths.get(json.loads(text or "null"), inside) if inside else (text is not None, text)
+    if not found:
+        raise CredfleetError(
+            code="bad-configuration",
+            place=f"{workspace.stack_file.path.name} {key}",
+            cause=f"the configuration of stack {stack} has no such value",
+            mend="look for its name in the file; a value inside an object needs --path",
+        )
+    if as_json:
+        print_json({"value": value})
+    else:
+        typer.echo(as_text(masked(value)))
+
+
+def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: bool) -> None:
+    """Write one value; without one it is read from standard input, up to its last newline."""
+    workspace = _here(stack)
+    text = _read_value(key) if value is None else value
+    if secret:
+        workspace.keep_salt()
+    workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter if secret else None)
+    workspace.stack_file.save()
+
+
+def _ordered(value: Json) -> str:
+    """Write JSON with keys in order: a program's objects come in another order each time."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+
+
+def _here(stack: str) -> Workspace:
+    return open_workspace(Folders.find(Path.cwd()), stack)
+
+
+def _read_value(key: str) -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt(key, hide_input=True, err=True))
+    return sys.stdin.read().removesuffix("\n")
+
+
+def _deployment(file: Path | None) -> dict[str, Any]:
+    place = "standard input" if file is None else str(file)
+    try:
+        text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
+        return dict(json.loads(text)["deployment"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CredfleetError(
+            code="no-deployment",
+            place=place,
+            cause=f"no deployment can be read from it ({type(error).__name__})",
+            mend="give a file that `credfleet sandbox stack export` or `pulumi stack export` wrote",
+        ) from None

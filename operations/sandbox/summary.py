@@ -1,0 +1,233 @@
+"""What is told after an update: the tables, the page, what to do next; or one JSON document."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+from pulumi_sandbox.engine import urns
+from pulumi_sandbox.engine.deployment import Result
+from pulumi_sandbox.engine.values import masked
+from pulumi_sandbox.engine.workspace import Workspace
+
+from components.errors import CredfleetError
+from operations.cli.answer import print_table
+from operations.config.settings import sound_settings
+from operations.folders import Folders
+from operations.pool.access import Where, open_pool
+from operations.pool.status import place
+from operations.sandbox import results
+from operations.sandbox.processes import status as services_status
+from operations.sandbox.report import Report, Share, Skipped, Violation, actions_in
+from operations.sandbox.stack_cluster import StackCluster
+from operations.sandbox.stack_state import as_text, shown_outputs
+
+if TYPE_CHECKING:
+    from components.settings.nouns import AccountPool
+    from components.settings.stack import Settings
+
+_NEXT: Final = (
+    ("credfleet pool status", "who has which account, and what is free"),
+    ("credfleet sandbox preview", "what the next update would change"),
+    (
+        'eval "$(credfleet sandbox env)"',
+        "let kubectl and the genuine pulumi work on the same state",
+    ),
+    ("credfleet sandbox destroy", "delete what was declared"),
+    ("make down", "stop what runs; data and state are kept"),
+)
+"""What one may want to do after an update, and what for."""
+
+
+def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, result: Result) -> Report:
+    """Gather what an update did and what it left."""
+    snapshot = workspace.store.load()
+    declared = results.declared(snapshot.resources, result.steps)
+    claimed = results.claimed(snapshot.resources, result.steps)
+    settings = sound_settings(workspace)
+    shares, present = _pool(settings, cluster)
+    outputs = shown_outputs(snapshot)
+    skipped = (*_held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, present))
+    ok = result.exit_code == 0
+    typed = typed_command()
+    return Report(
+        project=workspace.project.name,
+        stack=workspace.stack,
+        ok=ok,
+        headline=results.headline(
+            declared,
+            result.summary.changes.get("delete", 0),
+            len(claimed),
+            len(skipped),
+            result.summary.outcome,
+        ),
+        finished=datetime.now(UTC),
+        seconds=result.summary.seconds,
+        server=cluster.server,
+        declared=declared,
+        claimed=claimed,
+        skipped=skipped,
+        shares=shares,
+        violations=tuple(
+            Violation(each.policy, each.level, each.message, urns.parse(each.urn).name if each.urn else "")
+            for each in result.policy
+        ),
+        outputs=tuple((key, as_text(value)) for key, value in outputs.items()),
+        services=_services(folders, cluster),
+        next=tuple(
+            (command.replace("credfleet", typed, 1), purpose)
+            for command, purpose in _next(settings.account_pool, shares)
+        ),
+    )
+
+
+def typed_command() -> str:
+    """Give what has to be typed to run this command again: its name, or its path if PATH has it not."""
+    if shutil.which("credfleet"):
+        return "credfleet"
+    path = Path(sys.argv[0]).absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _next(pool: AccountPool | None, shares: Iterable[Share]) -> Iterator[tuple[str, str]]:
+    free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
+    if pool is not None and free:
+        claim = f"credfleet pool claim -n {pool.namespace} -t {free[0]} --tenant umbrella"
+        yield claim, "claim one by hand"
+    yield from _NEXT
+
+
+def show(report: Report, page: Path) -> None:
+    """Print what was declared, claimed and skipped, where the page is, and what to do next."""
+    if report.ok:
+        _show_tables(report)
+    mark = typer.style("✓", fg="green") if report.ok else typer.style("✗", fg="red")
+    typer.echo(f"\n{mark} {typer.style(report.headline, bold=True)}\n  report  {page}")
+    if report.ok:
+        print_table("Next", ("Command", "For"), report.next)
+
+
+def _show_tables(report: Report) -> None:
+    print_table("Declared", ("Part", "Resources", "Done"), _declared_rows(report))
+    if report.claimed:
+        columns = ("Tenant", "Slot", "Type", "Account", "Phase", "")
+        print_table("Claimed", columns, _claimed_rows(report))
+    print_table(
+        "Skipped",
+        ("What", "Why"),
+        [(each.what, each.reason) for each in report.skipped] or [("nothing", "")],
+    )
+    print_table(
+        "Policies",
+        ("Level", "Rule", "Resource", "Remark"),
+        [(each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations]
+        or [("none", "no rule was broken", "", "")],
+    )
+
+
+def _remark(message: str) -> str:
+    """Give what is said of this resource; the line before it says what the rule is for."""
+    about, *said = message.strip().splitlines()
+    return " ".join(said) or about
+
+
+def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:
+    """Give an update for machines; `changes` counts steps by operation."""
+    return {
+        "stack": report.stack,
+        "outcome": result.summary.outcome,
+        "headline": report.headline,
+        "changes": dict(result.summary.changes),
+        "seconds": round(report.seconds, 3),
+        "server": report.server,
+        "declared": [
+            {"urn": each.urn, "type": each.kind, "name": each.name, "id": each.id, "action": each.action}
+            for each in report.declared
+        ],
+        "claimed": [
+            {
+                "tenant": each.tenant,
+                "slot": each.slot,
+                "type": each.type,
+                "secretName": each.secret_name,
+                "namespace": each.namespace,
+                "phase": each.phase,
+                "reused": each.reused,
+            }
+            for each in report.claimed
+        ],
+        "skipped": [asdict(each) for each in report.skipped],
+        "policies": [asdict(each) for each in report.violations],
+        "outputs": {key: masked(value) for key, value in sorted(result.outputs.items())},
+        "errors": errors,
+        "report": str(page),
+    }
+
+
+def _declared_rows(report: Report) -> list[tuple[str, str, str]]:
+    return [(part, str(len(resources)), actions_in(resources)) for part, resources in report.parts()]
+
+
+def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
+    return [
+        (
+            tenant if index == 0 else "",
+            claim.slot,
+            claim.type,
+            f"{claim.namespace}/{claim.secret_name}",
+            claim.phase,
+            "new" if claim.is_new else "",
+        )
+        for tenant, claims in report.tenants()
+        for index, claim in enumerate(claims)
+    ]
+
+
+def _pool(settings: Settings, cluster: StackCluster) -> tuple[tuple[Share, ...], frozenset[str]]:
+    """Look at the pool itself: how its accounts stand, and their names; nothing when it cannot be read."""
+    if settings.account_pool is None:
+        return (), frozenset()
+    try:
+        where = Where.of_stack(settings.account_pool, settings.cluster, cluster.kubeconfig)
+        status = open_pool(where).status()
+    except CredfleetError:
+        return (), frozenset()
+    shares = tuple(
+        Share(type_, place(partition), tuple((str(standing), count) for standing, count in counts.items()))
+        for (type_, partition), counts in status.counts.items()
+    )
+    return shares, frozenset(account.secret_name for account in status.accounts)
+
+
+def _held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
+    """Name what the stack itself says that it did not declare yet."""
+    return tuple(Skipped(what, str(reason)) for what, reason in sorted(outputs.get("skipped", {}).items()))
+
+
+def _skipped(folder: Path, pool: AccountPool | None, present: frozenset[str]) -> tuple[Skipped, ...]:
+    """Name the accounts of the members file: their Secrets are somebody else's, never declared here."""
+    from components.settings.members_file import read_members_file
+
+    if pool is None or pool.members_from is None:
+        return ()
+    rows, _ = read_members_file(folder / pool.members_from, pool.partition_keys)
+    there = f"listed in {pool.members_from}: it is in the pool already and never declared"
+    missing = f"listed in {pool.members_from}, but there is no such Secret in {pool.namespace} yet"
+    return tuple(Skipped(f"account {row.name}", there if row.name in present else missing) for row in rows)
+
+
+def _services(folders: Folders, cluster: StackCluster) -> tuple[tuple[str, str], ...]:
+    told = services_status(folders)
+    running = {name: each for name, each in told["services"].items() if each["running"]}
+    return (
+        *([] if cluster.own else [("cluster of yours", cluster.server)]),
+        *((name, f"{each['address'] or 'no port'}, pid {each['pid']}") for name, each in running.items()),
+        ("kubeconfig", str(cluster.kubeconfig)),
+        ("state", str(told["state"])),
+    )

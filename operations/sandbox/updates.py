@@ -1,0 +1,229 @@
+"""What `sandbox up` and its like do, step by step: the cluster, then the engine, then what to tell of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import typer
+from pulumi_sandbox.engine import deployment
+from pulumi_sandbox.engine.deployment import Options, Result
+from pulumi_sandbox.engine.display import Display, PreviewDigest, Serialised, display_for
+from pulumi_sandbox.engine.events import Diagnostic, Event, StepFinished
+from pulumi_sandbox.engine.run import Sink
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.values import equal
+from pulumi_sandbox.engine.workspace import Workspace
+
+from components.errors import CredfleetError
+from operations.cli.answer import Form, print_json
+from operations.cli.ask import ask
+from operations.cli.progress import ProgressLine
+from operations.config.settings import sound_settings
+from operations.folders import Folders
+from operations.sandbox import cloud_services, existing
+from operations.sandbox.report import write
+from operations.sandbox.results import declared
+from operations.sandbox.stack_cluster import StackCluster, choose
+from operations.sandbox.stack_state import open_workspace, outputs
+from operations.sandbox.summary import as_json, report_of, show
+
+_NOT_GOING_ON: Final = "The preview found a reason not to go on"
+
+Deploy: TypeAlias = Callable[[Workspace, Options, Sink], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for on the command line.
+
+    events: show what happens as JSON, one event a line. policy_packs: None means the project's own.
+    """
+
+    stack: str
+    kubeconfig: Path | None
+    yes: bool
+    parallel: int
+    form: Form
+    events: bool
+    expect_no_changes: bool = False
+    policy_packs: Sequence[Path] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A stack on its cluster, ready for the engine."""
+
+    folders: Folders
+    cluster: StackCluster
+    workspace: Workspace
+    options: Options
+
+
+@dataclass(slots=True)
+class _Silent:
+    """A display that shows nothing and keeps what failed, for the document at the end."""
+
+    errors: list[str] = field(default_factory=list[str])
+
+    def handle(self, event: Event) -> None:
+        """Keep an error."""
+        match event:
+            case Diagnostic("error", message):
+                self.errors.append(message)
+            case StepFinished(step, _, str(error)):
+                self.errors.append(f"{step.name}: {error}")
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def up(wanted: Wanted) -> int:
+    """Preview, update, tell and report; give the exit code."""
+    ready = _prepare(wanted)
+    silent = _Silent()
+    foreseen = _deploy(deployment.preview, ready, wanted, silent)
+    if foreseen.exit_code:
+        why = "You stopped the preview" if foreseen.summary.outcome == "cancelled" else _NOT_GOING_ON
+        typer.echo(f"{why}; nothing was changed.", err=True)
+        return _summed_up(wanted, foreseen, silent)
+    ready.cluster.remember(ready.folders.clusters(wanted.stack))
+    if _is_all_there(ready.workspace.store.load(), foreseen):
+        return _told(ready, wanted, foreseen, silent)
+    return _told(ready, wanted, _deploy(deployment.up, ready, wanted, silent), silent)
+
+
+def preview(wanted: Wanted) -> int:
+    """Show what an update would change; give the exit code."""
+    ready = _prepare(wanted)
+    digest = wanted.events or wanted.form is Form.JSON
+    display = Serialised(PreviewDigest(sys.stdout)) if digest else display_for(sys.stdout)
+    with display:
+        return deployment.preview(ready.workspace, ready.options, display).exit_code
+
+
+def refresh(wanted: Wanted) -> int:
+    """Bring the state up to what is there; give the exit code."""
+    ready = _prepare(wanted)
+    silent = _Silent()
+    return _summed_up(wanted, _deploy(deployment.refresh, ready, wanted, silent), silent)
+
+
+def destroy(wanted: Wanted) -> int:
+    """Delete what the stack declared, after asking; give the exit code."""
+    ready = _prepare(wanted)
+    count = len(declared(ready.workspace.store.load().resources, []))
+    if count:
+        question = f"All {count} resources of stack {wanted.stack} on {ready.cluster.server} will be deleted."
+        ask(f"{question} Go on?", yes=wanted.yes)
+    silent = _Silent()
+    result = _deploy(deployment.destroy, ready, wanted, silent)
+    if result.exit_code == 0:
+        ready.folders.clusters(wanted.stack).unlink(missing_ok=True)
+    return _summed_up(wanted, result, silent)
+
+
+def _prepare(wanted: Wanted) -> _Prepared:
+    """Find project, services and cluster; let a state that speaks of a cluster that is gone catch up.
+
+    Raises:
+        CredfleetError: as `sound_settings`, `choose`, `existing.bring_kinds` and `existing.bring`;
+            `refresh-failed` or `cancelled` while catching up.
+        SandboxError: as these, as `cloud_services.start` and as `deployment.refresh`.
+    """
+    folders = Folders.find(Path.cwd())
+    workspace = open_workspace(folders, wanted.stack)
+    settings = sound_settings(workspace)
+    with ProgressLine() as progress:
+        cloud_services.start(folders, workspace.config().values, settings.pull_secrets, progress)
+        cluster, is_stale = choose(
+            folders,
+            wanted.stack,
+            settings.cluster.context,
+            wanted.kubeconfig,
+            yes=wanted.yes,
+            progress=progress,
+        )
+    os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
+    if cluster.own:
+        existing.bring_kinds(cluster.kubeconfig)
+        if is_stale or StackCluster.recall(folders.clusters(wanted.stack)) is None:
+            existing.bring(folders.existing(wanted.stack), cluster.kubeconfig)
+    chosen = folders.policy_packs if wanted.policy_packs is None else wanted.policy_packs
+    packs = tuple(pack.resolve() for pack in chosen)
+    own = folders.policy_config(wanted.stack) if wanted.policy_packs is None else None
+    configs = dict.fromkeys(packs, own) if own else {}
+    options = Options(wanted.parallel, packs, configs, wanted.expect_no_changes)
+    ready = _Prepared(folders, cluster, workspace, options)
+    if is_stale:
+        typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
+        _catch_up(workspace, wanted)
+        cluster.remember(folders.clusters(wanted.stack))
+    return ready
+
+
+def _catch_up(workspace: Workspace, wanted: Wanted) -> None:
+    """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
+    with display_for(sys.stderr) as display:
+        result = deployment.refresh(workspace, Options(wanted.parallel), display)
+    if result.exit_code:
+        stopped = result.summary.outcome == "cancelled"
+        raise CredfleetError(
+            code="cancelled" if stopped else "refresh-failed",
+            place=f"stack {wanted.stack}",
+            cause="what is left of it on the new API server was not looked up to the end",
+            mend="run the same command again" if stopped else "mend what is said above, then run it again",
+        )
+
+
+def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:
+    """Tell whether an update would find nothing to do, not even an output to write down."""
+    changes = foreseen.summary.changes
+    return not (
+        snapshot.pending
+        or any(count for op, count in changes.items() if op != "same")
+        or not equal(outputs(snapshot), foreseen.outputs)
+    )
+
+
+def _deploy(deploy: Deploy, ready: _Prepared, wanted: Wanted, silent: Display) -> Result:
+    """Let the engine work, on the display that was asked for."""
+    display = Serialised(silent)
+    if wanted.events:
+        display = display_for(sys.stdout, json_lines=True)
+    elif wanted.form is Form.TABLE:
+        display = display_for(sys.stdout)
+    with display:
+        return deploy(ready.workspace, ready.options, display)
+
+
+def _told(ready: _Prepared, wanted: Wanted, result: Result, silent: _Silent) -> int:
+    """Write the page and tell the rest; give the exit code."""
+    report = report_of(ready.folders, ready.cluster, ready.workspace, result)
+    page = write(report, ready.folders.report)
+    if wanted.form is Form.JSON:
+        print_json(as_json(report, result, page, silent.errors))
+    elif not wanted.events:
+        show(report, page)
+    return result.exit_code
+
+
+def _summed_up(wanted: Wanted, result: Result, silent: _Silent) -> int:
+    """Tell machines how it ended; people saw it. Give the exit code."""
+    if wanted.form is Form.JSON:
+        print_json(
+            {
+                "stack": wanted.stack,
+                "outcome": result.summary.outcome,
+                "changes": dict(result.summary.changes),
+                "seconds": round(result.summary.seconds, 3),
+                "errors": silent.errors,
+            }
+        )
+    return result.exit_code

@@ -1,0 +1,1 @@
+"""`credfleet services`: what the credentials of user-provided services become."""

@@ -1,0 +1,116 @@
+"""`credfleet services flatten`: the Secrets that credentials become, and what is to be said of them."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.errors import CredfleetError, Problem
+from components.go_json import Numbers
+from components.service_credentials.binding import (
+    binding_data,
+    binding_type,
+    read_credentials_object,
+    source_data,
+)
+from components.service_credentials.conformity import judge
+from operations.cli.answer import print_json, print_table
+from operations.cli.inputs import place_of, read_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Flattened:
+    """Both Secrets of credentials; type is the binding Secret's."""
+
+    source: Mapping[str, bytes]
+    type: str
+    binding: Mapping[str, bytes]
+    warnings: tuple[Problem, ...]
+
+
+def show(
+    file: str, *, default_type: str, strict: bool, numbers: Numbers, as_json: bool, with_values: bool
+) -> None:
+    """Flatten the credentials in a file and tell the result; raises CredfleetError as `flatten` does."""
+    text = read_bytes(file, "the credentials")
+    flattened = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
+    if as_json:
+        print_json(flattened_as_json(flattened))
+    else:
+        _show_tables(flattened, with_values=with_values)
+
+
+def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers: Numbers) -> Flattened:
+    """Turn credentials into Secrets. place: where they are from.
+
+    Raises CredfleetError that names every key at fault, never a value.
+    """
+    try:
+        credentials = read_credentials_object(text, numbers=numbers)
+    except CredfleetError as error:
+        raise _invalid(place, [Problem(error.place, error.cause, error.mend)]) from None
+    verdict = judge(credentials, default_type=default_type, strict=strict)
+    if verdict.errors:
+        raise _invalid(place, verdict.errors)
+    return Flattened(
+        source_data(credentials),
+        binding_type(credentials, default_type),
+        binding_data(credentials, default_type),
+        verdict.warnings,
+    )
+
+
+def flattened_as_json(flattened: Flattened) -> dict[str, Any]:
+    """Give both Secrets for machines; values are base64, as in a Secret's `data`."""
+    return {
+        "source": _base64(flattened.source),
+        "binding": {"type": flattened.type, "data": _base64(flattened.binding)},
+        "warnings": [str(remark) for remark in flattened.warnings],
+    }
+
+
+def _base64(data: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: b64encode(value).decode() for key, value in data.items()}
+
+
+def _show_tables(flattened: Flattened, *, with_values: bool) -> None:
+    columns = ("Secret", "Type", "Key", "Bytes")
+    rows = [
+        *_rows("source", "Opaque", flattened.source),
+        *_rows("binding", _printable(flattened.type), flattened.binding),
+    ]
+    if with_values:
+        values = (*flattened.source.values(), *flattened.binding.values())
+        print_table(
+            "Secrets",
+            (*columns, "Value"),
+            [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)],
+        )
+    else:
+        print_table("Secrets", columns, rows)
+    if flattened.warnings:
+        remarks = [(each.place, f"{each.cause}\n→ {each.mend}") for each in flattened.warnings]
+        print_table("Warnings", ("Where", "What"), remarks)
+
+
+def _rows(secret: str, type_: str, data: Mapping[str, bytes]) -> Iterator[tuple[str, ...]]:
+    for index, (key, value) in enumerate(data.items()):
+        named = ("", "") if index else (secret, type_)
+        yield (*named, key, str(len(value)))
+
+
+def _printable(text: str) -> str:
+    """Keep what could steer a terminal from reaching it."""
+    return text if text.replace("\n", "").isprintable() else json.dumps(text)
+
+
+def _invalid(place: str, remarks: Sequence[Problem]) -> CredfleetError:
+    return CredfleetError(
+        code="credentials-invalid",
+        place=place,
+        cause="; ".join(f"{remark.place}: {remark.cause}" for remark in remarks),
+        mend="; ".join(dict.fromkeys(remark.mend for remark in remarks)),
+    )

@@ -1,0 +1,1 @@
+"""`credfleet stores`: whose credentials secret stores read."""

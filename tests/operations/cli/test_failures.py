@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from pulumi_sandbox.errors import SandboxError
+from typer.testing import CliRunner, Result
+
+from components.errors import ConfigurationError, CredfleetError, Problem
+from operations.cli.answer import Form, OutputOption
+from operations.cli.failures import ReportingGroup
+
+
+def run(raising: Callable[[], None], *arguments: str) -> Result:
+    """Run a command that fails as told, under the root group of the command tree."""
+    app = typer.Typer(cls=ReportingGroup, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+    @app.command()
+    def fail(output: OutputOption = Form.TABLE) -> None:  # pyright: ignore[reportUnusedFunction] - typer calls it
+        raising()
+
+    @app.command()
+    def other() -> None:  # pyright: ignore[reportUnusedFunction] - makes the app a group
+        pass
+
+    return CliRunner().invoke(app, ["fail", *arguments])
+
+
+def raise_(error: BaseException) -> Callable[[], None]:
+    def raising() -> None:
+        raise error
+
+    return raising
+
+
+def an_error(code: str) -> CredfleetError:
+    return CredfleetError(code=code, place="pool account-pool", cause="it is empty", mend="add accounts")
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"),
+    [
+        ("anything-else", 1),
+        ("bad-configuration", 2),
+        ("exhausted", 3),
+        ("misconfigured", 4),
+        ("not-allowed", 5),
+        ("cancelled", 8),
+    ],
+)
+@pytest.mark.parametrize("kind", [CredfleetError, SandboxError])
+def test_the_code_of_an_error_decides_the_exit_code(
+    kind: type[CredfleetError | SandboxError], code: str, exit_code: int
+) -> None:
+    error = kind(code=code, place="p", cause="c", mend="m")
+    assert run(raise_(error)).exit_code == exit_code
+
+
+def test_a_foreseen_error_is_two_lines_on_standard_error() -> None:
+    result = run(raise_(an_error("exhausted")))
+    assert result.stderr == "✗ pool account-pool: it is empty\n→ add accounts\n"
+    assert result.stdout == ""
+
+
+def test_a_foreseen_error_is_one_json_document_on_standard_output_when_json_was_asked_for() -> None:
+    result = run(raise_(an_error("exhausted")), "--output", "json")
+    assert json.loads(result.stdout) == {
+        "error": {"code": "exhausted", "message": "pool account-pool: it is empty → add accounts"}
+    }
+    assert result.stderr == ""
+    assert result.exit_code == 3
+
+
+def test_every_problem_of_a_configuration_is_told_with_its_place_and_mend() -> None:
+    error = ConfigurationError(
+        [
+            Problem("tenants.acme.namespace", "it is no name", "rename it"),
+            Problem("accountPool.members.aws-1", "no such credential", "add it"),
+        ]
+    )
+    lines = run(raise_(error)).stderr.splitlines()
+    assert lines[:4] == [
+        "✗ tenants.acme.namespace: it is no name",
+        "→ rename it",
+        "✗ accountPool.members.aws-1: no such credential",
+        "→ add it",
+    ]
+    assert lines[4].startswith("2 problems found")
+    problems = json.loads(run(raise_(error), "-o", "json").stdout)["error"]["problems"]
+    assert [problem["place"] for problem in problems] == [
+        "tenants.acme.namespace",
+        "accountPool.members.aws-1",
+    ]
+
+
+def test_ctrl_c_ends_with_the_exit_code_of_a_cancelled_update_and_says_how_to_go_on() -> None:
+    result = run(raise_(KeyboardInterrupt()))
+    assert result.exit_code == 8
+    assert "run the same command again" in result.stderr
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_with_the_file_that_could_not_be_written(number: int) -> None:
+    result = run(raise_(OSError(number, "No space left on device", "/state/dev.json")))
+    assert result.stderr.startswith("✗ /state/dev.json: no space is left")
+    assert result.exit_code == 1
+
+
+def test_a_defect_is_one_line_and_its_traceback_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(raise_(ZeroDivisionError("deep inside")))
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
+    written = re.search(r"traceback in (\S+)", result.stderr)
+    assert written is not None
+    assert "ZeroDivisionError: deep inside" in Path(written.group(1)).read_text()
+
+
+def test_a_defect_is_still_told_when_its_traceback_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".sandbox").write_text("a file where the folder should be")
+    monkeypatch.chdir(tmp_path)
+    result = run(raise_(ZeroDivisionError()))
+    assert result.exit_code == 1
+    assert "could not be written" in result.stderr
+
+
+def test_a_wrong_option_is_told_by_the_parser_and_exits_with_2() -> None:
+    result = run(lambda: None, "--no-such-option")
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
+
+
+@pytest.mark.parametrize("asked", [("--output", "json"), ("--output=json",), ("-o", "json"), ("-ojson",)])
+def test_a_wrong_option_is_one_json_document_when_json_was_asked_for(asked: tuple[str, ...]) -> None:
+    result = run(lambda: None, "--no-such-option", *asked)
+    assert result.exit_code == 2
+    error = json.loads(result.stdout)["error"]
+    assert error["code"] == "usage"
+    assert "--no-such-option" in error["message"]
+    assert result.stderr == ""

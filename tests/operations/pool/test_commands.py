@@ -1,0 +1,405 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pulumi_sandbox.services.progress import Step
+from typer.testing import CliRunner, Result
+
+from components.account_pool.errors import (
+    Exhausted,
+    LimitReached,
+    Misconfigured,
+    NotAllowed,
+    PoolError,
+    Unreachable,
+)
+from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.protocol import Outcome, Released
+from components.account_pool.status import PoolStatus, status_of
+from operations.main import app
+from operations.pool import claims
+from operations.pool import status as pool_status
+from operations.pool.access import Where
+from operations.pool.claims import claim_within
+
+EXHAUSTED = Exhausted(
+    pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", census="3 owned, 0 dirty"
+)
+
+
+def claimed(request: ClaimRequest, *, reused: bool = False) -> Claimed:
+    return Claimed(
+        tenant=request.tenant,
+        type=request.type,
+        slot=request.slot,
+        secret_name="aws-1",
+        member_uid="uid-of-aws-1",
+        account_id="111111111111",
+        record="claim-0",
+        record_uid="uid-of-claim",
+        holder=request.holder,
+        sequence=1,
+        holders=1,
+        policy=Policy.CLEAN,
+        limit=None,
+        reused=reused,
+    )
+
+
+def record_of(tenant: str, member: str, holders: Mapping[str, int], uid: str = "r1") -> Record:
+    return Record(
+        name="claim-0",
+        uid=uid,
+        resource_version="7",
+        tenant=tenant,
+        partition=Partition("aws", (("eu-access", None),)),
+        slot="0",
+        member=member,
+        member_uid=f"uid-of-{member}",
+        attempt=1,
+        phase=Phase.BOUND,
+        policy=Policy.CLEAN,
+        limit=None,
+        holders=holders,
+        since="2026-11-21T10:00:00Z",
+    )
+
+
+@dataclass
+class FakePool:
+    """A pool that answers as told and keeps what it was asked."""
+
+    refusals: list[PoolError] = field(default_factory=list[PoolError])
+    reused: bool = False
+    released: Released = field(default_factory=lambda: Released(Outcome.RELEASED, "aws-1", last=True))
+    all_members: tuple[Member, ...] = ()
+    all_records: tuple[Record, ...] = ()
+    settings: PoolSettings = field(default_factory=lambda: PoolSettings(partition_keys=("eu-access",)))
+    asked: list[ClaimRequest] = field(default_factory=list[ClaimRequest])
+    let_go: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    flushed: int = 0
+
+    def claim(self, request: ClaimRequest) -> Claimed:
+        self.asked.append(request)
+        if self.refusals:
+            raise self.refusals.pop(0)
+        return claimed(request, reused=self.reused)
+
+    def record_of(self, request: ClaimRequest) -> str:
+        self.asked.append(request)
+        return "claim-0"
+
+    def release(self, record: str, holder: str) -> Released:
+        self.let_go.append((record, holder))
+        return self.released
+
+    def status(self) -> PoolStatus:
+        return status_of(self.all_members, self.all_records, self.settings)
+
+    def records(self) -> tuple[Record, ...]:
+        return self.all_records
+
+    def flush(self) -> bool:
+        self.flushed += 1
+        return True
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
+    fake = FakePool()
+
+    def open_pool(where: Where) -> FakePool:
+        return fake
+
+    for module in (claims, pool_status):
+        monkeypatch.setattr(module, "open_pool", open_pool)
+    return fake
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["pool", *arguments])
+
+
+def claim(*arguments: str) -> Result:
+    return run("claim", "--namespace", "account-pool", "--type", "aws", "--tenant", "acme", *arguments)
+
+
+def release(*arguments: str) -> Result:
+    return run("release", "--namespace", "account-pool", "--type", "aws", "--tenant", "acme", *arguments)
+
+
+@pytest.mark.parametrize("reused", [False, True])
+def test_a_claim_in_json_names_account_and_claim_and_whether_it_is_new(
+    pool: FakePool, *, reused: bool
+) -> None:
+    pool.reused = reused
+    result = claim("--slot", "eu", "--output", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {
+        "tenant": "acme",
+        "type": "aws",
+        "slot": "eu",
+        "secretName": "aws-1",
+        "namespace": "account-pool",
+        "uid": "uid-of-aws-1",
+        "phase": "Bound",
+        "reused": reused,
+    }
+
+
+def test_a_claim_without_a_holder_is_the_command_lines_own(pool: FakePool) -> None:
+    claim("--partition", "eu-access=true", "--partition", "region=eu=1")
+    assert pool.asked == [
+        ClaimRequest(
+            tenant="acme",
+            type="aws",
+            slot="0",
+            partition={"eu-access": "true", "region": "eu=1"},
+            holder="cli",
+        )
+    ]
+
+
+def test_the_events_of_a_claim_are_written_before_the_command_ends_even_when_it_was_refused(
+    pool: FakePool,
+) -> None:
+    pool.refusals = [EXHAUSTED]
+    claim()
+    assert pool.flushed == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "code"),
+    [
+        (EXHAUSTED, 3, "exhausted"),
+        (Misconfigured(place="type AWS", cause="upper case", mend="write aws"), 4, "misconfigured"),
+        (NotAllowed(place="secrets", cause="may not patch", mend="ask"), 5, "not-allowed"),
+        (
+            LimitReached(tenant="acme", account_type="aws", member="aws-1", holders=3, limit=3),
+            1,
+            "limit-reached",
+        ),
+        (Unreachable(place="pool account-pool", seconds=10, last="refused"), 1, "unreachable"),
+    ],
+)
+def test_a_refused_claim_has_an_exit_code_of_its_own_and_says_why_in_json(
+    pool: FakePool, error: PoolError, exit_code: int, code: str
+) -> None:
+    pool.refusals = [error]
+    result = claim("--output", "json")
+    assert result.exit_code == exit_code
+    document = json.loads(result.stdout)
+    assert set(document) == {"error"}
+    assert set(document["error"]) == {"code", "message"}
+    assert document["error"]["code"] == code
+    assert error.cause in document["error"]["message"]
+    assert error.mend in document["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--plan", "trial"], id="both a type and a plan"),
+        pytest.param(["--partition", "eu-access"], id="a key without a value"),
+        pytest.param(["--partition", "=true"], id="a value without a key"),
+        pytest.param(["--partition", "a=1", "--partition", "a=2"], id="a key twice"),
+        pytest.param(["--wait", "10"], id="a time without a unit"),
+        pytest.param(["--wait", "ten minutes"], id="no time at all"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused_before_the_pool_is_asked(
+    pool: FakePool, arguments: list[str]
+) -> None:
+    assert claim(*arguments).exit_code == 4
+    assert pool.asked == []
+
+
+def test_neither_a_type_nor_a_plan_is_no_request(pool: FakePool) -> None:
+    result = run("claim", "--namespace", "account-pool", "--tenant", "acme")
+    assert result.exit_code == 4
+    assert "--type or --plan" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0s", 0), ("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400)]
+)
+def test_times_are_read_with_their_units(text: str, seconds: float) -> None:
+    assert claims.seconds(text) == seconds
+
+
+class Hours:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.naps: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.now += seconds
+
+
+REQUEST = ClaimRequest(tenant="acme", type="aws")
+
+
+def test_waiting_ends_with_the_first_free_account() -> None:
+    pool, clock = FakePool(refusals=[EXHAUSTED, EXHAUSTED]), Hours()
+    told: list[Step] = []
+    got = claim_within(pool, REQUEST, 600, told.append, sleep=clock.sleep, clock=clock)
+    assert got.secret_name == "aws-1"
+    assert len(pool.asked) == 3
+    assert [step.what for step in told] == ["waiting for a free aws account"] * 2
+
+
+def test_waiting_ends_when_the_time_is_over_after_a_last_look() -> None:
+    pool, clock = FakePool(refusals=[EXHAUSTED] * 100), Hours()
+    with pytest.raises(Exhausted):
+        claim_within(pool, REQUEST, 20, lambda _step: None, sleep=clock.sleep, clock=clock)
+    assert clock.now == 20
+    assert clock.naps == [1, 2, 4, 8, 5]
+
+
+def test_without_waiting_a_pool_that_is_empty_is_asked_once() -> None:
+    pool, clock = FakePool(refusals=[EXHAUSTED] * 2), Hours()
+    with pytest.raises(Exhausted):
+        claim_within(pool, REQUEST, 0, lambda _step: None, sleep=clock.sleep, clock=clock)
+    assert len(pool.asked) == 1
+
+
+def test_nothing_but_exhaustion_is_waited_for() -> None:
+    refused = NotAllowed(place="secrets", cause="may not", mend="ask")
+    pool, clock = FakePool(refusals=[refused]), Hours()
+    with pytest.raises(NotAllowed):
+        claim_within(pool, REQUEST, 600, lambda _step: None, sleep=clock.sleep, clock=clock)
+    assert clock.naps == []
+
+
+def test_a_release_in_json_names_what_was_let_go(pool: FakePool) -> None:
+    result = release("--output", "json")
+    assert result.exit_code == 0
+    assert pool.let_go == [("claim-0", "cli")]
+    assert json.loads(result.stdout) == {
+        "tenant": "acme",
+        "type": "aws",
+        "slot": "0",
+        "secretName": "aws-1",
+        "namespace": "account-pool",
+        "holder": "cli",
+        "outcome": "released",
+        "lastHolder": True,
+    }
+
+
+def test_anothers_claim_is_not_released_unless_it_is_confirmed(pool: FakePool) -> None:
+    result = release("--holder", "pulumi/organization/credfleet/dev/acme/aws")
+    assert result.exit_code == 1
+    assert pool.let_go == []
+    assert "--yes" in result.stderr
+
+
+def test_anothers_claim_is_released_when_it_is_confirmed(pool: FakePool) -> None:
+    assert release("--holder", "ci", "--yes").exit_code == 0
+    assert pool.let_go == [("claim-0", "ci")]
+
+
+def test_releasing_what_one_does_not_hold_is_no_error_and_says_who_does(pool: FakePool) -> None:
+    pool.released = Released(Outcome.NOT_HELD)
+    pool.all_records = (record_of("acme", "aws-1", {"ci": 1}),)
+    result = release()
+    assert result.exit_code == 0
+    assert "nothing was released" in result.stdout
+    assert "--holder ci --yes" in result.stdout
+
+
+def member(name: str, annotations: Mapping[str, str] | None = None, **labels: str) -> Member:
+    spelled = {key.replace("_", "-"): value for key, value in labels.items()}
+    if "pool-state" in spelled:
+        spelled["credfleet.io/pool-state"] = spelled.pop("pool-state")
+    return Member(name, f"uid-of-{name}", "1", {"hyperscaler-type": "aws"} | spelled, annotations or {})
+
+
+@pytest.fixture
+def full_pool(pool: FakePool) -> FakePool:
+    record = record_of("Acme & Söhne", "aws-1", {"ci": 1, "cli": 2})
+    token = {"credfleet.io/claim-token": str(record.token)}
+    pool.all_records = (record,)
+    pool.all_members = (
+        member("aws-1", token, tenant_name="enc-x"),
+        member("aws-2"),
+        member("aws-3", {"credfleet.io/state-reason": "credential leaked"}, pool_state="quarantined"),
+        member("aws-4", tenant_name="globex", eu_access="true"),
+        member("aws-5", pool_state="dirty", tenant_name="globex"),
+        member("aws-6", pool_state="wiped"),
+    )
+    return pool
+
+
+def status_json() -> dict[str, Any]:
+    return json.loads(run("status", "--output", "json").stdout)
+
+
+def test_status_counts_by_type_and_partition(full_pool: FakePool) -> None:
+    nothing = dict.fromkeys(
+        [
+            "free",
+            "claimed",
+            "owned",
+            "dirty",
+            "cleaning",
+            "quarantined",
+            "shared",
+            "internal",
+            "misconfigured",
+        ],
+        0,
+    )
+    assert status_json()["partitions"] == [
+        {"type": "aws", "partition": {}, "total": 5}
+        | nothing
+        | {"free": 1, "claimed": 1, "quarantined": 1, "dirty": 1, "misconfigured": 1},
+        {"type": "aws", "partition": {"eu-access": "true"}, "total": 1} | nothing | {"owned": 1},
+    ]
+
+
+def test_status_tells_of_a_claimed_account_whose_it_is_who_holds_it_and_since_when(
+    full_pool: FakePool,
+) -> None:
+    assert status_json()["accounts"][0] == {
+        "secretName": "aws-1",
+        "type": "aws",
+        "partition": {},
+        "state": "claimed",
+        "tenant": "Acme & Söhne",
+        "slot": "0",
+        "holders": ["ci", "cli"],
+        "since": "2026-11-21T10:00:00Z",
+        "reason": None,
+        "accountId": None,
+        "used": 0,
+        "capacity": 0,
+    }
+
+
+def test_status_says_why_an_account_is_not_usable(full_pool: FakePool) -> None:
+    reasons = {each["secretName"]: each["reason"] for each in status_json()["accounts"] if each["reason"]}
+    assert reasons["aws-3"] == "credential leaked"
+    assert "wiped" in reasons["aws-6"]
+
+
+def test_status_as_tables_leaves_free_accounts_to_the_counts(full_pool: FakePool) -> None:
+    lines = run("status").stdout
+    assert "aws-1" in lines
+    assert "aws-2" not in lines
+    assert "eu-access=true" in lines
+
+
+def test_an_empty_pool_says_so(pool: FakePool) -> None:
+    assert run("status").stdout == "Pool account-pool has no accounts.\n"

@@ -1,0 +1,228 @@
+"""What the doctor makes of each look at a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from components.account_pool.admission import admission_manifests
+from components.account_pool.keys import POOL_STATE, STATE_REASON
+from components.account_pool.model import Member, Partition, Phase, Policy, Record, Token
+from components.account_pool.outlook import Census
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.powers import POWERS, Power
+from components.account_pool.status import status_of
+from components.account_pool.sweeping import Finding, Orphan, SweepReport
+from components.connection import Reply
+from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from operations.pool.health import Diagnosis, Health, accounts, admission, claims, rights, settings_of_pool
+
+POOL = "account-pool"
+
+
+def wrongs(found: Iterable[Diagnosis]) -> list[Diagnosis]:
+    return [each for each in found if each.health is Health.WRONG]
+
+
+def user_with(*works: str, without: Collection[tuple[str, str]] = ()) -> list[Diagnosis]:
+    """Examine a user who has all the powers of some works, but for (verb, resource) pairs."""
+    granted = {
+        (verb, power.resource) for work in works for power in POWERS[work] for verb in power.verbs
+    } - set(without)
+
+    def may(power: Power, verb: str) -> bool:
+        return (verb, power.resource) in granted
+
+    return [*rights(may, POOL)]
+
+
+@pytest.mark.parametrize("work", sorted(POWERS))
+def test_a_user_with_all_that_one_work_needs_has_nothing_to_mend(work: str) -> None:
+    found = user_with(work)
+    assert wrongs(found) == []
+    assert [each.text for each in found if each.health is Health.WELL] == [
+        f"this user may {work} accounts of {POOL}"
+    ]
+
+
+def test_a_user_who_may_do_nothing_is_told_what_each_work_lacks() -> None:
+    found = user_with()
+    assert [each.text for each in wrongs(found)] == [f"this user may do none of the work on pool {POOL}"]
+    assert any("lacks get secrets" in each.text and "claimers" in each.mend for each in found)
+
+
+def test_a_user_who_is_to_claim_but_may_not_write_is_wrong_and_learns_what_is_lacking() -> None:
+    (found,) = wrongs(user_with("claim", "clean", "operate", without=[("create", "configmaps")]))
+    assert found.text == "this user is to claim accounts, but may not create configmaps"
+    assert "accountPool.claimers" in found.mend
+
+
+def test_a_user_without_the_virtual_verb_may_claim_where_no_policy_asks_for_it() -> None:
+    found = user_with("claim", without=[("claim", "accounts")])
+    assert wrongs(found) == []
+    assert "only where no admission policy asks for more" in found[0].text
+
+
+def test_a_user_who_may_not_write_events_may_work_but_leaves_none() -> None:
+    found = user_with("claim", without=[("create", "events")])
+    assert found[0].health is Health.NOTED
+    assert "no Events" in found[0].text
+
+
+MANIFESTS = {
+    (each["kind"], each["metadata"]["name"]): each for each in admission_manifests(POOL, allow_destroy=False)
+}
+
+
+def admitted(live: Mapping[tuple[str, str], Reply]) -> list[Diagnosis]:
+    return [*admission(lambda kind, name: live[kind, name], POOL)]
+
+
+def in_force() -> dict[tuple[str, str], Reply]:
+    return {key: Reply(200, manifest) for key, manifest in MANIFESTS.items()}
+
+
+@pytest.mark.parametrize("allow_destroy", [False, True])
+def test_policies_as_a_stack_declares_them_are_well(*, allow_destroy: bool) -> None:
+    manifests = admission_manifests(POOL, allow_destroy=allow_destroy)
+    live = {(each["kind"], each["metadata"]["name"]): Reply(200, each) for each in manifests}
+    assert [each.health for each in admitted(live)] == [Health.WELL]
+
+
+@pytest.mark.parametrize("key", sorted(MANIFESTS))
+def test_each_policy_or_binding_that_is_missing_is_wrong(key: tuple[str, str]) -> None:
+    (found,) = wrongs(admitted(in_force() | {key: Reply(404, {})}))
+    assert " ".join(key) in found.text
+    assert "accountPool.admissionPolicy: true" in found.mend
+
+
+def test_a_policy_that_lost_a_rule_is_wrong() -> None:
+    key = ("ValidatingAdmissionPolicy", f"credfleet-members.{POOL}")
+    spec: dict[str, Any] = MANIFESTS[key]["spec"]
+    cut = {**MANIFESTS[key], "spec": {**spec, "validations": spec["validations"][1:]}}
+    (found,) = wrongs(admitted(in_force() | {key: Reply(200, cut)}))
+    assert "other rules" in found.text
+
+
+@pytest.mark.parametrize("change", [{"validationActions": ["Warn"]}, {"policyName": "another"}])
+def test_a_binding_that_does_not_deny_is_wrong(change: dict[str, Any]) -> None:
+    key = ("ValidatingAdmissionPolicyBinding", f"credfleet-members.{POOL}")
+    live = {**MANIFESTS[key], "spec": {**MANIFESTS[key]["spec"], **change}}
+    assert len(wrongs(admitted(in_force() | {key: Reply(200, live)}))) == 1
+
+
+def test_policies_this_user_may_not_read_are_unknown_and_not_wrong() -> None:
+    assert [each.health for each in admitted(dict.fromkeys(MANIFESTS, Reply(403, {})))] == [Health.UNKNOWN]
+
+
+def config_map(**data: str) -> Reply:
+    return Reply(200, {"metadata": {"namespace": POOL, "uid": "now"}, "data": {"formatVersion": "1"} | data})
+
+
+def test_a_pool_that_says_how_it_is_partitioned_is_well() -> None:
+    settings, diagnosis = settings_of_pool(config_map(partitionKeys='["eu-access"]'), POOL)
+    assert settings == PoolSettings(partition_keys=("eu-access",))
+    assert diagnosis.health is Health.WELL
+
+
+def test_a_pool_from_a_backup_is_wrong_and_recovery_mends_it() -> None:
+    settings, diagnosis = settings_of_pool(config_map(poolUid="then"), POOL)
+    assert (settings, diagnosis.health) == (None, Health.WRONG)
+    assert f"credfleet pool recover --namespace {POOL}" in diagnosis.mend
+
+
+def test_a_namespace_that_says_nothing_is_a_pool_all_the_same_and_that_is_told() -> None:
+    settings, diagnosis = settings_of_pool(Reply(404, {}), POOL)
+    assert (settings, diagnosis.health) == (PoolSettings(), Health.NOTED)
+
+
+def test_a_pool_this_user_may_not_read_is_wrong() -> None:
+    settings, diagnosis = settings_of_pool(Reply(403, {"message": "no get on configmaps"}), POOL)
+    assert (settings, diagnosis.health) == (None, Health.WRONG)
+    assert "no get on configmaps" in diagnosis.text
+
+
+def member(name: str, labels: Mapping[str, str] | None = None, **notes: str) -> Member:
+    return Member(name, f"uid-{name}", "1", {HYPERSCALER_TYPE: "aws"} | dict(labels or {}), notes)
+
+
+def looked_at(*members: Member) -> list[Diagnosis]:
+    return [*accounts(status_of(members, (), PoolSettings()), POOL)]
+
+
+def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None:
+    assert [each.text for each in looked_at(member("aws-1"))] == ["1 in all: 1 free"]
+
+
+def test_a_pool_without_accounts_is_wrong() -> None:
+    assert [each.health for each in looked_at()] == [Health.WRONG]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "mend"),
+    [
+        pytest.param(
+            member("acc-7", {POOL_STATE: "dirty"}), "credfleet pool clean -n account-pool", id="dirty"
+        ),
+        pytest.param(member("acc-7", {TENANT_NAME: "a"}), "credfleet pool adopt -n account-pool", id="owned"),
+        pytest.param(
+            member("acc-7", {POOL_STATE: "quarantined"}, **{STATE_REASON: "key leaked"}),
+            "credfleet pool unquarantine acc-7 -n account-pool",
+            id="quarantined",
+        ),
+    ],
+)
+def test_an_account_that_waits_for_somebody_is_named_with_the_command(waiting: Member, mend: str) -> None:
+    found = looked_at(member("free"), waiting)
+    assert wrongs(found) == []
+    (told,) = [each for each in found if mend in each.mend]
+    assert "acc-7" in told.text
+
+
+def test_a_type_of_which_none_is_free_is_named() -> None:
+    found = looked_at(member("m", {TENANT_NAME: "acme"}))
+    assert "none is free of: aws" in [each.text for each in found]
+
+
+def record(phase: Phase) -> Record:
+    return Record(
+        name=f"claim-{phase}",
+        uid="u",
+        resource_version="1",
+        tenant="acme",
+        partition=Partition("aws"),
+        slot="0",
+        member="aws-1",
+        member_uid="uid-aws-1",
+        attempt=1,
+        phase=phase,
+        policy=Policy.CLEAN,
+        limit=None,
+        holders={"cli": 1},
+    )
+
+
+def test_claims_in_order_say_how_many_they_are() -> None:
+    found = [*claims(Census((), (record(Phase.BOUND),)), SweepReport(), POOL)]
+    assert [(each.health, each.text) for each in found] == [(Health.WELL, "1 bound")]
+
+
+def test_dead_claims_are_wrong_and_a_sweep_mends_them() -> None:
+    survey = SweepReport(withheld=(Orphan("aws-1", Token("claim-0", "u", 1)),))
+    (found,) = wrongs(claims(Census((), ()), survey, POOL))
+    assert "aws-1" in found.text
+    assert found.mend == "`credfleet pool sweep -n account-pool`"
+
+
+def test_what_is_half_done_is_told_and_is_not_wrong() -> None:
+    found = [*claims(Census((), (record(Phase.RELEASING), record(Phase.PENDING))), SweepReport(), POOL)]
+    assert wrongs(found) == []
+    assert "claim-Releasing, claim-Pending" in found[1].text
+
+
+def test_what_only_people_can_judge_is_wrong_with_its_own_mend() -> None:
+    survey = SweepReport(findings=(Finding("Secret aws-1", "its state is not known", "correct it"),))
+    (found,) = wrongs(claims(Census((), ()), survey, POOL))
+    assert (found.text, found.mend) == ("Secret aws-1: its state is not known", "correct it")

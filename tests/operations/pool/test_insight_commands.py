@@ -1,0 +1,317 @@
+"""`credfleet pool explain` and `outlook`, and `credfleet doctor`, on pools that are as told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.model import Member, Partition, Phase, Policy, Record, record_name
+from components.account_pool.outlook import Census
+from components.account_pool.pool import Pool
+from components.account_pool.pool_settings import PoolSettings
+from components.connection import ClusterTarget
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from operations.main import app
+from operations.pool import explain as pool_explain
+from operations.pool.access import Where
+
+KEYS = ("eu-access",)
+STACK = """\
+config:
+  credfleet:cluster: {context: here, kubeconfig: mine}
+  credfleet:tenants:
+    acme: {namespace: tenant-acme, accounts: {main: {type: aws}, spare: {type: aws}}}
+    globex: {namespace: tenant-globex, accounts: {main: {plan: gcp, region: cf-sa30}}}
+  credfleet:accountPool:
+    partitionKeys: [eu-access]
+    rules: [aws, "gcp(PR=cf-sa30) -> PR", "trial -> S", "azure -> EU"]
+    membersFrom: members.csv
+"""
+MEMBERS = "name,type,accountId\naws-1,aws,1\ngcp-1,gcp_cf-sa30,2\n"
+
+
+def member(name: str, account_type: str = "aws", **labels: str) -> Member:
+    named = {HYPERSCALER_TYPE: account_type} | {
+        {"state": POOL_STATE, "tenant": TENANT_NAME, "shared": SHARED}[key]: value
+        for key, value in labels.items()
+    }
+    return Member(name, f"uid-of-{name}", "1", named, {})
+
+
+def claim_of(tenant: str, slot: str, account: str, holder: str) -> tuple[Member, Record]:
+    partition = Partition("aws", (("eu-access", None),))
+    record = Record(
+        name=record_name(partition, tenant, slot),
+        uid="u",
+        resource_version="1",
+        tenant=tenant,
+        partition=partition,
+        slot=slot,
+        member=account,
+        member_uid=f"uid-of-{account}",
+        attempt=1,
+        phase=Phase.BOUND,
+        policy=Policy.CLEAN,
+        limit=3,
+        holders={holder: 1},
+        since="2026-11-21T10:00:00Z",
+    )
+    carrier = member(account, tenant=tenant)
+    return Member(account, carrier.uid, "1", carrier.labels, {CLAIM_TOKEN: str(record.token)}), record
+
+
+@dataclass
+class FakePool:
+    """A pool with these members and records."""
+
+    all_members: tuple[Member, ...] = ()
+    all_records: tuple[Record, ...] = ()
+    settings: PoolSettings = field(default_factory=lambda: PoolSettings(partition_keys=KEYS))
+
+    def members(self) -> tuple[Member, ...]:
+        return self.all_members
+
+    def records(self) -> tuple[Record, ...]:
+        return self.all_records
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
+    fake = FakePool()
+
+    def open_pool(_where: Where) -> FakePool:
+        return fake
+
+    def census(target: ClusterTarget, namespace: str) -> Census:
+        assert (target.kubeconfig, target.context, namespace) == ("mine", "here", "account-pool")
+        return Census(fake.all_members, fake.all_records)
+
+    monkeypatch.setattr(pool_explain, "open_pool", open_pool)
+    monkeypatch.setattr(Pool, "census", staticmethod(census))
+    return fake
+
+
+@pytest.fixture
+def stack(project: Path) -> Path:
+    """Write a stack `dev` that claims three accounts."""
+    (project / "Pulumi.dev.yaml").write_text(STACK)
+    (project / "members.csv").write_text(MEMBERS)
+    return project
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, [*arguments])
+
+
+def explain(*arguments: str) -> Result:
+    return run("pool", "explain", "--tenant", "acme", *arguments)
+
+
+def explained(*arguments: str) -> dict[str, Any]:
+    result = explain(*arguments, "--output", "json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_an_explanation_in_json_tells_the_claim_and_every_account_with_its_reason(pool: FakePool) -> None:
+    carrier, record = claim_of("acme", "0", "aws-2", "ci")
+    pool.all_members = (member("aws-1", state="dirty"), carrier)
+    pool.all_records = (record,)
+    assert explained("--type", "aws") == {
+        "namespace": "account-pool",
+        "tenant": "acme",
+        "type": "aws",
+        "slot": "0",
+        "partition": {},
+        "shared": False,
+        "holder": "cli",
+        "rule": None,
+        "expected": {
+            "prospect": "reuse",
+            "secretName": "aws-2",
+            "text": "expected to reuse aws-2, which its tenant has",
+        },
+        "record": record.name,
+        "claim": {
+            "phase": "Bound",
+            "secretName": "aws-2",
+            "holders": ["ci"],
+            "releasePolicy": "clean",
+            "limit": 3,
+            "since": "2026-11-21T10:00:00Z",
+        },
+        "otherSlots": [],
+        "candidates": [
+            {"secretName": "aws-2", "taken": True, "reason": "the account of this claim (Bound)"},
+            {"secretName": "aws-1", "taken": False, "reason": "dirty, waits to be cleaned"},
+        ],
+    }
+
+
+def test_an_explanation_names_what_the_tenant_has_under_other_slots(pool: FakePool) -> None:
+    carrier, record = claim_of("acme", "main", "aws-2", "ci")
+    pool.all_members, pool.all_records = (carrier,), (record,)
+    told = explained("--type", "aws")
+    assert told["claim"] is None
+    assert told["otherSlots"] == [
+        {"slot": "main", "partition": "!eu-access,hyperscaler-type=aws", "secretName": "aws-2"}
+    ]
+    assert "The tenant has aws-2 under slot main" in explain("--type", "aws").stdout
+
+
+@pytest.mark.usefixtures("stack")
+@pytest.mark.parametrize(
+    ("arguments", "chosen"),
+    [
+        pytest.param(
+            ["--plan", "gcp", "--region", "cf-sa30"],
+            ("gcp_cf-sa30", {}, False, "gcp(PR=cf-sa30) -> PR"),
+            id="region",
+        ),
+        pytest.param(
+            ["--plan", "trial", "--hyperscaler", "aws"], ("aws", {}, True, "trial -> S"), id="shared"
+        ),
+        pytest.param(["--plan", "azure"], ("azure", {"eu-access": "true"}, False, "azure -> EU"), id="eu"),
+    ],
+)
+def test_an_explanation_names_the_rule_that_chose_the_pool(
+    pool: FakePool, arguments: list[str], chosen: tuple[str, dict[str, str], bool, str]
+) -> None:
+    told = explained(*arguments)
+    assert (told["type"], told["partition"], told["shared"], told["rule"]) == chosen
+    assert f"`{chosen[3]}`" in explain(*arguments).stdout
+
+
+def test_a_table_marks_the_account_that_is_taken_and_tells_only_the_nearest(pool: FakePool) -> None:
+    pool.all_members = tuple(member(f"aws-{n:02}") for n in range(30))
+    lines = explain("--type", "aws").stdout.splitlines()
+    marked = [line for line in lines if line.startswith("→")]
+    assert len(marked) == 1
+    assert sum("aws-" in line for line in lines) == 20
+    assert lines[-1] == "… and 10 more; --output json tells all"
+
+
+def test_a_type_the_pool_does_not_have_says_so(pool: FakePool) -> None:
+    assert "The pool has no accounts of this type." in explain("--type", "gdch").stdout
+
+
+@pytest.mark.usefixtures("pool")
+@pytest.mark.parametrize("arguments", [[], ["--type", "aws", "--plan", "aws"], ["--type", "AWS"]])
+def test_a_request_that_makes_no_sense_is_not_explained(arguments: list[str]) -> None:
+    assert explain(*arguments).exit_code == 4
+
+
+def outlook(*arguments: str) -> list[dict[str, Any]]:
+    result = run("pool", "outlook", "--output", "json", *arguments)
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["stack"], told["namespace"]) == ("dev", "account-pool")
+    return told["expected"]
+
+
+@pytest.mark.usefixtures("stack")
+def test_an_outlook_hands_out_the_pool_to_all_claims_of_the_stack_together(pool: FakePool) -> None:
+    pool.all_members = (member("aws-1"), member("gcp-1", "gcp_cf-sa30"))
+    told = outlook()
+    assert [(each["tenant"], each["slot"], each["type"], each["prospect"]) for each in told] == [
+        ("acme", "main", "aws", "free"),
+        ("acme", "spare", "aws", "exhausted"),
+        ("globex", "main", "gcp_cf-sa30", "free"),
+    ]
+    assert set(told[0]) == {"tenant", "slot", "type", "prospect", "secretName", "text"}
+    assert all(each["text"].startswith("expected ") for each in told)
+
+
+@pytest.mark.usefixtures("stack")
+@pytest.mark.parametrize(("organization", "prospect"), [("organization", "held"), ("acme-corp", "reuse")])
+def test_an_outlook_knows_the_stack_by_its_holder_ids(
+    pool: FakePool, organization: str, prospect: str
+) -> None:
+    carrier, record = claim_of("acme", "main", "aws-1", "pulumi/organization/credfleet/dev/acme/main")
+    pool.all_members, pool.all_records = (carrier,), (record,)
+    told = outlook("--organization", organization)
+    assert (told[0]["prospect"], told[0]["secretName"]) == (prospect, "aws-1")
+
+
+@pytest.mark.usefixtures("stack")
+@pytest.mark.parametrize(
+    ("holder", "told"),
+    [
+        ("pulumi/organization/credfleet/dev/initech/main", True),
+        ("pulumi/organization/credfleet/prod/x/y", False),
+    ],
+)
+def test_an_outlook_names_what_only_the_next_update_gives_back(
+    pool: FakePool, *, holder: str, told: bool
+) -> None:
+    carrier, record = claim_of("initech", "main", "aws-1", holder)
+    pool.all_members, pool.all_records = (carrier,), (record,)
+    exhausted = outlook()[0]
+    assert exhausted["prospect"] == "exhausted"
+    assert ("initech/main" in exhausted["text"]) == told
+
+
+@pytest.mark.usefixtures("stack")
+def test_an_outlook_counts_the_accounts_this_update_will_make(pool: FakePool, stack: Path) -> None:
+    file = stack / "Pulumi.dev.yaml"
+    coming = "    members: {aws-9: {type: aws, accountId: '9', credentialsFrom: nine}}\n"
+    file.write_text(STACK + coming)
+    set_secret = run(
+        "sandbox", "config", "set", "--secret", "--path", "credfleet:credentials.nine", '{"key": "value"}'
+    )
+    assert set_secret.exit_code == 0, set_secret.output
+    assert outlook()[0]["prospect"] == "free"
+
+
+@pytest.mark.usefixtures("pool", "project")
+def test_a_stack_without_a_pool_has_no_outlook() -> None:
+    result = run("pool", "outlook", "--output", "json")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "no-pool")
+
+
+def examined(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    result = run("doctor", "--output", "json", *arguments)
+    told = json.loads(result.stdout)
+    assert told["well"] == (result.exit_code == 0)
+    return result.exit_code, told["findings"]
+
+
+@pytest.mark.usefixtures("project")
+def test_the_doctor_says_that_there_is_no_cluster_and_how_to_get_one() -> None:
+    assert examined() == (
+        1,
+        [
+            {
+                "subject": "cluster",
+                "health": "wrong",
+                "text": "--kubeconfig: no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
+                "mend": "name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
+            }
+        ],
+    )
+
+
+def test_the_doctor_of_a_stack_begins_with_its_configuration(stack: Path) -> None:
+    (stack / "members.csv").write_text("name,type,accountId\naws-1,aws,1\n")
+    exit_code, findings = examined("--stack", "dev")
+    assert exit_code == 1
+    assert [each["subject"] for each in findings] == ["configuration"]
+    assert "globex" in findings[0]["text"]
+
+
+def test_a_kubeconfig_that_leads_nowhere_is_a_finding_and_no_traceback(tmp_path: Path) -> None:
+    exit_code, findings = examined("--kubeconfig", str(tmp_path / "none"))
+    assert (exit_code, [each["subject"] for each in findings]) == (1, ["cluster"])
+
+
+def test_a_table_tells_the_mend_below_what_is_wrong(tmp_path: Path) -> None:
+    lines = run("doctor", "--kubeconfig", str(tmp_path / "none")).stdout.splitlines()
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("✗")]
+    assert lines[at + 1].strip().startswith("→ set KUBECONFIG")
+    assert lines[-1] == "1 wrong"

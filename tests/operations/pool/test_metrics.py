@@ -1,0 +1,243 @@
+"""The metrics of a pool, read back as Prometheus reads them. Numbers: account pool reference, section 5 G."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+from typer.testing import CliRunner
+
+from components.account_pool.keys import (
+    CLAIM_TOKEN,
+    INTERNAL,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+)
+from components.account_pool.model import Member, Partition, Phase, Policy, Record
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.status import PoolStatus, status_of
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from operations.main import app
+from operations.pool import metrics as pool_metrics
+from operations.pool.access import Where
+from operations.pool.metrics import Gauge, exposition, gauges_of
+
+NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+SAMPLE = re.compile(r"(?P<name>[^{ ]+)\{(?P<labels>.*)\} (?P<value>\d+)")
+LABEL = re.compile(r'(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)="(?P<value>(?:[^"\\\n]|\\[\\n"])*)"(?:,|$)')
+UNESCAPED = {r"\\": "\\", r"\n": "\n", r"\"": '"'}
+
+Samples = dict[str, dict[tuple[tuple[str, str], ...], int]]
+
+
+def parsed(text: str) -> Samples:
+    """Read an exposition as the format prescribes it, strictly; samples by name, then by sorted labels."""
+    assert text.endswith("\n")
+    samples: Samples = {}
+    current = ""
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            current = line.split(" ", 3)[2]
+            assert NAME.fullmatch(current)
+            assert current not in samples
+            samples[current] = {}
+        elif line.startswith("# TYPE "):
+            assert line == f"# TYPE {current} gauge"
+        else:
+            sample = SAMPLE.fullmatch(line)
+            assert sample is not None, line
+            assert sample["name"] == current
+            labels = read_labels(sample["labels"])
+            assert labels not in samples[current], "the same series twice"
+            samples[current][labels] = int(sample["value"])
+    return samples
+
+
+def read_labels(text: str) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    while text:
+        label = LABEL.match(text)
+        assert label is not None, text
+        assert label["name"] not in found
+        found[label["name"]] = re.sub(r"\\.", lambda escape: UNESCAPED[escape[0]], label["value"])
+        text = text[label.end() :]
+    return tuple(sorted(found.items()))
+
+
+def member(name: str, notes: Mapping[str, str] | None = None, **labels: str) -> Member:
+    named = {HYPERSCALER_TYPE: "aws"} | {key.replace("_", "-"): value for key, value in labels.items()}
+    return Member(name, f"uid-{name}", "1", named, notes or {})
+
+
+def labelled(name: str, key: str, value: str) -> Member:
+    made = member(name)
+    return replace(made, labels={**made.labels, key: value})
+
+
+def record(tenant: str, account: str, account_type: str = "aws", **partition: str) -> Record:
+    named = {key.replace("_", "-"): value for key, value in partition.items()}
+    return Record(
+        name=f"claim-{account}",
+        uid="u",
+        resource_version="1",
+        tenant=tenant,
+        partition=Partition.of(account_type, named, ("eu-access",)),
+        slot="0",
+        member=account,
+        member_uid=f"uid-{account}",
+        attempt=1,
+        phase=Phase.BOUND,
+        policy=Policy.CLEAN,
+        limit=None,
+        holders={"cli": 1},
+    )
+
+
+def claimed(account: str, tenant: str, *, eu: bool = False) -> tuple[Member, Record]:
+    labels = {"eu_access": "true"} if eu else {}
+    made = record(tenant, account, **labels)
+    return member(account, {CLAIM_TOKEN: str(made.token)}, tenant_name=tenant, **labels), made
+
+
+def measured(
+    members: tuple[Member, ...], records: tuple[Record, ...] = (), keys: tuple[str, ...] = ("eu-access",)
+) -> Samples:
+    status = status_of(members, records, PoolSettings(partition_keys=keys))
+    return parsed(exposition(gauges_of("account-pool", status, records, keys)))
+
+
+def value(samples: Samples, name: str, **labels: str) -> int | None:
+    """Find the one series with these labels among others."""
+    found = [each for key, each in samples[name].items() if labels.items() <= dict(key).items()]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+AVAILABLE = "credfleet_pool_available_accounts"
+ACCOUNTS = "credfleet_pool_accounts"
+
+
+def test_case_35_available_counts_free_accounts_and_claimed_is_told_by_tenant() -> None:
+    mine, mine_record = claimed("aws-3", "acme")
+    azure = labelled("azure-1", HYPERSCALER_TYPE, "azure")
+    samples = measured((member("aws-1"), member("aws-2"), mine, azure), (mine_record,))
+    assert value(samples, AVAILABLE, type="aws") == 2
+    assert value(samples, AVAILABLE, type="azure") == 1
+    assert value(samples, "credfleet_pool_claimed_accounts", type="aws", tenant="acme") == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(labelled("m", POOL_STATE, "dirty"), id="35-dirty"),
+        pytest.param(labelled("m", POOL_STATE, "cleaning"), id="35-cleaning"),
+        pytest.param(labelled("m", POOL_STATE, "quarantined"), id="36-quarantined"),
+        pytest.param(labelled("m", INTERNAL, "true"), id="36-internal"),
+        pytest.param(labelled("m", TENANT_NAME, "acme"), id="owned"),
+        pytest.param(labelled("m", TENANT_NAME, ""), id="51-misconfigured"),
+        pytest.param(member("m", {CLAIM_TOKEN: "claim-0.u.1"}), id="carries-a-dead-claim"),
+    ],
+)
+def test_case_36_what_nobody_can_claim_is_not_available(other: Member) -> None:
+    assert value(measured((other,)), AVAILABLE, type="aws") == 0
+
+
+def test_case_36_the_last_account_claimed_leaves_a_zero_and_no_gap() -> None:
+    mine, mine_record = claimed("aws-1", "acme")
+    assert value(measured((mine,), (mine_record,)), AVAILABLE, type="aws") == 0
+
+
+def test_case_36_accounts_under_eu_access_are_counted_apart() -> None:
+    mine, mine_record = claimed("aws-eu-1", "acme", eu=True)
+    samples = measured((member("aws-1"), mine), (mine_record,))
+    assert value(samples, AVAILABLE, type="aws", partition_eu_access="true") == 0
+    assert value(samples, AVAILABLE, type="aws", partition_eu_access="") == 1
+
+
+def test_a_partition_that_only_a_claim_remembers_is_there_with_zeros() -> None:
+    samples = measured((), (record("acme", "gone"),))
+    assert value(samples, AVAILABLE, type="aws") == 0
+    assert value(samples, ACCOUNTS, type="aws", state="claimed") == 0
+
+
+def test_a_shared_account_is_counted_by_its_claims_and_is_never_available() -> None:
+    notes = {SHARED_CAPACITY: "3", SHARED_CLAIMS: json.dumps({"claim-0.u.1": "a"})}
+    shared = replace(labelled("aws-shared", SHARED, "true"), annotations=notes)
+    samples = measured((shared, member("aws-1")))
+    assert value(samples, AVAILABLE, type="aws", shared="true") == 0
+    assert value(samples, AVAILABLE, type="aws", shared="false") == 1
+    assert value(samples, "credfleet_pool_shared_claims", account="aws-shared") == 1
+    assert value(samples, "credfleet_pool_shared_capacity", account="aws-shared") == 3
+
+
+def test_partition_keys_that_prometheus_cannot_tell_apart_stay_apart() -> None:
+    keys = ("a.b", "a-b")
+    samples = measured((labelled("m1", "a.b", "x"), labelled("m2", "a-b", "x")), keys=keys)
+    assert sum(samples[AVAILABLE].values()) == 2
+    assert len(samples[AVAILABLE]) == 2
+
+
+@pytest.mark.parametrize("text", ['quo"te', "back\\slash", "new\nline", "\\n", "ümlaut", 'a="b",c="d"'])
+def test_any_tenant_is_read_back_as_it_is(text: str) -> None:
+    gauge = Gauge("credfleet_pool_claimed_accounts", "Help.", (({"tenant": text}, 1),))
+    assert parsed(exposition([gauge])) == {gauge.name: {(("tenant", text),): 1}}
+
+
+def test_claims_are_counted_in_every_phase_zeros_included() -> None:
+    samples = measured((), (record("acme", "aws-1"),))["credfleet_pool_claims"]
+    assert {dict(key)["phase"]: count for key, count in samples.items()} == {
+        "Pending": 0,
+        "Bound": 1,
+        "Releasing": 0,
+    }
+
+
+@dataclass
+class FakePool:
+    settings: PoolSettings = field(default_factory=lambda: PoolSettings(partition_keys=("eu-access",)))
+
+    def status(self) -> PoolStatus:
+        return status_of((member("aws-1"),), (), self.settings)
+
+    def records(self) -> tuple[Record, ...]:
+        return ()
+
+
+@pytest.fixture
+def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_pool(where: Where) -> FakePool:
+        assert where.context == "prod"
+        return FakePool()
+
+    monkeypatch.setattr(pool_metrics, "open_pool", open_pool)
+
+
+@pytest.mark.usefixtures("_pool")
+def test_the_command_prints_nothing_but_the_exposition() -> None:
+    result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod"])
+    assert value(parsed(result.stdout), AVAILABLE, namespace="account-pool", type="aws") == 1
+
+
+@pytest.mark.usefixtures("_pool")
+def test_in_json_each_gauge_has_its_samples() -> None:
+    result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod", "--output", "json"])
+    assert json.loads(result.stdout)[1] == {
+        "name": AVAILABLE,
+        "help": "Accounts that any tenant may claim now.",
+        "type": "gauge",
+        "samples": [
+            {
+                "labels": {
+                    "namespace": "account-pool",
+                    "type": "aws",
+                    "partition_eu_access": "",
+                    "shared": "false",
+                },
+                "value": 1,
+            }
+        ],
+    }

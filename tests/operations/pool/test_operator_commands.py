@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from components.account_pool.adoption import Adoption
+from components.account_pool.cleaning import Wiped
+from components.account_pool.errors import NotAllowed
+from components.account_pool.keys import POOL_STATE
+from components.account_pool.model import Claimed, Member, Partition, Policy, Token
+from components.account_pool.pool import Cleaned, Pool
+from components.account_pool.pool_settings import PoolSettings
+from components.account_pool.recovery import RecoveryReport
+from components.account_pool.status import PoolStatus, status_of
+from components.account_pool.sweeping import Finding, Orphan, SweepReport
+from components.connection import ClusterTarget
+from operations.main import app
+from operations.pool import cleaning, maintenance
+from operations.pool.access import Where
+
+
+def member(name: str, type_: str = "aws", state: str | None = None) -> Member:
+    labels = {"hyperscaler-type": type_} | ({POOL_STATE: state} if state else {})
+    return Member(name, f"uid-of-{name}", "1", labels, {})
+
+
+@dataclass
+class FakePool:
+    """A pool in which everything goes as told."""
+
+    members: tuple[Member, ...] = ()
+    swept: SweepReport = field(default_factory=SweepReport)
+    found: tuple[Adoption, ...] = ()
+    asked: list[str] = field(default_factory=list[str])
+    flushed: int = 0
+
+    def status(self) -> PoolStatus:
+        return status_of(self.members, (), PoolSettings())
+
+    def sweep(self, *, dry_run: bool, most: int) -> SweepReport:
+        self.asked.append(f"sweep {'dry' if dry_run else 'wet'} {'any' if most > 1000 else most}")
+        return self.swept
+
+    def cleanable(self, _cleaner: str, *, account_type: str | None, **_other: object) -> tuple[Member, ...]:
+        return tuple(each for each in self.members if each.state and account_type in (None, each.type))
+
+    def clean(
+        self,
+        cleaner: str,
+        wipe: Callable[[Member], str | None],
+        *,
+        take_over: frozenset[str],
+        account_type: str | None,
+    ) -> tuple[Cleaned, ...]:
+        self.asked.append(f"clean as {cleaner}, taking over {sorted(take_over)}")
+        listed = self.cleanable(cleaner, take_over=take_over, account_type=account_type)
+        reasons = [(each.name, wipe(each)) for each in listed]
+        return tuple(
+            Cleaned(name, Wiped.QUARANTINED if reason else Wiped.CLEANED, reason) for name, reason in reasons
+        )
+
+    def quarantine(self, name: str, reason: str) -> Member:
+        self.asked.append(f"quarantine {name}: {reason}")
+        return member(name, state="quarantined")
+
+    def unquarantine(self, name: str) -> Member:
+        self.asked.append(f"unquarantine {name}")
+        return member(name)
+
+    def decommission(self, name: str) -> Member:
+        raise NotAllowed(place=f"Secret {name}", cause="it is claimed", mend="release it")
+
+    def adoptable(self) -> tuple[Adoption, ...]:
+        return self.found
+
+    def adopt(self, adoption: Adoption, holder: str) -> Claimed:
+        self.asked.append(f"adopt {adoption.member} for {holder}")
+        return Claimed(
+            tenant=adoption.tenant,
+            type="aws",
+            slot=adoption.slot,
+            secret_name=adoption.member,
+            member_uid="uid",
+            account_id=None,
+            record="claim-0",
+            record_uid="uid-of-claim",
+            holder=holder,
+            sequence=1,
+            holders=1,
+            policy=Policy.CLEAN,
+            limit=None,
+            reused=False,
+        )
+
+    def flush(self) -> bool:
+        self.flushed += 1
+        return True
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
+    fake = FakePool()
+
+    def open_pool(where: Where, *, manager: str) -> FakePool:
+        assert manager in ("credfleet-cleaner", "credfleet-operator")
+        return fake
+
+    for module in (maintenance, cleaning):
+        monkeypatch.setattr(module, "open_pool", open_pool)
+    return fake
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["pool", *arguments])
+
+
+def cleaner(folder: Path, script: str) -> str:
+    path = folder / "clean.sh"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Name a kubeconfig, and run in a folder of the test's own, where logs are written."""
+    kubeconfig = tmp_path / "kubeconfig"
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.chdir(tmp_path)
+    return kubeconfig
+
+
+def clean(*arguments: str) -> Result:
+    return run("clean", "--yes", "--output", "json", *arguments)
+
+
+def outcomes(result: Result) -> list[tuple[str, str, str | None]]:
+    return [
+        (each["secretName"], each["outcome"], each["reason"]) for each in json.loads(result.stdout)["cleaned"]
+    ]
+
+
+def test_case_32_a_cleaner_is_found_by_the_cloud_of_a_type_and_its_exit_code_decides(
+    pool: FakePool, cluster: Path, tmp_path: Path
+) -> None:
+    pool.members = (
+        member("aws-1", state="dirty"),
+        member("gcp-1", "gcp_cf-sa30", state="dirty"),
+        member("aws-2"),
+    )
+    program = cleaner(tmp_path, f'echo "$@" >> {tmp_path}/seen; test "$2" != gcp-1')
+    result = clean("--command", f"aws={program} -x", "--command", f"gcp={program} -y", "--cleaner", "me")
+    assert (tmp_path / "seen").read_text().splitlines() == ["-x aws-1", "-y gcp-1"]
+    assert outcomes(result) == [
+        ("aws-1", "cleaned", None),
+        ("gcp-1", "quarantined", "clean.sh ended with exit code 1"),
+    ]
+    assert result.exit_code == 1
+    assert pool.asked == ["clean as me, taking over []"]
+
+
+def test_case_34_an_account_of_a_type_without_a_cleaner_is_quarantined_with_the_reason(
+    pool: FakePool, cluster: Path
+) -> None:
+    pool.members = (member("azure-1", "azure", state="dirty"), member("aws-1", state="dirty"))
+    result = clean("--command", "aws=true")
+    assert outcomes(result) == [
+        ("azure-1", "quarantined", "no cleaner is configured for type azure"),
+        ("aws-1", "cleaned", None),
+    ]
+
+
+def test_only_accounts_of_the_type_named_are_cleaned(pool: FakePool, cluster: Path) -> None:
+    pool.members = (member("azure-1", "azure", state="dirty"), member("aws-1", state="dirty"))
+    assert outcomes(clean("--command", "aws=true", "--type", "aws")) == [("aws-1", "cleaned", None)]
+
+
+def test_what_a_cleaner_prints_goes_to_a_log_that_only_its_owner_reads(
+    pool: FakePool, cluster: Path, tmp_path: Path
+) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    program = cleaner(tmp_path, "echo sEcrEt; echo oops >&2; exit 3")
+    result = clean("--command", f"aws={program}")
+    log = Path(json.loads(result.stdout)["cleaned"][0]["log"])
+    assert log.read_text() == "sEcrEt\noops\n"
+    assert log.stat().st_mode & 0o077 == 0
+    assert "sEcrEt" not in result.output
+
+
+def test_a_cleaner_is_told_where_the_account_is_and_no_variable_that_could_hold_a_credential(
+    pool: FakePool, cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "pAssphrAse")
+    pool.members = (member("aws-1", state="dirty"),)
+    program = cleaner(tmp_path, f"env > {tmp_path}/env")
+    clean("--command", f"aws={program}", "--kubeconfig", "mine", "--context", "prod", "-n", "accounts")
+    told = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert told["KUBECONFIG"] == str(tmp_path / "mine")
+    assert told["CREDFLEET_CONTEXT"] == "prod"
+    assert told["CREDFLEET_NAMESPACE"] == "accounts"
+    assert told["CREDFLEET_TYPE"] == "aws"
+    assert "PULUMI_CONFIG_PASSPHRASE" not in told
+
+
+def test_no_shell_reads_what_a_cleaner_is_given(pool: FakePool, cluster: Path, tmp_path: Path) -> None:
+    pool.members = (member(r"$(touch\ made)", state="dirty"),)
+    clean("--command", "aws=true ; touch made")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_cleaner_that_does_not_end_is_ended_with_all_it_started_and_the_account_quarantined(
+    pool: FakePool, cluster: Path, tmp_path: Path
+) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    program = cleaner(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
+    result = clean("--command", f"aws={program}", "--timeout", "1s")
+    assert outcomes(result) == [("aws-1", "quarantined", "clean.sh was not done after 1 s")]
+    child = int((tmp_path / "child").read_text())
+    assert not _runs(child)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there and not merely waiting to be buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_commands_of_the_stack_run_in_the_folder_of_the_project(
+    pool: FakePool, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "mine")
+    (project / "members.csv").write_text("name,type,accountId\naws-1,aws,111111111111\n")
+    (project / "Pulumi.dev.yaml").write_text(
+        "config:\n"
+        "  credfleet:cluster: {context: here}\n"
+        "  credfleet:accountPool: {membersFrom: members.csv, cleaning: {aws: [./clean.sh, --all]}}\n"
+    )
+    cleaner(project, 'echo "$PWD $@"')
+    pool.members = (member("aws-1", state="dirty"),)
+    done = json.loads(clean().stdout)["cleaned"][0]
+    assert (done["outcome"], Path(done["log"]).read_text()) == ("cleaned", f"{project} --all aws-1\n")
+
+
+def test_a_stack_that_names_no_cleaner_costs_no_account_its_place(pool: FakePool, project: Path) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    result = clean()
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (4, "misconfigured")
+    assert pool.asked == []
+
+
+@pytest.mark.parametrize("term", ["aws", "=x", "aws=", "aws='", "aws=/no/such/program"])
+def test_a_cleaner_that_is_not_there_costs_no_account_its_place(
+    pool: FakePool, cluster: Path, term: str
+) -> None:
+    pool.members = (member("aws-1", state="dirty"),)
+    result = run("clean", "--yes", "--command", term)
+    assert result.exit_code == 4
+    assert pool.asked == []
+
+
+def test_nothing_dirty_is_nothing_to_do(pool: FakePool, cluster: Path) -> None:
+    result = run("clean", "--command", "aws=true")
+    assert (result.exit_code, result.stdout) == (0, "Nothing is dirty.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["unquarantine", "aws-1"],
+        ["decommission", "aws-1"],
+        ["recover"],
+        ["clean", "--command", "aws=true"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_takes_something_away_is_asked_about_first(pool: FakePool, arguments: list[str]) -> None:
+    pool.members = (member("aws-9", state="dirty"),)
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "--yes" in result.stderr
+    assert pool.asked == []
+
+
+def test_an_account_is_quarantined_with_a_reason_without_asking(pool: FakePool) -> None:
+    result = run("quarantine", "aws-1", "--reason", "key leaked", "--output", "json")
+    assert json.loads(result.stdout) == {"secretName": "aws-1", "tenant": None, "state": "quarantined"}
+    assert pool.asked == ["quarantine aws-1: key leaked"]
+    assert pool.flushed == 1
+
+
+def test_a_refusal_keeps_its_exit_code_and_its_event(pool: FakePool) -> None:
+    assert run("decommission", "aws-1", "--yes").exit_code == 5
+    assert pool.flushed == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [([], "sweep wet 5"), (["--dry-run"], "sweep dry 5"), (["--yes"], "sweep wet any")],
+)
+def test_a_sweep_frees_more_than_a_few_accounts_only_when_told_so(
+    pool: FakePool, arguments: list[str], asked: str
+) -> None:
+    run("sweep", *arguments)
+    assert pool.asked == [asked]
+
+
+def test_a_sweep_tells_what_it_did_and_what_it_left(pool: FakePool) -> None:
+    token = Token("claim-0", "uid", 1)
+    pool.swept = SweepReport(
+        freed=(Orphan("aws-1", token),),
+        withheld=(Orphan("aws-2", token),),
+        finished=("claim-1",),
+        findings=(Finding("Secret aws-3", "its state is not known", "correct it"),),
+    )
+    assert json.loads(run("sweep", "--output", "json").stdout) == {
+        "freed": ["aws-1"],
+        "withheld": ["aws-2"],
+        "finished": ["claim-1"],
+        "aborted": [],
+        "findings": [{"place": "Secret aws-3", "cause": "its state is not known", "mend": "correct it"}],
+    }
+    assert "add --yes" in run("sweep").stdout
+
+
+FOUND = (
+    Adoption("aws-1", "acme", Partition("aws"), "0"),
+    Adoption("aws-2", "acme", Partition("aws"), "1", problem="its owner is unknown"),
+)
+FOUND_AS_JSON = [
+    {"secretName": "aws-1", "tenant": "acme", "slot": "0", "problem": None},
+    {"secretName": "aws-2", "tenant": "acme", "slot": "1", "problem": "its owner is unknown"},
+]
+
+
+def test_adoption_only_reports_until_it_is_told_to_go_on(pool: FakePool) -> None:
+    pool.found = FOUND
+    result = run("adopt", "--output", "json")
+    assert json.loads(result.stdout) == {"found": FOUND_AS_JSON, "adopted": []}
+    assert (result.exit_code, pool.asked) == (0, [])
+    assert "--yes claims 1 of them" in run("adopt").stdout
+
+
+def test_adoption_makes_the_claims_that_can_be_made_and_reports_the_rest(pool: FakePool) -> None:
+    pool.found = FOUND
+    result = run("adopt", "--holder", "broker", "--yes", "--output", "json")
+    assert json.loads(result.stdout) == {
+        "found": FOUND_AS_JSON,
+        "adopted": [{"secretName": "aws-1", "tenant": "acme", "slot": "0"}],
+    }
+    assert pool.asked == ["adopt aws-1 for broker"]
+
+
+def test_recovery_tells_which_claims_found_their_account_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def recover(cluster: ClusterTarget, namespace: str, *, dry_run: bool) -> RecoveryReport:
+        return RecoveryReport(("claim-1",), ("claim-2",), (namespace,) if dry_run else ())
+
+    monkeypatch.setattr(Pool, "recover", staticmethod(recover))
+    result = run("recover", "--dry-run", "--kubeconfig", "mine", "--output", "json")
+    assert json.loads(result.stdout) == {
+        "rebound": ["claim-1"],
+        "intact": ["claim-2"],
+        "lost": ["account-pool"],
+    }

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from components.errors import CredfleetError
+from operations.cli.failures import exit_code
+from operations.sandbox.contact import contact
+
+
+class Answers(BaseHTTPRequestHandler):
+    """An API server that knows two questions."""
+
+    statuses: ClassVar[dict[str, int]] = {}
+
+    def do_GET(self) -> None:
+        status = self.statuses.get(self.path, 404)
+        body = json.dumps({"metadata": {"uid": "uid-of-kube-system"}}).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    with HTTPServer(("127.0.0.1", 0), Answers) as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
+        thread.start()
+        yield served
+        served.shutdown()
+        thread.join()
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, version: int, namespace: int) -> None:
+    statuses = {"/version": version, "/api/v1/namespaces/kube-system": namespace}
+    monkeypatch.setattr(Answers, "statuses", statuses)
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path, server: HTTPServer) -> Path:
+    return write(tmp_path, f"http://127.0.0.1:{server.server_port}")
+
+
+def write(folder: Path, address: str) -> Path:
+    path = folder / "config"
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": address}}],
+                "users": [{"name": "u", "user": {"token": "t0ken-nobody-may-see"}}],
+                "contexts": [
+                    {"name": n, "context": {"cluster": "c", "user": "u"}} for n in ("mine", "other")
+                ],
+                "current-context": "mine",
+            }
+        )
+    )
+    return path
+
+
+def test_a_cluster_says_its_address_context_and_uid(
+    kubeconfig: Path, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, 200, 200)
+    cluster = contact(kubeconfig, None)
+    assert cluster.context == "mine"
+    assert cluster.server == f"http://127.0.0.1:{server.server_port}"
+    assert cluster.uid == "uid-of-kube-system"
+
+
+def test_the_context_a_stack_means_is_asked_not_the_current_one(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, 200, 200)
+    assert contact(kubeconfig, "other").context == "other"
+
+
+def test_a_uid_that_may_not_be_read_is_unknown_not_an_error(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, 200, 403)
+    assert contact(kubeconfig, None).uid is None
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_user_the_server_does_not_let_in_is_not_allowed(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    answering(monkeypatch, status, 200)
+    with pytest.raises(CredfleetError) as told:
+        contact(kubeconfig, None)
+    assert told.value.code == "not-allowed"
+    assert exit_code(told.value) == 5
+
+
+def test_a_context_the_file_has_not_is_named_with_those_it_has(kubeconfig: Path) -> None:
+    with pytest.raises(CredfleetError) as told:
+        contact(kubeconfig, "credfleet-sandbox")
+    assert told.value.code == "wrong-context"
+    assert exit_code(told.value) == 2
+    assert "mine, other" in told.value.cause
+
+
+def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, server: HTTPServer) -> None:
+    port = server.server_port
+    kubeconfig = write(tmp_path, f"https://127.0.0.1:{port}")
+    with pytest.raises(CredfleetError) as told:
+        contact(kubeconfig, None)
+    assert told.value.code == "cluster-unreachable"
+    assert told.value.place == f"https://127.0.0.1:{port}"
+    assert "t0ken-nobody-may-see" not in str(told.value)
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CredfleetError) as told:
+        contact(tmp_path / "none", None)
+    assert (told.value.code, told.value.place) == ("kubeconfig-missing", str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "clusters: 7", "kind: Config\ncontexts: []\n"])
+def test_a_file_that_is_no_kubeconfig_is_named_without_its_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(CredfleetError) as told:
+        contact(path, None)
+    assert (told.value.code, told.value.place) == ("kubeconfig-broken", str(path))

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+from components.account_pool.status import Standing
+from operations.sandbox.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
+
+SECRET = "kubernetes:core/v1:Secret"
+REPORT = Report(
+    project="credfleet",
+    stack="dev",
+    ok=True,
+    headline="Nothing changed: 2 resources declared, 2 accounts claimed",
+    finished=datetime(2026, 11, 21, 10, 0, tzinfo=UTC),
+    seconds=3.14,
+    server="https://127.0.0.1:6443",
+    declared=(
+        Declared("urn:a", "credfleet:index:Fleet", "fleet", "", "unchanged", 0, "Fleet"),
+        Declared("urn:b", SECRET, "pool-aws-1", "account-pool/aws-1", "updated", 2, "AccountPool"),
+        Declared("urn:c", SECRET, "pool-aws-2", "account-pool/aws-2", "unchanged", 2, "AccountPool"),
+    ),
+    claimed=(
+        Claimed("initech", "aws", "aws", "aws-2", "account-pool", "Bound", reused=False, is_new=True),
+        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=True, is_new=False),
+    ),
+    skipped=(Skipped("pullSecrets.clusters.north", "adapter dns is not ready"),),
+    shares=(Share("aws", "eu-access=true", (("free", 3), ("claimed", 1), ("dirty", 0))),),
+    violations=(Violation("secret-owner", "advisory", "no owner", "pool-aws-9"),),
+    outputs=(("accounts", "{}"),),
+    services=(("etcd", "pid 1"),),
+    next=(("credfleet pool status", "who has which account"),),
+)
+
+
+class References(HTMLParser):
+    """Collects whatever a page would load or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in {"script", "link", "img", "iframe", "object", "embed"}:
+            self.found.append(tag)
+        self.found += [
+            name for name, _ in attrs if name in {"src", "href", "srcset"} or name.startswith("on")
+        ]
+
+
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    page = render(REPORT)
+    references = References()
+    references.feed(page)
+    assert references.found == []
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_text_of_the_stack_cannot_become_markup() -> None:
+    page = render(replace(REPORT, headline="<script>alert(1)</script>", outputs=(('<b a="', "<i>"),)))
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<i>" not in page.replace("<i class", "")
+
+
+def test_tenants_come_in_order_each_named_once() -> None:
+    page = render(REPORT)
+    assert re.findall(r'<td class="tenant">(\w*)</td>', page) == ["acme", "initech"]
+
+
+def test_the_page_tells_what_was_declared_claimed_skipped_and_remarked() -> None:
+    page = render(REPORT)
+    for told in ("pool-aws-1", "aws-2", "adapter dns is not ready", "secret-owner", "3 free", "1 claimed"):
+        assert told in page
+    assert "0 dirty" not in page
+
+
+def test_resources_are_told_part_by_part_with_what_was_done_to_each_part() -> None:
+    assert re.findall(r"<summary>(\S+) <span class=\"soft\">(.*?)</span>", render(REPORT)) == [
+        ("AccountPool", "1 unchanged, 1 updated"),
+        ("Fleet", "1 unchanged"),
+    ]
+
+
+def test_a_value_of_several_lines_is_folded_and_another_is_not() -> None:
+    page = render(replace(REPORT, outputs=(("many", "{\n  7\n}"), ("one", "8"))))
+    assert "<summary>3 lines</summary>" in page
+    assert page.count('<details class="value">') == 1
+
+
+def test_an_empty_stack_has_a_page_without_empty_sections() -> None:
+    empty = replace(
+        REPORT,
+        declared=(),
+        claimed=(),
+        skipped=(),
+        shares=(),
+        violations=(),
+        outputs=(),
+        services=(),
+        next=(),
+    )
+    assert re.findall(r"<h2>(\w+)", render(empty)) == ["Declared"]
+
+
+def test_writing_again_replaces_the_page_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    write(REPORT, tmp_path / "new" / "report.html")
+    path = write(replace(REPORT, headline="Second run"), tmp_path / "new" / "report.html")
+    assert "Second run" in path.read_text()
+    assert [each.name for each in path.parent.iterdir()] == ["report.html"]
+
+
+def test_every_standing_of_an_account_has_its_colour() -> None:
+    page = render(REPORT)
+    assert [each for each in Standing if f".c-{each}" not in page] == []

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pulumi_sandbox.engine.events import Op, Outcome, Step, StepFinished
+from pulumi_sandbox.engine.state import Resource
+from pulumi_sandbox.engine.values import Secret
+
+from operations.sandbox import results
+from operations.sandbox.report import Claimed, Declared
+
+STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
+
+
+def resource(type_: str, name: str, parent: str = STACK, **fields: Any) -> Resource:
+    urn = f"urn:pulumi:dev::credfleet::{type_}::{name}"
+    custom = fields.pop("custom", True)
+    return Resource(urn, type_, custom, parent=parent, **fields)
+
+
+def finished(op: Op, of: Resource, error: str | None = None) -> StepFinished:
+    return StepFinished(Step.of(op, of, of), 0.1, error)
+
+
+ROOT = Resource(STACK, "pulumi:pulumi:Stack", custom=False)
+POOL = resource("credfleet:index:AccountPool", "account-pool", custom=False)
+SECRET = resource("kubernetes:core/v1:Secret", "account-pool-aws-1", POOL.urn, id="account-pool/aws-1")
+OTHER = resource("kubernetes:core/v1:Namespace", "acme-namespace")
+DEFAULT = resource("pulumi:providers:kubernetes", "default_4_34_2")
+
+
+def test_children_stand_below_their_parents_and_the_engines_own_resources_are_left_out() -> None:
+    told = results.declared([ROOT, DEFAULT, POOL, OTHER, SECRET], [])
+    assert [(each.name, each.depth) for each in told] == [
+        ("account-pool", 0),
+        ("account-pool-aws-1", 1),
+        ("acme-namespace", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("op", "error", "action"),
+    [
+        ("same", None, "unchanged"),
+        ("create", None, "created"),
+        ("update", None, "updated"),
+        ("create-replacement", None, "replaced"),
+        ("import", None, "imported"),
+        ("update", "conflict", "failed"),
+    ],
+)
+def test_a_step_decides_what_is_said_of_its_resource(op: Op, error: str | None, action: str) -> None:
+    (told,) = results.declared([ROOT, OTHER], [finished(op, OTHER, error)])
+    assert told.action == action
+
+
+def test_the_old_half_of_a_replacement_is_not_declared() -> None:
+    old = resource("kubernetes:core/v1:Secret", "account-pool-aws-1", POOL.urn, delete=True)
+    assert [each.action for each in results.declared([POOL, SECRET, old], [])] == ["unchanged", "unchanged"]
+
+
+@pytest.mark.parametrize(
+    ("op", "reused", "is_new"), [("create", False, True), ("create", True, False), ("same", False, False)]
+)
+def test_claims_are_read_off_the_claims_of_the_stack(op: Op, *, reused: bool, is_new: bool) -> None:
+    claim = resource(
+        "pulumi-python:dynamic/credfleet:AccountClaim",
+        "acme/aws",
+        outputs={
+            "tenant": "acme",
+            "slot": "aws",
+            "type": "aws",
+            "secretName": "aws-1",
+            "namespace": "account-pool",
+            "phase": "Bound",
+            "reused": reused,
+            "__provider": Secret("pickled"),
+        },
+    )
+    assert results.claimed([SECRET, claim], [finished(op, claim)]) == (
+        Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=reused, is_new=is_new),
+    )
+
+
+def declared(*actions: str) -> list[Declared]:
+    return [Declared("urn", "kind", "name", "", action, 0, "kind") for action in actions]
+
+
+@pytest.mark.parametrize(
+    ("actions", "deleted", "outcome", "sentence"),
+    [
+        (
+            ["unchanged"] * 3,
+            0,
+            "succeeded",
+            "Nothing changed: 3 resources declared, 2 accounts claimed, 1 skipped",
+        ),
+        (
+            ["created", "updated", "updated"],
+            1,
+            "succeeded",
+            "1 created, 2 updated, 1 deleted: 3 resources declared, 2 accounts claimed, 1 skipped",
+        ),
+        (["created", "failed"], 0, "failed", "Failed: 1 created before it stopped"),
+        (
+            ["created"],
+            0,
+            "cancelled",
+            "Stopped by you: 1 created; the next run goes on from there",
+        ),
+        (["failed"], 0, "failed", "Failed: nothing changed before it stopped"),
+    ],
+)
+def test_the_headline_says_what_was_done_and_what_there_is(
+    actions: list[str], deleted: int, outcome: Outcome, sentence: str
+) -> None:
+    assert results.headline(declared(*actions), deleted, 2, 1, outcome) == sentence
+
+
+@pytest.mark.parametrize(
+    ("types", "part"),
+    [
+        ("Fleet", "Fleet"),
+        ("Fleet$Pool", "Pool"),
+        ("credfleet:index:Fleet$credfleet:index:AccountPool$credfleet:index:Claim", "AccountPool"),
+        ("Fleet$Pool$Claims$Claim", "Pool"),
+        ("Fleet$kubernetes:core/v1:Secret", "kubernetes:core/v1:Secret"),
+    ],
+)
+def test_a_resource_belongs_to_the_part_right_below_the_root_however_deep_it_lies(
+    types: str, part: str
+) -> None:
+    (told,) = results.declared([resource(types, "n")], [])
+    assert told.part == part

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pulumi_sandbox.services.progress import silent
+
+from components.errors import CredfleetError
+from operations.folders import Folders
+from operations.sandbox import stack_cluster
+from operations.sandbox.contact import Cluster
+from operations.sandbox.stack_cluster import StackCluster, choose
+
+MINE = Path("/home/me/.kube/config")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path)
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
+    """Map the kubeconfigs of the user's clusters, and `own`, to the uid each cluster answers with."""
+    uids: dict[str, str | None] = {str(MINE): "uid-mine", "own": "uid-own"}
+
+    def contact(kubeconfig: Path, context: str | None) -> Cluster:
+        return Cluster(kubeconfig, context or "current", f"https://{kubeconfig.name}", uids[str(kubeconfig)])
+
+    def own(folders: Folders, context: str | None, progress: object) -> StackCluster:
+        return StackCluster(folders.control_plane, "https://own", uids["own"], own=True)
+
+    monkeypatch.setattr(stack_cluster, "contact", contact)
+    monkeypatch.setattr(stack_cluster, "_own", own)
+    return uids
+
+
+def chosen(
+    folders: Folders, kubeconfig: Path | None = None, *, yes: bool = False
+) -> tuple[StackCluster, bool]:
+    return choose(folders, "dev", "ctx", kubeconfig, yes=yes, progress=silent)
+
+
+def test_without_a_cluster_of_the_users_the_sandboxs_own_is_started(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    found, stale = chosen(folders)
+    assert (found.own, found.uid, stale) == (True, "uid-own", False)
+
+
+def test_a_cluster_of_the_users_is_written_to_only_when_it_is_confirmed(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    with pytest.raises(CredfleetError) as told:
+        chosen(folders, MINE)
+    assert told.value.code == "not-confirmed"
+    assert "context ctx" in told.value.cause
+    found, _ = chosen(folders, MINE, yes=True)
+    assert (found.own, found.kubeconfig) == (False, MINE)
+
+
+def test_a_cluster_that_was_confirmed_is_used_again_without_being_named(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
+    found, stale = chosen(folders)
+    assert (found.own, found.kubeconfig, stale) == (False, MINE, False)
+
+
+def test_a_stack_that_is_on_one_cluster_is_not_written_to_another(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    chosen(folders)[0].remember(folders.clusters("dev"))
+    with pytest.raises(CredfleetError) as told:
+        chosen(folders, MINE, yes=True)
+    assert told.value.code == "other-cluster"
+
+
+def test_a_users_cluster_that_was_made_anew_is_another_cluster(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
+    clusters[str(MINE)] = "uid-after"
+    with pytest.raises(CredfleetError) as told:
+        chosen(folders)
+    assert told.value.code == "other-cluster"
+
+
+def test_the_state_of_an_own_cluster_that_was_made_anew_is_stale(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    chosen(folders)[0].remember(folders.clusters("dev"))
+    assert chosen(folders)[1] is False
+    clusters["own"] = "uid-after"
+    assert chosen(folders)[1] is True
+
+
+def test_naming_the_file_of_the_cluster_a_stack_is_on_already_asks_nothing(
+    folders: Folders, clusters: dict[str, str | None]
+) -> None:
+    chosen(folders)[0].remember(folders.clusters("dev"))
+    clusters[str(MINE)] = "uid-own"
+    found, stale = chosen(folders, MINE)
+    assert (found.own, stale) == (True, False)
+
+
+def test_clusters_that_hide_their_uid_are_told_apart_by_their_address() -> None:
+    hidden = StackCluster(MINE, "https://a", None, own=False)
+    assert hidden.is_same_cluster(StackCluster(MINE, "https://a", "uid", own=False))
+    assert not hidden.is_same_cluster(StackCluster(MINE, "https://b", None, own=False))

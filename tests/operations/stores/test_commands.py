@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from operations.main import app
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "stores"
+
+REFERENT = """\
+apiVersion: external-secrets.io/v1
+kind: ClusterSecretStore
+metadata: {name: shared, uid: "17"}
+spec:
+  provider: {gitlab: {projectID: "7", auth: {SecretRef: {accessToken: {name: login, key: token}}}}}
+status: {capabilities: ReadOnly}
+"""
+OWN = """\
+apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata: {name: own, namespace: a}
+spec:
+  conditions: [{namespaces: [b]}]
+  providerRef: {apiVersion: providers.credfleet.io/v1alpha1, kind: Fake, name: values}
+---
+apiVersion: providers.credfleet.io/v1alpha1
+kind: Fake
+metadata: {name: values, namespace: a}
+spec: {data: [{key: password, value: s3cr3t}]}
+"""
+
+
+def explain(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["stores", "explain", *arguments], input=stdin)
+
+
+def rows(*arguments: str, stdin: str | None = None) -> list[dict[str, Any]]:
+    result = explain(*arguments, "--output", "json", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def problems(text: str) -> dict[str, tuple[str, str]]:
+    result = explain("-", "-o", "json", stdin=text)
+    assert result.exit_code == 2
+    assert "s3cr3t" not in result.output
+    told = json.loads(result.stdout)["error"]["problems"]
+    return {each["place"]: (each["cause"], each["mend"]) for each in told}
+
+
+def test_a_use_of_a_store_is_told_with_every_field() -> None:
+    assert rows("-", "--caller", "b", stdin=REFERENT) == [
+        {
+            "store": "ClusterSecretStore/shared",
+            "caller": "b",
+            "admitted": True,
+            "provider": "GitLab/shared",
+            "referent": True,
+            "selectors": {"auth.SecretRef.accessToken": "b"},
+            "ready": "Ready",
+            "reason": None,
+        }
+    ]
+
+
+def test_without_callers_each_store_is_validated_as_its_kind_is() -> None:
+    told = rows("-", stdin=f"{REFERENT}---\n{OWN}")
+    assert [(each["store"], each["caller"], each["ready"]) for each in told] == [
+        ("ClusterSecretStore/shared", "", "Unknown"),
+        ("SecretStore/a/own", "a", "Ready"),
+    ]
+
+
+def test_callers_are_answered_one_by_one_and_once(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(REFERENT)
+    second.write_text(OWN)
+    told = rows(str(first), str(second), "--caller", "b", "--caller", "a", "--caller", "b")
+    assert [(each["store"], each["caller"], each["ready"]) for each in told] == [
+        ("ClusterSecretStore/shared", "b", "Ready"),
+        ("ClusterSecretStore/shared", "a", "Ready"),
+        ("SecretStore/a/own", "b", "Invalid"),
+        ("SecretStore/a/own", "a", "Ready"),
+    ]
+
+
+def test_what_kubectl_lists_is_read_as_it_is() -> None:
+    item = "\n".join(f"    {line}" for line in REFERENT.splitlines()).replace("    ", "  - ", 1)
+    told = rows("-", stdin=f"apiVersion: v1\nkind: List\nitems:\n{item}\n")
+    assert [each["store"] for each in told] == ["ClusterSecretStore/shared"]
+
+
+def test_b10_conditions_of_a_store_of_one_namespace_bar_nobody() -> None:
+    assert rows("-", "--caller", "a", stdin=OWN)[0]["ready"] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("labels", "caller", "ready"),
+    [("{}", "a", "Ready"), ("{tier: gold}", "a", "Ready"), ("{}", "b", "Denied"), ("{}", "c", "Invalid")],
+)
+def test_conditions_know_namespaces_by_the_label_that_kubernetes_gives_them(
+    labels: str, caller: str, ready: str
+) -> None:
+    namespaces = "".join(
+        f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {labels}}}\n"
+        for name in ("a", "b")
+    )
+    store = REFERENT.replace("spec:", "spec:\n  conditions: [{namespaces: [a]}]")
+    assert rows("-", "--caller", caller, stdin=store + namespaces)[0]["ready"] == ready
+
+
+def test_the_table_names_store_caller_and_reason() -> None:
+    result = explain("-", "--caller", "b", stdin=OWN)
+    assert result.exit_code == 0
+    assert "SecretStore/a/own" in result.stdout
+    assert "caller's namespace only: b, not a" in result.stdout
+    assert "s3cr3t" not in result.output
+
+
+def test_files_without_a_store_are_told_so() -> None:
+    result = explain("-", stdin="---\n---\n")
+    assert (result.exit_code, result.stdout) == (0, "The files hold no store.\n")
+
+
+def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    good, broken = tmp_path / "good.yaml", tmp_path / "broken.yaml"
+    good.write_text(REFERENT.replace("kind: ClusterSecretStore", "kind: ClusterSecretStor"))
+    broken.write_text("a: [s3cr3t\n")
+    result = explain(str(good), str(broken), str(tmp_path / "none.yaml"))
+    assert result.exit_code == 2
+    assert "did you mean ClusterSecretStore (external-secrets.io/v1)?" in result.stderr
+    assert f"{broken}:" in result.stderr
+    assert "none.yaml" in result.stderr
+    assert result.stderr.count("→") == 3
+    assert "s3cr3t" not in result.output
+
+
+def test_an_unknown_field_is_told_with_its_path_and_the_one_that_was_meant() -> None:
+    found = problems(REFERENT.replace("SecretRef", "secretRef").replace("key: token", "kee: s3cr3t"))
+    place = "standard input, document 1: ClusterSecretStore/shared: spec.provider.gitlab.auth"
+    assert f"{place}.SecretRef" in found
+    assert found[f"{place}.secretRef"][1] == "did you mean SecretRef?"
+
+
+def test_a_fault_in_a_fake_secret_is_told_without_its_value() -> None:
+    found = problems(OWN.replace("key: password", "kee: password, version: {a: s3cr3t}"))
+    place = "standard input, document 2: Fake/a/values: spec.data[0]"
+    assert set(found) == {f"{place}.key", f"{place}.kee", f"{place}.version"}
+
+
+@pytest.mark.parametrize(
+    ("given", "instead", "place"),
+    [
+        ("{name: own, namespace: a}", "{name: own}", "document 1: SecretStore/own: metadata.namespace"),
+        ("{name: own, namespace: a}", "{namespace: a}", "document 1: SecretStore/a: metadata.name"),
+        ("kind: Fake\n", "kind: Fak\n", "document 2: kind"),
+        (
+            "spec:\n",
+            "spec:\n  refreshInterval: soon\n",
+            "document 1: SecretStore/a/own: spec.refreshInterval",
+        ),
+        ("spec:\n", "spec:\n- controller\nstatus:\n", "document 1: SecretStore/a/own: spec"),
+        (
+            "\napiVersion: providers",
+            "\napiVersion: cluster.providers",
+            "document 2: Fake/a/values: metadata.namespace",
+        ),
+        ("---", "---\n[s3cr3t]\n---", "document 2"),
+        ("spec: {data", "spec: {dota", "document 2: Fake/a/values: spec.dota"),
+        (
+            "{name: own, namespace: a}",
+            "{name: own, namespace: A_}",
+            "document 1: SecretStore/A_/own: metadata.namespace",
+        ),
+    ],
+)
+def test_a_document_that_makes_no_sense_is_told_where_it_stands(given: str, instead: str, place: str) -> None:
+    assert f"standard input, {place}" in problems(OWN.replace(given, instead, 1))
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 2026-99-99", "a: !secret s3cr3t", "a: 1\na: s3cr3t", "a: *s3cr3t", "\tb: s3cr3t"]
+)
+def test_yaml_that_cannot_be_read_is_told_by_its_line_only(text: str) -> None:
+    [place] = problems(text)
+    assert place.startswith("standard input")
+
+
+def test_a_label_that_yaml_takes_for_something_else_than_text_is_refused() -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {gold: true}}\n"
+    assert "standard input, document 1: Namespace/a: metadata.labels" in problems(namespace)
+
+
+def test_an_object_that_stands_twice_is_refused() -> None:
+    assert "twice" in problems(f"{REFERENT}---\n{REFERENT}").popitem()[1][0]
+
+
+def test_a_caller_that_is_no_namespace_is_a_usage_error() -> None:
+    assert explain("-", "--caller", "A_", stdin=REFERENT).exit_code == 2
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_the_examples_of_the_documentation_can_be_explained(path: Path) -> None:
+    told = rows(str(path), "--caller", "tenant-acme", "--caller", "build")
+    assert {each["ready"] for each in told} >= {"Ready", "Denied", "Invalid"}
+
+
+def test_the_documentation_shows_what_its_example_comes_to() -> None:
+    page = (EXAMPLES.parents[1] / "secret-stores.md").read_text()
+    told = rows(str(EXAMPLES / "stores.yaml"), "--caller", "tenant-acme", "--caller", "build")
+    for each in told:
+        assert f"| `{each['store']}` | `{each['caller']}` | {each['ready']} |" in page
