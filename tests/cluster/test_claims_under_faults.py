@@ -21,9 +21,9 @@ from components.account_pool.pool import CLAIMS, Pool
 from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, connect
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from sandbox.tests.support.cluster import ROOT
 from tests.support import claimers
 from tests.support.claimers import Holding, Report
-from tests.support.cluster import ROOT
 from tests.support.fault_proxy import Fault, FaultProxy, Once, at_random, running
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import Refusal
-from tests.support.cluster import ROOT, client_for
+from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.stores import provider, store_in
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from components.account_pool.keys import POOL_RECORD, POOL_STATE
 from components.account_pool.pool_settings import CONFIG_MAP, POOL_UID, PoolSettings
 from components.account_pool.powers import POWERS
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-from tests.support.cluster import ROOT
+from sandbox.tests.support.cluster import ROOT
 from tests.support.guarded_pool import MERGE, enforce
 from tests.support.people import grant
 

@@ -18,10 +18,10 @@ from components.projection.model import SecretRef, Written
 from components.projection.projector import Projector
 from components.service_credentials.binding import binding_data, binding_type, read_credentials_object
 from components.service_credentials.migration import Migration, encoded
+from sandbox.tests.support.kubernetes_provider import provider_at
+from sandbox.tests.support.provider_engine import urn
 from tests.support.claim_process import Mortal, processes
 from tests.support.fault_proxy import Fault, Once, running
-from tests.support.kubernetes_provider import provider_at
-from tests.support.provider_engine import urn
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

@@ -26,9 +26,9 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from tests.support import clouds
-from tests.support.clouds import Served
+from sandbox.tests.support.clouds import Served, secret_manager
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
+from tests.support.hyperfleet import bring, served_hyperfleet
 
 PROJECT = "test-project"
 OURS, THEIRS = b"sentinel-ours", b"sentinel-theirs"
@@ -36,13 +36,13 @@ OURS, THEIRS = b"sentinel-ours", b"sentinel-theirs"
 
 @pytest.fixture(scope="module")
 def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with clouds.secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
+    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def hyperfleet(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with clouds.hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
+    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
         yield running
 
 
@@ -363,7 +363,7 @@ def test_what_began_once_has_begun_whatever_is_reported_later_a2(start: Provider
 @pytest.fixture
 def cluster(hyperfleet: Served) -> str:
     id_ = f"cls-{uuid4()}"
-    clouds.bring(hyperfleet, id_)
+    bring(hyperfleet, id_)
     return id_
 
 

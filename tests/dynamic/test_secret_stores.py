@@ -15,8 +15,8 @@ from components.secret_manager import SecretManagerTarget, open_secret_manager, 
 from components.secret_stores.direct import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
+from sandbox.tests.support.clouds import secret_manager
 from tests.support.certificates import only_key, without_key
-from tests.support.clouds import secret_manager
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
 from tests.support.mutual_tls import Server, mutual_tls
 from tests.support.people import grant

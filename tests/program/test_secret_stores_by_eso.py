@@ -19,8 +19,8 @@ from pulumi_sandbox.services.users import ADMIN
 
 from components.connection import ClusterTarget
 from components.secret_stores.stack_cluster import StackCluster
+from sandbox.tests.support.cluster import ROOT, client_for
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
-from tests.support.cluster import ROOT, client_for
 from tests.support.fleet_project import FleetProject
 
 if TYPE_CHECKING:

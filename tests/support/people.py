@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.support.cluster import client_for
+from sandbox.tests.support.cluster import client_for
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

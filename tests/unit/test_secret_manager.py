@@ -21,8 +21,8 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from tests.support import clouds
-from tests.support.clouds import Served
+from sandbox.tests.support import clouds
+from sandbox.tests.support.clouds import Served
 
 SENTINEL = b"sentinel-of-a-payload"
 PATIENCE = Patience(first_pause=0.01, longest_pause=0.05, in_all=5.0)

@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 from components.pull_secret.observations import read
 from operations.main import app
-from tests.support import clouds
-from tests.support.clouds import Served
+from sandbox.tests.support.clouds import Served
+from tests.support.hyperfleet import bring, served_hyperfleet
 
 AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
 SOUND = f'{{"auths":{{"quay.io":{{"auth":"{AUTH}"}},"ghcr.io":{{"auth":"{AUTH}"}}}}}}\n'
@@ -154,8 +154,8 @@ def test_a_dash_reads_standard_input() -> None:
 @pytest.fixture
 def hyperfleet(tmp_path: Path) -> Generator[Served]:
     """A HyperFleet that knows one cluster, whose adapter dns is not done."""
-    with clouds.hyperfleet(tmp_path / "hyperfleet") as running:
-        clouds.bring(running, "cls-1", phase="Ready")
+    with served_hyperfleet(tmp_path / "hyperfleet") as running:
+        bring(running, "cls-1", phase="Ready")
         conditions = [{"type": kind, "status": "False"} for kind in ("Applied", "Available", "Health")]
         report = {
             "adapter": "dns",

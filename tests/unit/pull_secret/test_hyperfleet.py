@@ -16,21 +16,21 @@ from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read, written
 from components.pull_secret.status import of_verified, report
-from tests.support import clouds
-from tests.support.clouds import Served
+from sandbox.tests.support.clouds import Served
+from tests.support.hyperfleet import bring, served_hyperfleet
 
 EAST = "cls-1"
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with clouds.hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
+    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
         yield running
 
 
 @pytest.fixture
 def hyperfleet(served: Served) -> Generator[HyperFleet]:
-    clouds.bring(served, EAST, generation=3, phase="Ready")
+    bring(served, EAST, generation=3, phase="Ready")
     yield HyperFleet(served.url, seconds=5.0)
     served.service.faults.clear()
 
@@ -61,7 +61,7 @@ def test_a_cluster_is_told_with_its_phase_and_what_each_adapter_last_said(
 
 
 def test_a_phase_that_changes_nothing_is_none(served: Served, hyperfleet: HyperFleet) -> None:
-    clouds.bring(served, EAST, phase="Installing")
+    bring(served, EAST, phase="Installing")
     assert hyperfleet.observe(EAST).phase is None
 
 

@@ -18,7 +18,7 @@ from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_
 from components.secret_stores.direct import Asked, Purpose, Site, admit, lent_client
 from components.secret_stores.errors import StoreError
 from components.secret_stores.kinds import GcpSecretManagerSpec
-from tests.support import clouds
+from sandbox.tests.support import clouds
 from tests.support.certificates import only_key
 from tests.support.stores import store_in
 

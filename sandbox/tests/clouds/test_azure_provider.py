@@ -1,0 +1,485 @@
+"""The azure-native provider behind genuine gRPC, against the stand-in of Resource Manager."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from typing import cast
+
+import grpc
+import pytest
+import requests
+from pulumi_sandbox.engine.protocol import provider_pb2
+from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.providers.azure_native.package import package
+from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
+
+from sandbox.tests.support.clouds import Served, resource_manager, trusted
+from sandbox.tests.support.provider_engine import Engine, Recorded, served, urn
+
+GROUP = urn("azure-native:resources:ResourceGroup", "group")
+IDENTITY = urn("azure-native:managedidentity:UserAssignedIdentity", "identity")
+FEDERATION = urn("azure-native:managedidentity:FederatedIdentityCredential", "federation")
+ASSIGNMENT = urn("azure-native:authorization:RoleAssignment", "assignment")
+
+SUBSCRIPTION = "00000000-0000-4000-8000-000000000001"
+GROUP_ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/aso"
+IDENTITY_ID = f"{GROUP_ID}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/reader"
+FEDERATION_ID = f"{IDENTITY_ID}/federatedIdentityCredentials/cluster"
+NAME = "11111111-0000-4000-8000-000000000001"
+ROLE = "/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"
+VERSIONS = {"Microsoft.Authorization": "2022-04-01", "Microsoft.ManagedIdentity": "2023-01-31"}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    folder = tmp_path_factory.mktemp("resource-manager")
+    with resource_manager(folder, Pace(federated_write=0.1, unknown_principal=1)) as running:
+        yield running
+
+
+@pytest.fixture
+def cloud(running: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
+    """Return the service without the group of the tests, and without a fault."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted()))
+    running.service.faults.clear()
+    request(running, "DELETE", GROUP_ID)
+    return running
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    """Return the waits between attempts, in seconds; none is really waited for."""
+    return []
+
+
+@pytest.fixture
+def engine(cloud: Served, pauses: list[float]) -> Generator[Engine]:
+    with served(package(pauses.append)) as engine:
+        engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION)
+        yield engine
+
+
+def group(**inputs: Value) -> Properties:
+    return {"resourceGroupName": "aso", "location": "westeurope", **inputs}
+
+
+def identity(**inputs: Value) -> Properties:
+    return {"resourceGroupName": "aso", "resourceName": "reader", **inputs}
+
+
+def federation(**inputs: Value) -> Properties:
+    return {
+        "audiences": ["api://AzureADTokenExchange"],
+        "federatedIdentityCredentialResourceName": "cluster",
+        "issuer": "https://issuer.example/",
+        "resourceGroupName": "aso",
+        "resourceName": "reader",
+        "subject": "system:serviceaccount:aso:aso-workload",
+        **inputs,
+    }
+
+
+def assignment(principal: Value, **inputs: Value) -> Properties:
+    return {
+        "principalId": principal,
+        "principalType": "ServicePrincipal",
+        "roleAssignmentName": NAME,
+        "roleDefinitionId": ROLE,
+        "scope": GROUP_ID,
+        **inputs,
+    }
+
+
+def reader(engine: Engine) -> Recorded:
+    """Make the group and the identity."""
+    engine.create(GROUP, group())
+    return engine.create(IDENTITY, identity())
+
+
+def request(cloud: Served, method: str, id_: str, body: Properties | None = None) -> requests.Response:
+    namespace = next((version for name, version in VERSIONS.items() if name in id_), "2024-03-01")
+    return requests.request(
+        method,
+        f"{cloud.url}{id_}",
+        params={"api-version": namespace},
+        json=body or {},
+        headers={"Authorization": "Bearer another"},
+        verify=str(trusted()),
+        timeout=5,
+    )
+
+
+def live(cloud: Served, id_: str) -> Properties:
+    return cast("Properties", request(cloud, "GET", id_).json())
+
+
+def failing(cloud: Served, method: str, *, status: int | None = None, times: int = 1) -> None:
+    fault = Fault(path="/subscriptions/", method=method, status=status, lost=status is None, times=times)
+    cloud.service.faults.add(fault)
+
+
+@contextmanager
+def nothing_asked(cloud: Served) -> Generator[None]:
+    """Fail when the service is asked for anything meanwhile."""
+    waiting = Fault(path="/", status=503, times=1000)
+    cloud.service.faults.add(waiting)
+    yield
+    assert cloud.service.faults.waiting == [waiting]
+
+
+def refusals(answer: provider_pb2.CheckResponse) -> dict[str, str]:
+    return {failure.property: failure.reason for failure in answer.failures}
+
+
+def message(error: pytest.ExceptionInfo[grpc.RpcError]) -> str:
+    return cast("grpc.Call", error.value).details() or ""
+
+
+# Lives
+
+
+def test_a_group_is_made_changed_and_deleted(engine: Engine, cloud: Served) -> None:
+    made = engine.create(GROUP, group(tags={"team": "blue"}))
+    assert made.id == GROUP_ID
+    assert made.outputs == {
+        "azureApiVersion": "2024-03-01",
+        "location": "westeurope",
+        "name": "aso",
+        "properties": {"provisioningState": "Succeeded"},
+        "tags": {"team": "blue"},
+        "type": "Microsoft.Resources/resourceGroups",
+    }
+    assert engine.diff(made, group(tags={"team": "blue"})).changes == provider_pb2.DiffResponse.DIFF_NONE
+    answer = engine.diff(made, group(tags={"team": "red"}))
+    assert (list(answer.detailedDiff), list(answer.replaces)) == (["tags.team"], [])
+    assert engine.update(made, group(tags={"team": "red"})).outputs["tags"] == {"team": "red"}
+    engine.delete(made)
+    engine.delete(made)
+    assert request(cloud, "GET", GROUP_ID).status_code == 404
+
+
+def test_an_identity_tells_its_three_ids_and_lies_where_its_group_does(engine: Engine, cloud: Served) -> None:
+    made = reader(engine)
+    properties = cast("Properties", live(cloud, IDENTITY_ID)["properties"])
+    assert made.id == IDENTITY_ID
+    assert {key: made.outputs[key] for key in ("clientId", "principalId", "tenantId")} == properties
+    assert made.inputs["location"] == made.outputs["location"] == "westeurope"
+
+
+def test_the_location_of_the_stack_comes_before_that_of_the_group(engine: Engine, cloud: Served) -> None:
+    engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION, location="northeurope")
+    engine.create(GROUP, group())
+    assert engine.check(IDENTITY, identity())["location"] == "northeurope"
+    assert engine.check(IDENTITY, identity(), {"location": "francecentral"})["location"] == "francecentral"
+
+
+def test_a_federated_credential_is_changed_in_place(engine: Engine, cloud: Served) -> None:
+    reader(engine)
+    made = engine.create(FEDERATION, federation())
+    assert made.id == FEDERATION_ID
+    assert made.outputs["subject"] == "system:serviceaccount:aso:aso-workload"
+    moved = federation(subject="system:serviceaccount:aso:other")
+    assert not engine.diff(made, moved).replaces
+    engine.update(made, moved)
+    properties = cast("Properties", live(cloud, FEDERATION_ID)["properties"])
+    assert properties["subject"] == "system:serviceaccount:aso:other"
+    engine.delete(made)
+    assert engine.refresh(made).id == ""
+
+
+def test_a_role_is_assigned_as_declared(engine: Engine, cloud: Served) -> None:
+    principal = reader(engine).outputs["principalId"]
+    made = engine.create(ASSIGNMENT, assignment(principal, description="reads"))
+    assert made.id == f"{GROUP_ID}/providers/Microsoft.Authorization/roleAssignments/{NAME}"
+    assert made.outputs["scope"] == GROUP_ID
+    assert made.outputs["principalType"] == "ServicePrincipal"
+    assert made.outputs["description"] == "reads"
+    assert engine.refresh(made).inputs == made.inputs
+    engine.delete(made)
+    assert request(cloud, "GET", made.id).status_code == 404
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("which", "inputs", "name"),
+    [
+        pytest.param(GROUP, {"location": "westeurope"}, "resourceGroupName", id="group"),
+        pytest.param(IDENTITY, {"resourceGroupName": "aso", "location": "x"}, "resourceName", id="identity"),
+    ],
+)
+def test_a_name_is_made_up_of_the_logical_one_and_kept(
+    engine: Engine, which: str, inputs: Properties, name: str
+) -> None:
+    checked = engine.check(which, inputs)
+    logical = which.rpartition("::")[2]
+    assert str(checked[name]).startswith(logical)
+    assert len(str(checked[name])) == len(logical) + 8
+    assert engine.check(which, inputs, checked) == checked
+    assert engine.check(which, inputs)[name] != checked[name]
+
+
+def test_a_role_assignment_is_named_by_a_guid(engine: Engine) -> None:
+    nameless = assignment(NAME, roleAssignmentName=None)
+    assert uuid.UUID(str(engine.check(ASSIGNMENT, nameless)["roleAssignmentName"]))
+
+
+# Replacement
+
+
+@pytest.mark.parametrize(
+    ("inputs", "place"),
+    [
+        pytest.param(group(location="northeurope"), "location", id="location"),
+        pytest.param(group(resourceGroupName="other"), "resourceGroupName", id="name"),
+    ],
+)
+def test_what_forms_the_id_and_the_location_replace_a_group(
+    engine: Engine, inputs: Properties, place: str
+) -> None:
+    answer = engine.diff(engine.create(GROUP, group()), inputs)
+    assert list(answer.replaces) == [place]
+    assert answer.deleteBeforeReplace
+
+
+def test_what_a_role_is_assigned_to_replaces_and_the_role_does_not(engine: Engine) -> None:
+    made = engine.create(ASSIGNMENT, assignment(reader(engine).outputs["principalId"]))
+    principal = made.inputs["principalId"]
+    assert list(engine.diff(made, assignment(NAME)).replaces) == ["principalId"]
+    assert list(engine.diff(made, assignment(principal, scope="/")).replaces) == ["scope"]
+    role = assignment(principal, roleDefinitionId=ROLE.replace("acdd", "bcdd"))
+    assert not engine.diff(made, role).replaces
+    with pytest.raises(grpc.RpcError, match="RoleAssignmentUpdateNotPermitted"):
+        engine.update(made, role)
+
+
+def test_a_resource_with_a_made_up_name_gets_its_successor_first(engine: Engine) -> None:
+    made = engine.create(GROUP, {"location": "westeurope"})
+    answer = engine.diff(made, {"location": "northeurope"})
+    assert list(answer.replaces) == ["location"]
+    assert not answer.deleteBeforeReplace
+
+
+def test_case_and_blanks_of_a_location_do_not_count(engine: Engine) -> None:
+    made = engine.create(GROUP, group(location="West Europe"))
+    assert engine.diff(made, group(location="westeurope")).changes == provider_pb2.DiffResponse.DIFF_NONE
+
+
+# What is there already, and what is refused
+
+
+def test_an_existing_resource_is_never_taken_over(engine: Engine, cloud: Served) -> None:
+    engine.create(GROUP, group(tags={"owner": "them"}))
+    with pytest.raises(grpc.RpcError) as refused:
+        engine.create(GROUP, group())
+    assert "already exists" in message(refused)
+    assert f"pulumi import azure-native:resources:ResourceGroup group {GROUP_ID}" in message(refused)
+    assert live(cloud, GROUP_ID)["tags"] == {"owner": "them"}
+
+
+def test_the_same_assignment_under_another_name_is_refused_by_the_service(engine: Engine) -> None:
+    principal = reader(engine).outputs["principalId"]
+    engine.create(ASSIGNMENT, assignment(principal))
+    with pytest.raises(grpc.RpcError, match="RoleAssignmentExists"):
+        engine.create(ASSIGNMENT, assignment(principal, roleAssignmentName=str(uuid.uuid4())))
+
+
+def test_a_missing_parent_is_told(engine: Engine) -> None:
+    with pytest.raises(grpc.RpcError, match="ResourceGroupNotFound"):
+        engine.create(IDENTITY, identity(location="westeurope"))
+
+
+@pytest.mark.parametrize(
+    ("which", "inputs", "place"),
+    [
+        pytest.param(GROUP, {"resourceGroupName": "aso"}, "location", id="no location"),
+        pytest.param(IDENTITY, {"location": "westeurope"}, "resourceGroupName", id="no group"),
+        pytest.param(IDENTITY, identity(), "location", id="a group that is not there"),
+        pytest.param(FEDERATION, federation(subject=None), "subject", id="no subject"),
+        pytest.param(FEDERATION, federation(audiences="a"), "audiences", id="no list"),
+        pytest.param(FEDERATION, federation(labels={}), "labels", id="unknown property"),
+        pytest.param(ASSIGNMENT, assignment(None), "principalId", id="no principal"),
+        pytest.param(GROUP, group(tags={"a": 1}), "tags", id="wrong type"),
+    ],
+)
+def test_bad_inputs_are_refused_at_their_place(
+    engine: Engine, which: str, inputs: Properties, place: str
+) -> None:
+    assert list(refusals(engine.checked(which, inputs))) == [place]
+
+
+def test_other_resources_are_refused_by_name(engine: Engine) -> None:
+    told = refusals(engine.checked(urn("azure-native:storage:StorageAccount", "s"), {}))
+    assert "serves only" in told[""]
+
+
+# Refresh
+
+
+def test_drift_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served) -> None:
+    made = engine.create(GROUP, group(tags={"team": "blue"}))
+    request(cloud, "PUT", GROUP_ID, {"location": "westeurope", "tags": {"team": "red"}})
+    seen = engine.refresh(made)
+    assert seen.inputs["tags"] == seen.outputs["tags"] == {"team": "red"}
+    assert list(engine.diff(seen, group(tags={"team": "blue"})).detailedDiff) == ["tags.team"]
+
+
+def test_what_the_service_fills_in_stays_out_of_the_inputs(engine: Engine) -> None:
+    made = engine.create(GROUP, group())
+    assert made.outputs["tags"] == {}
+    assert engine.refresh(made).inputs == made.inputs
+
+
+def test_a_vanished_resource_is_gone_on_refresh(engine: Engine, cloud: Served) -> None:
+    made = reader(engine)
+    request(cloud, "DELETE", IDENTITY_ID)
+    assert engine.refresh(made).id == ""
+
+
+def test_a_resource_is_found_by_its_id_alone(engine: Engine) -> None:
+    made = reader(engine)
+    engine.create(FEDERATION, federation())
+    assert engine.get(IDENTITY, made.id).inputs == {
+        **identity(location="westeurope"),
+        "azureApiVersion": "2023-01-31",
+    }
+    found = engine.get(FEDERATION, FEDERATION_ID.replace("resourceGroups", "resourcegroups"))
+    assert found.inputs == {**federation(), "azureApiVersion": "2023-01-31"}
+    role = engine.create(ASSIGNMENT, assignment(made.outputs["principalId"]))
+    assert engine.get(ASSIGNMENT, role.id).inputs == role.inputs
+    with pytest.raises(grpc.RpcError, match="no id of such a resource"):
+        engine.get(IDENTITY, GROUP_ID)
+
+
+# Faults
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_a_busy_service_is_asked_again_after_twenty_sixty_and_a_hundred_and_twenty_seconds(
+    engine: Engine, cloud: Served, pauses: list[float], status: int
+) -> None:
+    failing(cloud, "PUT", status=status, times=3)
+    assert engine.create(GROUP, group()).id == GROUP_ID
+    assert pauses == [20, 60, 120]
+
+
+def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pauses: list[float]) -> None:
+    failing(cloud, "PUT", status=503, times=4)
+    with pytest.raises(grpc.RpcError, match="503"):
+        engine.create(GROUP, group())
+    assert len(pauses) == 3
+
+
+def test_other_refusals_are_told_at_once(engine: Engine, cloud: Served, pauses: list[float]) -> None:
+    failing(cloud, "PUT", status=409)
+    with pytest.raises(grpc.RpcError, match="409"):
+        engine.create(GROUP, group())
+    assert pauses == []
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_lost_answer_is_no_failure(engine: Engine, cloud: Served, pauses: list[float], method: str) -> None:
+    failing(cloud, method)
+    engine.delete(engine.create(GROUP, group()))
+    assert pauses == [20]
+    assert request(cloud, "GET", GROUP_ID).status_code == 404
+
+
+def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through(cloud: Served) -> None:
+    pauses: list[float] = []
+    written = Event()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        written.wait(5)
+
+    with served(package(pause)) as engine:
+        engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION)
+        reader(engine)
+
+        def create(index: int) -> Recorded:
+            own = federation(subject=f"s{index}", federatedIdentityCredentialResourceName=f"cluster{index}")
+            made = engine.create(FEDERATION, own)
+            written.set()
+            return made
+
+        with ThreadPoolExecutor(2) as threads:
+            made = list(threads.map(create, range(2)))
+    assert [each.outputs["subject"] for each in made] == ["s0", "s1"]
+    assert pauses == [20]
+
+
+def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(
+    engine: Engine, pauses: list[float]
+) -> None:
+    principal = reader(engine).outputs["principalId"]
+    with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
+        engine.create(ASSIGNMENT, assignment(principal, principalType="User"))
+    engine.create(ASSIGNMENT, assignment(principal))
+    assert pauses == []
+
+
+def test_an_unknown_principal_is_an_error(engine: Engine) -> None:
+    engine.create(GROUP, group())
+    with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
+        engine.create(ASSIGNMENT, assignment(NAME))
+
+
+# Previews, connection and options
+
+
+def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Served) -> None:
+    with nothing_asked(cloud):
+        shown = engine.preview_create(IDENTITY, identity(resourceGroupName=UNKNOWN))
+        assert shown["location"] is UNKNOWN
+        assert shown["clientId"] is UNKNOWN
+        assert engine.preview_create(ASSIGNMENT, assignment(UNKNOWN))["principalId"] is UNKNOWN
+        assert engine.preview_create(GROUP, group())["name"] is UNKNOWN
+
+
+def test_a_preview_of_an_update_keeps_name_and_location_only(engine: Engine, cloud: Served) -> None:
+    made = reader(engine)
+    with nothing_asked(cloud):
+        shown = engine.update(made, identity(tags={"a": "b"}), preview=True).outputs
+    assert (shown["name"], shown["location"], shown["tags"]) == ("reader", "westeurope", {"a": "b"})
+    assert shown["principalId"] is UNKNOWN
+
+
+def test_a_certificate_of_another_authority_is_refused(
+    cloud: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with served(package()) as engine:
+        engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION)
+        with pytest.raises(grpc.RpcError, match="SSL_CERT_FILE"):
+            engine.create(GROUP, group())
+
+
+def test_a_service_that_does_not_run_is_told_at_once(engine: Engine, pauses: list[float]) -> None:
+    engine.configure(metadataHost="127.0.0.1:1", subscriptionId=SUBSCRIPTION)
+    with pytest.raises(grpc.RpcError, match="cannot be reached"):
+        engine.create(GROUP, group())
+    assert pauses == []
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"environment": "public", "tenantId": SUBSCRIPTION, "version": "3.29.0"}, []),
+        ({"metadataHost": UNKNOWN}, []),
+        ({"metadataHost": None}, ["metadataHost"]),
+        ({"subscriptionId": ""}, ["subscriptionId"]),
+        ({"subscriptionId": "sub"}, ["subscriptionId"]),
+        ({"metaDataHost": "x"}, ["metaDataHost"]),
+        ({"location": 5}, ["location"]),
+    ],
+)
+def test_options_are_judged_by_name(engine: Engine, options: Properties, refused: list[str]) -> None:
+    complete: Properties = {"metadataHost": "127.0.0.1:1", "subscriptionId": SUBSCRIPTION}
+    assert list(engine.check_config(complete | options)) == refused

@@ -1,0 +1,96 @@
+"""Faults and the journal, which every stand-in has."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+import requests
+from pulumi_sandbox.services.cloud.faults import Fault
+
+from sandbox.tests.support.clouds import Served, secret_manager
+
+SECRETS = "/v1/projects/acme-prod-1/secrets"
+AUTOMATIC = {"replication": {"automatic": {}}}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Generator[Served]:
+    with secret_manager(tmp_path) as running:
+        yield running
+
+
+def create(service: Served, name: str = "orders") -> requests.Response:
+    return requests.post(f"{service.url}{SECRETS}", json=AUTOMATIC, params={"secretId": name}, timeout=10)
+
+
+def read(service: Served, name: str = "orders") -> requests.Response:
+    return requests.get(f"{service.url}{SECRETS}/{name}", timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [(429, "RESOURCE_EXHAUSTED"), (503, "UNAVAILABLE"), (500, "INTERNAL"), (403, "PERMISSION_DENIED")],
+)
+def test_a_refusal_meets_as_many_requests_as_it_was_asked_for_and_no_write(
+    service: Served, status: int, name: str
+) -> None:
+    service.service.faults.add(Fault(method="POST", status=status, times=2))
+    for _ in range(2):
+        refused = create(service)
+        assert (refused.status_code, refused.json()["error"]["status"]) == (status, name)
+    assert read(service).status_code == 404
+    assert create(service).status_code == 200
+
+
+def test_a_lost_answer_leaves_the_write_behind_and_the_connection_closed(service: Served) -> None:
+    service.service.faults.add(Fault(lost=True))
+    with pytest.raises(requests.ConnectionError):
+        create(service)
+    assert read(service).status_code == 200
+    assert [request.status for request in service.service.journal.requests] == [None, 200]
+
+
+def test_a_delay_is_waited_for_and_then_the_request_is_served(service: Served) -> None:
+    service.service.faults.add(Fault(seconds=0.5))
+    with pytest.raises(requests.Timeout):
+        requests.get(f"{service.url}{SECRETS}", timeout=0.05)
+    assert requests.get(f"{service.url}{SECRETS}", timeout=10).status_code == 200
+
+
+def test_only_requests_that_match_meet_a_fault(service: Served) -> None:
+    service.service.faults.add(Fault(path="/first$", method="GET", status=503))
+    create(service, "first")
+    create(service, "second")
+    assert read(service, "second").status_code == 200
+    assert read(service, "first").status_code == 503
+    assert read(service, "first").status_code == 200
+
+
+def test_faults_come_and_go_over_http_as_well(service: Served) -> None:
+    faults = f"{service.url}/sandbox/faults"
+    assert requests.post(faults, json={"path": "x", "status": 429, "times": 3}, timeout=10).ok
+    waiting = requests.get(faults, timeout=10).json()
+    assert [(fault["path"], fault["times"]) for fault in waiting] == [("x", 3)]
+    requests.delete(faults, timeout=10)
+    assert requests.get(faults, timeout=10).json() == []
+
+
+@pytest.mark.parametrize("fault", [{"colour": 1}, {"path": "("}])
+def test_a_fault_that_cannot_be_is_refused(service: Served, fault: object) -> None:
+    assert requests.post(f"{service.url}/sandbox/faults", json=fault, timeout=10).status_code == 400
+    assert service.service.faults.waiting == []
+
+
+def test_the_journal_names_requests_in_their_order_without_what_they_carried(service: Served) -> None:
+    create(service)
+    read(service)
+    seen = requests.get(f"{service.url}/sandbox/requests", timeout=10).json()
+    assert [(each["method"], each["path"], each["query"], each["status"]) for each in seen] == [
+        ("POST", SECRETS, "secretId=orders", 200),
+        ("GET", f"{SECRETS}/orders", "", 200),
+    ]
+    assert {*seen[0]} == {"began", "ended", "method", "path", "query", "status"}
+    requests.delete(f"{service.url}/sandbox/requests", timeout=10)
+    assert service.service.journal.requests == []

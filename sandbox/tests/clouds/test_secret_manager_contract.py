@@ -1,0 +1,141 @@
+"""The stand-in as Google's own client meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from google.api_core import exceptions
+from google.auth.credentials import AnonymousCredentials
+from google.cloud.secretmanager_v1 import SecretManagerServiceClient
+from google.cloud.secretmanager_v1.services.secret_manager_service.transports.rest import (
+    SecretManagerServiceRestTransport,
+)
+from google.cloud.secretmanager_v1.types import Secret, SecretPayload, SecretVersion
+from google.iam.v1.policy_pb2 import Binding, Policy
+
+from sandbox.tests.support.clouds import Served, secret_manager
+
+PROJECT = "projects/acme-prod-1"
+SECRET = f"{PROJECT}/secrets/orders"
+AUTOMATIC = Secret({"replication": {"automatic": {}}})
+
+State = SecretVersion.State
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Generator[Served]:
+    with secret_manager(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def client(service: Served) -> Generator[SecretManagerServiceClient]:
+    transport = SecretManagerServiceRestTransport(
+        host=service.authority, url_scheme="http", credentials=AnonymousCredentials()
+    )
+    with SecretManagerServiceClient(transport=transport) as connected:
+        yield connected
+
+
+def add(client: SecretManagerServiceClient, data: bytes) -> SecretVersion:
+    return client.add_secret_version(parent=SECRET, payload=SecretPayload(data=data))
+
+
+def test_what_is_added_is_read_back_byte_for_byte_by_number_and_as_latest(
+    client: SecretManagerServiceClient,
+) -> None:
+    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
+    data = bytes(range(256)) * 256
+    version = add(client, data)
+    assert version.name.endswith("/secrets/orders/versions/1")
+    for name in (version.name, f"{SECRET}/versions/latest"):
+        answer = client.access_secret_version(name=name)
+        assert (answer.name, answer.payload.data) == (version.name, data)
+
+
+def test_a_secret_keeps_what_it_was_created_with(client: SecretManagerServiceClient) -> None:
+    wanted = Secret(
+        {
+            "replication": {"user_managed": {"replicas": [{"location": "europe-west1"}]}},
+            "labels": {"cluster-id": "cls-1"},
+            "annotations": {"Owner": "Team A"},
+        }
+    )
+    created = client.create_secret(parent=PROJECT, secret_id="orders", secret=wanted)
+    read = client.get_secret(name=SECRET)
+    assert read == created
+    assert Secret.to_dict(read)["labels"] == {"cluster-id": "cls-1"}
+    assert [replica.location for replica in read.replication.user_managed.replicas] == ["europe-west1"]
+    status = add(client, b"1").replication_status
+    assert [replica.location for replica in status.user_managed.replicas] == ["europe-west1"]
+
+
+def test_a_version_goes_through_its_states_and_never_comes_back_from_the_last(
+    client: SecretManagerServiceClient,
+) -> None:
+    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
+    name = add(client, b"1").name
+    assert client.disable_secret_version(name=name).state == State.DISABLED
+    with pytest.raises(exceptions.BadRequest, match="is in DISABLED state"):
+        client.access_secret_version(name=name)
+    assert client.enable_secret_version(name=name).state == State.ENABLED
+    assert client.access_secret_version(name=name).payload.data == b"1"
+    destroyed = client.destroy_secret_version(name=name)
+    assert destroyed.state == State.DESTROYED
+    assert destroyed.destroy_time
+    with pytest.raises(exceptions.BadRequest, match="is in DESTROYED state"):
+        client.enable_secret_version(name=name)
+
+
+def test_pages_hold_every_secret_once(client: SecretManagerServiceClient) -> None:
+    for number in range(5):
+        client.create_secret(parent=PROJECT, secret_id=f"s-{number}", secret=AUTOMATIC)
+    pages = client.list_secrets(request={"parent": PROJECT, "page_size": 2}).pages
+    names = [[secret.name.rpartition("/")[2] for secret in page.secrets] for page in pages]
+    assert names == [["s-0", "s-1"], ["s-2", "s-3"], ["s-4"]]
+
+
+def test_versions_are_listed_newest_first_and_by_state(client: SecretManagerServiceClient) -> None:
+    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
+    names = [add(client, data).name for data in (b"1", b"2", b"3")]
+    client.disable_secret_version(name=names[1])
+    enabled = client.list_secret_versions(request={"parent": SECRET, "filter": "state:ENABLED"})
+    assert [version.name for version in enabled] == [names[2], names[0]]
+
+
+def test_a_policy_with_a_condition_is_read_back_as_it_was_set(client: SecretManagerServiceClient) -> None:
+    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
+    binding = Binding(role="roles/secretmanager.secretAccessor", members=["user:ada@example.com"])
+    binding.condition.title, binding.condition.expression = "expires", "request.time < timestamp('2030')"
+    kept = client.set_iam_policy(
+        request={"resource": SECRET, "policy": Policy(version=3, bindings=[binding])}
+    )
+    options = {"requested_policy_version": 3}
+    assert client.get_iam_policy(request={"resource": SECRET, "options": options}) == kept
+    assert kept.bindings == [binding]
+
+
+def test_a_deleted_secret_is_gone_and_its_name_free_again(client: SecretManagerServiceClient) -> None:
+    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
+    add(client, b"old")
+    client.delete_secret(name=SECRET)
+    with pytest.raises(exceptions.NotFound):
+        client.get_secret(name=SECRET)
+    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
+    assert add(client, b"new").name.endswith("/versions/1")
+
+
+def test_an_update_changes_what_its_mask_names_and_nothing_else(client: SecretManagerServiceClient) -> None:
+    wanted = Secret(replication={"automatic": {}}, labels={"a": "1"}, annotations={"b": "2"})
+    created = client.create_secret(parent=PROJECT, secret_id="orders", secret=wanted)
+    updated = client.update_secret(
+        request={
+            "secret": Secret(name=created.name, labels={"c": "3"}, etag=created.etag),
+            "update_mask": "labels",
+        }
+    )
+    assert dict(updated.labels) == {"c": "3"}
+    assert dict(updated.annotations) == {"b": "2"}
+    assert updated.etag != created.etag

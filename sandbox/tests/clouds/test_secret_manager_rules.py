@@ -1,0 +1,311 @@
+"""What Secret Manager refuses, and how: rules that hold for the genuine one as well."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.cloud.secret_manager.app import make_app
+from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
+from pulumi_sandbox.services.cloud.secret_manager.names import project_number
+
+from sandbox.tests.support.clouds import Served, secret_manager
+
+SECRETS = "projects/acme-prod-1/secrets"
+ORDERS = f"{SECRETS}/orders"
+AUTOMATIC = {"replication": {"automatic": {}}}
+SENTINEL = b"sentinel of a payload"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any
+
+    @property
+    def refusal(self) -> tuple[int, str]:
+        return self.status, self.body["error"]["status"]
+
+    @property
+    def message(self) -> str:
+        return str(self.body["error"]["message"])
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Requests below `/v1/`, as anybody's client makes them."""
+
+    url: str
+
+    def call(self, method: str, path: str, body: object = None, **query: str) -> Answer:
+        answer = requests.request(method, f"{self.url}/v1/{path}", json=body, params=query, timeout=10)
+        return Answer(answer.status_code, answer.json())
+
+    def create(self, **fields: object) -> Answer:
+        return self.call("POST", SECRETS, {**AUTOMATIC, **fields}, secretId="orders")
+
+    def add(self, data: bytes, **fields: object) -> Answer:
+        payload = {"data": base64.b64encode(data).decode(), **fields}
+        return self.call("POST", f"{ORDERS}:addVersion", {"payload": payload})
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Generator[Served]:
+    with secret_manager(tmp_path / "kept") as running:
+        yield running
+
+
+@pytest.fixture
+def rest(service: Served) -> Rest:
+    return Rest(service.url)
+
+
+def test_names_in_answers_have_the_projects_number_which_is_good_for_requests_too(rest: Rest) -> None:
+    number = project_number("acme-prod-1")
+    assert rest.create().body["name"] == f"projects/{number}/secrets/orders"
+    assert rest.call("GET", f"projects/{number}/secrets/orders").status == 200
+    assert rest.call("GET", "projects/123456789012/secrets/orders").refusal == (403, "PERMISSION_DENIED")
+
+
+def test_a_secret_that_exists_is_not_created_again(rest: Rest) -> None:
+    rest.create(labels={"a": "1"})
+    assert rest.create(labels={"a": "2"}).refusal == (409, "ALREADY_EXISTS")
+    assert rest.call("GET", ORDERS).body["labels"] == {"a": "1"}
+
+
+@pytest.mark.parametrize("secret_id", ["", "with space", "dot.ted", "x" * 256])
+def test_an_id_google_does_not_allow_is_refused(rest: Rest, secret_id: str) -> None:
+    answer = rest.call("POST", SECRETS, AUTOMATIC, secretId=secret_id)
+    assert answer.refusal == (400, "INVALID_ARGUMENT")
+
+
+@pytest.mark.parametrize(
+    "replication",
+    [
+        {},
+        {"userManaged": {}},
+        {"userManaged": {"replicas": [{"location": "nowhere"}]}},
+        {"userManaged": {"replicas": [{"location": "us-east1"}, {"location": "us-east1"}]}},
+    ],
+    ids=["none", "no replica", "no location", "a location twice"],
+)
+def test_replication_is_automatic_or_names_each_place_once(rest: Rest, replication: object) -> None:
+    assert rest.create(replication=replication).refusal == (400, "INVALID_ARGUMENT")
+
+
+@pytest.mark.parametrize(
+    ("labels", "status"),
+    [
+        ({"k" * 63: "v" * 63}, 200),
+        ({"é": "ü-1_x"}, 200),
+        ({"a": ""}, 200),
+        ({f"k{number}": "" for number in range(64)}, 200),
+        ({f"k{number}": "" for number in range(65)}, 400),
+        ({"k" * 64: ""}, 400),
+        ({"a": "v" * 64}, 400),
+        ({"Upper": "v"}, 400),
+        ({"a": "Upper"}, 400),
+        ({"1st": "v"}, 400),
+        ({"": "v"}, 400),
+        ({"a": "do.t"}, 400),
+    ],
+)
+def test_labels_are_held_to_googles_limits(rest: Rest, labels: dict[str, str], status: int) -> None:
+    assert rest.create(labels=labels).status == status
+
+
+@pytest.mark.parametrize(
+    ("annotations", "status"),
+    [({"Owner.x": "Any Thing"}, 200), ({"-x": ""}, 400), ({"k": "v" * 16 * 1024}, 400)],
+)
+def test_annotations_are_held_to_googles_limits(rest: Rest, annotations: dict[str, str], status: int) -> None:
+    assert rest.create(annotations=annotations).status == status
+
+
+def test_a_field_the_stand_in_would_forget_is_refused_and_not_forgotten(rest: Rest) -> None:
+    assert rest.create(ttl="3600s").refusal == (501, "UNIMPLEMENTED")
+    assert rest.create(rotation={"rotationPeriod": "3600s"}).refusal == (501, "UNIMPLEMENTED")
+
+
+def test_a_field_google_does_not_know_is_refused_by_name(rest: Rest) -> None:
+    answer = rest.create(lables={"a": "1"})
+    assert answer.refusal == (400, "INVALID_ARGUMENT")
+    assert "lables" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("mask", "refusal"),
+    [
+        ("", (400, "INVALID_ARGUMENT")),
+        ("replication", (400, "INVALID_ARGUMENT")),
+        ("labels,name", (400, "INVALID_ARGUMENT")),
+        ("colour", (400, "INVALID_ARGUMENT")),
+        ("labels,versionDestroyTtl", (501, "UNIMPLEMENTED")),
+    ],
+)
+def test_a_mask_names_fields_that_can_change(rest: Rest, mask: str, refusal: tuple[int, str]) -> None:
+    rest.create()
+    assert rest.call("PATCH", ORDERS, {"labels": {"a": "2"}}, updateMask=mask).refusal == refusal
+    assert "labels" not in rest.call("GET", ORDERS).body
+
+
+def test_a_masked_field_that_is_left_out_is_emptied(rest: Rest) -> None:
+    rest.create(labels={"a": "1"}, annotations={"b": "2"})
+    changed = rest.call("PATCH", ORDERS, {}, updateMask="labels").body
+    assert "labels" not in changed
+    assert changed["annotations"] == {"b": "2"}
+
+
+def test_a_stale_etag_changes_and_deletes_nothing(rest: Rest) -> None:
+    old = rest.create().body["etag"]
+    rest.call("PATCH", ORDERS, {"labels": {"a": "1"}, "etag": old}, updateMask="labels")
+    stale = rest.call("PATCH", ORDERS, {"labels": {"a": "2"}, "etag": old}, updateMask="labels")
+    assert stale.refusal == (400, "FAILED_PRECONDITION")
+    assert rest.call("DELETE", ORDERS, etag=old).refusal == (400, "FAILED_PRECONDITION")
+    assert rest.call("GET", ORDERS).body["labels"] == {"a": "1"}
+    version = rest.add(b"1").body["etag"]
+    rest.call("POST", f"{ORDERS}/versions/1:disable", {"etag": version})
+    stale = rest.call("POST", f"{ORDERS}/versions/1:destroy", {"etag": version})
+    assert stale.refusal == (400, "FAILED_PRECONDITION")
+
+
+def test_latest_is_the_version_that_was_added_last_whatever_its_state(rest: Rest) -> None:
+    rest.create()
+    assert rest.call("GET", f"{ORDERS}/versions/latest").refusal == (404, "NOT_FOUND")
+    rest.add(b"1")
+    rest.add(b"2")
+    rest.call("POST", f"{ORDERS}/versions/2:disable")
+    assert rest.call("GET", f"{ORDERS}/versions/latest").body["state"] == "DISABLED"
+    assert rest.call("GET", f"{ORDERS}/versions/latest:access").refusal == (400, "FAILED_PRECONDITION")
+    assert rest.call("GET", f"{ORDERS}/versions/1:access").status == 200
+
+
+def test_an_alias_reads_a_version_that_exists(rest: Rest) -> None:
+    rest.create()
+    rest.add(b"1")
+    rest.add(b"2")
+    set_alias = {"versionAliases": {"current": 1}}
+    assert rest.call("PATCH", ORDERS, set_alias, updateMask="versionAliases").status == 200
+    assert rest.call("GET", f"{ORDERS}/versions/current:access").body["name"].endswith("/versions/1")
+    for alias, version in (("current", 3), ("latest", 1), ("1st", 1)):
+        refused = rest.call(
+            "PATCH", ORDERS, {"versionAliases": {alias: version}}, updateMask="versionAliases"
+        )
+        assert refused.refusal == (400, "INVALID_ARGUMENT")
+    assert rest.call("GET", f"{ORDERS}/versions/absent").refusal == (400, "INVALID_ARGUMENT")
+    assert rest.call("GET", f"{ORDERS}/versions/3").refusal == (404, "NOT_FOUND")
+
+
+def test_a_payload_has_at_least_one_byte_and_at_most_64_kib(rest: Rest) -> None:
+    rest.create()
+    assert rest.add(b"").refusal == (400, "INVALID_ARGUMENT")
+    assert rest.add(b"x" * (64 * 1024 + 1)).refusal == (400, "INVALID_ARGUMENT")
+    assert rest.add(b"x" * 64 * 1024).status == 200
+
+
+def test_the_checksum_is_the_one_of_its_standard() -> None:
+    assert crc32c(b"123456789") == 0xE3069283
+
+
+def test_a_payload_is_held_to_its_checksum_and_one_that_came_with_it_says_so(rest: Rest) -> None:
+    rest.create()
+    assert rest.add(b"123456789", dataCrc32c="1").refusal == (400, "INVALID_ARGUMENT")
+    checked = rest.add(b"123456789", dataCrc32c=str(0xE3069283)).body
+    assert checked["clientSpecifiedPayloadChecksum"] is True
+    assert "clientSpecifiedPayloadChecksum" not in rest.add(b"123456789").body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"payload": {"data": "%s", "colour": 1}}',
+        b'{"payload": {"data": {"%s": 1}}}',
+        b'{"payload": {"data": "%s1"}}',
+        b'{"payload": "%s"',
+        b'{"payload": {"data": "%s", "dataCrc32c": "1"}}',
+    ],
+)
+def test_a_refusal_never_quotes_a_payload(rest: Rest, body: bytes) -> None:
+    rest.create()
+    secret = base64.b64encode(SENTINEL)
+    sent = requests.post(f"{rest.url}/v1/{ORDERS}:addVersion", data=body % secret, timeout=10)
+    assert sent.status_code == 400
+    assert secret.decode() not in sent.text
+    assert SENTINEL.decode() not in sent.text
+
+
+def test_numbers_stand_for_enums_where_a_client_asks_for_them(rest: Rest) -> None:
+    rest.create()
+    rest.add(b"1")
+    asked = {"$alt": "json;enum-encoding=int"}
+    assert rest.call("GET", f"{ORDERS}/versions/1", **asked).body["state"] == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "status"), [({"pageSize": "-1"}, 400), ({"pageSize": "x"}, 400), ({"pageToken": "x"}, 400)]
+)
+def test_a_page_that_cannot_be_is_refused(rest: Rest, page: dict[str, str], status: int) -> None:
+    assert rest.call("GET", SECRETS, **page).status == status
+
+
+def test_a_filter_chooses_by_label(rest: Rest) -> None:
+    for name, team in (("a", "red"), ("b", "blue"), ("c", "red")):
+        rest.call("POST", SECRETS, {**AUTOMATIC, "labels": {"team": team}}, secretId=name)
+    found = rest.call("GET", SECRETS, filter="labels.team=red").body
+    assert [secret["name"][-1] for secret in found["secrets"]] == ["a", "c"]
+    assert found["totalSize"] == 2
+
+
+def test_an_empty_bearer_token_is_no_authentication_and_none_is_the_emulators(rest: Rest) -> None:
+    url = f"{rest.url}/v1/{SECRETS}"
+    assert requests.get(url, headers={"Authorization": "Bearer "}, timeout=10).status_code == 401
+    assert requests.get(url, headers={"Authorization": "Bearer x"}, timeout=10).status_code == 200
+
+
+def test_a_path_that_google_does_not_serve_is_not_found(rest: Rest) -> None:
+    assert rest.call("PUT", ORDERS, {}).refusal == (404, "NOT_FOUND")
+    assert rest.call("GET", "projects/acme-prod-1/topics").refusal == (404, "NOT_FOUND")
+
+
+def test_what_was_answered_is_there_after_a_restart_payload_policy_and_states(tmp_path: Path) -> None:
+    policy = {"bindings": [{"role": "roles/viewer", "members": ["allUsers"]}]}
+    with secret_manager(tmp_path) as first:
+        rest = Rest(first.url)
+        rest.create(labels={"a": "1"})
+        rest.add(b"1")
+        rest.add(b"2")
+        rest.call("POST", f"{ORDERS}/versions/1:destroy")
+        rest.call("POST", f"{ORDERS}:setIamPolicy", {"policy": policy})
+        paths = (ORDERS, f"{ORDERS}/versions", f"{ORDERS}/versions/2:access", f"{ORDERS}:getIamPolicy")
+        before = [rest.call("GET", path).body for path in paths]
+    with secret_manager(tmp_path) as second:
+        assert [Rest(second.url).call("GET", path).body for path in paths] == before
+
+
+def test_files_with_payloads_are_for_their_owner_alone_and_a_destroyed_one_is_gone(
+    rest: Rest, tmp_path: Path
+) -> None:
+    rest.create()
+    rest.add(SENTINEL)
+    encoded = base64.b64encode(SENTINEL).decode()
+    file = tmp_path / "kept" / "acme-prod-1" / "orders" / "secret.json"
+    assert encoded in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    rest.call("POST", f"{ORDERS}/versions/1:destroy")
+    assert encoded not in file.read_text()
+
+
+def test_a_file_that_holds_no_secret_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "acme-prod-1" / "orders" / "secret.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"secret": {}}))
+    with pytest.raises(SandboxError) as told:
+        make_app(tmp_path)
+    assert (told.value.code, told.value.place) == ("state-unreadable", str(file))

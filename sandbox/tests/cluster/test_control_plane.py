@@ -1,0 +1,225 @@
+"""The control plane as its users meet it: who may do what, and what survives which failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.control_plane import CONTEXT, ControlPlane
+from pulumi_sandbox.services.parts import Layout, Part, Ports
+from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
+from pulumi_sandbox.services.progress import Step
+from pulumi_sandbox.services.users import DEFAULT_USERS, User
+
+from sandbox.tests.support.cluster import ROOT, client_for
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+
+@pytest.fixture
+def own_plane(tmp_path: Path) -> Generator[ControlPlane]:
+    """A control plane a test may break."""
+    plane = ControlPlane.start(tmp_path / "own", binaries=binaries(), die_with_parent=True)
+    yield plane
+    for part in Part:
+        plane.kill(part)
+
+
+def config_map(name: str, **data: str) -> dict[str, object]:
+    return {"metadata": {"name": name}, "data": data}
+
+
+def pids(folder: Path) -> dict[Part, list[int]]:
+    return {part: processes.find(part, Layout(folder).mark(part)) for part in Part}
+
+
+def test_a_named_user_may_do_nothing_until_a_role_grants_it(
+    api_of: Callable[[str], DynamicClient], admin: DynamicClient, namespace: str
+):
+    from kubernetes.dynamic.exceptions import ForbiddenError
+
+    def list_secrets() -> list[object]:
+        kind = api_of("provisioner").resources.get(api_version="v1", kind="Secret")
+        return kind.get(namespace=namespace).items
+
+    with pytest.raises(ForbiddenError, match=r'User \\"provisioner\\" cannot list resource \\"secrets\\"'):
+        list_secrets()
+    rbac = "rbac.authorization.k8s.io"
+    admin.resources.get(api_version=f"{rbac}/v1", kind="RoleBinding").create(
+        namespace=namespace,
+        body={
+            "metadata": {"name": "provisioner"},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "edit"},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": "provisioner"}],
+        },
+    )
+    deadline = time.monotonic() + 30
+    while True:  # the authorizer hears of a new binding a moment after it was written
+        try:
+            assert list_secrets() == []
+            break
+        except ForbiddenError:
+            assert time.monotonic() < deadline
+
+
+def test_a_namespace_that_is_deleted_is_gone_in_the_end_with_all_it_held(
+    admin: DynamicClient, namespace: str
+):
+    admin.resources.get(api_version="v1", kind="ConfigMap").create(
+        namespace=namespace, body=config_map("held")
+    )
+    namespaces = admin.resources.get(api_version="v1", kind="Namespace")
+    namespaces.delete(name=namespace)
+    events = namespaces.watch(field_selector=f"metadata.name={namespace}", timeout=60)
+    assert "DELETED" in (event["type"] for event in events)
+
+
+def test_the_served_version_is_the_one_the_module_pins(admin: DynamicClient):
+    pinned = (ROOT / "sandbox" / "pulumi_sandbox" / "control-plane" / "go.mod").read_text()
+    version = cast("dict[str, dict[str, str]]", admin.version)["kubernetes"]["gitVersion"]
+    assert f"k8s.io/kubernetes {version}\n" in pinned
+
+
+def test_kubeconfigs_and_tokens_are_their_owners_only_and_no_process_was_given_a_token(
+    control_plane: ControlPlane,
+):
+    layout = Layout(control_plane.folder)
+    files = [layout.tokens, layout.signing_key, *layout.kubeconfigs.iterdir()]
+    assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o600"}
+    tokens = [line.split(",")[0] for line in layout.tokens.read_text().splitlines()]
+    words = " ".join(" ".join(processes.command_line(control_plane.pid(part) or 0)) for part in Part)
+    assert [token for token in tokens if token in words] == []
+
+
+def test_every_user_has_a_kubeconfig_with_the_one_context(control_plane: ControlPlane):
+    configs = [json.loads(control_plane.kubeconfig(user).read_text()) for user in control_plane.users]
+    assert [config["users"][0]["name"] for config in configs] == [user.name for user in DEFAULT_USERS]
+    assert {config["current-context"] for config in configs} == {CONTEXT}
+
+
+@pytest.mark.parametrize("part", list(Part))
+def test_a_killed_part_is_seen_and_comes_back_on_its_port_with_the_data(
+    own_plane: ControlPlane, tmp_path: Path, part: Part
+):
+    address, others = own_plane.server, {p: own_plane.pid(p) for p in Part if p is not part}
+    with client_for(own_plane.kubeconfig("admin"), tmp_path / "discovered") as api:
+        config_maps = api.resources.get(api_version="v1", kind="ConfigMap")
+        config_maps.create(namespace="default", body=config_map("kept", word="still here"))
+        own_plane.kill(part)
+        assert own_plane.pid(part) is None
+        own_plane.restart(part)
+        assert config_maps.get(namespace="default", name="kept").data.word == "still here"
+    assert own_plane.server == address
+    assert {p: own_plane.pid(p) for p in others} == others
+
+
+def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_losing_a_token(
+    own_plane: ControlPlane, tmp_path: Path
+):
+    before, kubeconfig = pids(own_plane.folder), own_plane.kubeconfig("janitor").read_text()
+    again = ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
+    assert (again, pids(own_plane.folder)) == (own_plane, before)
+
+    auditor = User("auditor", ("system:masters",))
+    joined = ControlPlane.start(own_plane.folder, binaries=binaries(), users=[auditor], die_with_parent=True)
+    assert joined.kubeconfig("janitor").read_text() == kubeconfig
+    assert joined.users == [*(user.name for user in DEFAULT_USERS), "auditor"]
+    with client_for(joined.kubeconfig("auditor"), tmp_path / "discovered") as api:
+        assert api.resources.get(api_version="v1", kind="Secret").get(namespace="default").items == []
+
+
+def test_what_a_killed_start_left_behind_is_ended_by_the_next(tmp_path: Path):
+    folder = tmp_path / "killed"
+    start = (
+        "import sys; from pathlib import Path; from pulumi_sandbox.services.build import binaries; "
+        "from pulumi_sandbox.services.control_plane import ControlPlane; "
+        "ControlPlane.start(Path(sys.argv[1]), binaries=binaries())"
+    )
+    with subprocess.Popen([sys.executable, "-c", start, str(folder)], cwd=ROOT) as killed:
+        while not pids(folder)[Part.API_SERVER]:
+            assert killed.poll() is None
+        killed.kill()
+    left = pids(folder)
+    plane = ControlPlane.start(folder, binaries=binaries(), die_with_parent=True)
+    try:
+        now = pids(folder)
+        assert [len(found) for found in now.values()] == [1, 1, 1]
+        assert not set(left[Part.ETCD] + left[Part.API_SERVER]) & set(now[Part.ETCD] + now[Part.API_SERVER])
+    finally:
+        plane.stop()
+    assert pids(folder) == {part: [] for part in Part}
+
+
+def test_an_interrupted_start_leaves_nothing_running(tmp_path: Path):
+    def interrupt(step: Step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ControlPlane.start(tmp_path / "interrupted", binaries=binaries(), progress=interrupt)
+    assert pids(tmp_path / "interrupted") == {part: [] for part in Part}
+
+
+def test_two_that_start_at_once_share_one_control_plane(tmp_path: Path):
+    def start(_: int) -> ControlPlane:
+        return ControlPlane.start(tmp_path / "shared", binaries=binaries())
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(start, range(2))
+    try:
+        assert first == second
+        assert [len(found) for found in pids(first.folder).values()] == [1, 1, 1]
+    finally:
+        first.stop()
+
+
+def test_ports_that_somebody_took_meanwhile_are_exchanged_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with socket.create_server((LOOPBACK, 0)) as stranger:
+        taken = stranger.getsockname()[1]
+        etcd, peer = free_ports(2)
+        choices = iter([Ports(etcd, peer, taken), Ports.free()])
+        monkeypatch.setattr(Ports, "free", lambda: next(choices))
+        plane = ControlPlane.start(tmp_path / "crowded", binaries=binaries(), die_with_parent=True)
+        assert taken not in (plane.ports.etcd, plane.ports.etcd_peer, plane.ports.api_server)
+        plane.stop()
+
+
+def test_a_restart_on_a_port_taken_meanwhile_names_who_took_it(own_plane: ControlPlane):
+    own_plane.kill(Part.API_SERVER)
+    with (
+        socket.create_server((LOOPBACK, own_plane.ports.api_server)),
+        pytest.raises(PortTakenError) as caught,
+    ):
+        own_plane.restart(Part.API_SERVER)
+    assert caught.value.owner is not None
+    assert caught.value.owner.pid == os.getpid()
+
+
+def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: ControlPlane):
+    own_plane.kill(Part.API_SERVER)
+    Layout(own_plane.folder).signing_key.write_text("no key")
+    with pytest.raises(SandboxError) as caught:
+        own_plane.restart(Part.API_SERVER)
+    assert caught.value.code == "control-plane-died"
+    assert caught.value.place == str(own_plane.log(Part.API_SERVER))
+    assert "service-accounts.key" in caught.value.cause
+
+
+def test_a_record_that_is_not_one_is_refused_with_the_mend(tmp_path: Path):
+    Layout(tmp_path).record.write_text("{}")
+    with pytest.raises(SandboxError, match=f"remove the folder {tmp_path}"):
+        ControlPlane.find(tmp_path)

@@ -1,0 +1,144 @@
+"""Processes and ports: whose they are, and that none is left or harmed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from pulumi_sandbox.services import ports, processes
+from pulumi_sandbox.services.parts import Layout, Part
+from pulumi_sandbox.services.ports import LOOPBACK, PortOwner, PortTakenError
+
+from sandbox.tests.support.cluster import KEEPER, ROOT
+
+SLEEP = "/usr/bin/sleep"
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path) -> Generator[int]:
+    pid = processes.spawn([SLEEP, "1000"], tmp_path / "log", die_with_parent=True)
+    while processes.command_line(pid)[:1] != [SLEEP]:  # the launcher has not yet become the program
+        assert processes.first_ended([pid], 0.01) is None
+    yield pid
+    processes.end([pid], lambda _: True, patience=0)
+
+
+def test_a_process_is_found_by_its_program_and_the_exact_argument(sleeper: int):
+    assert sleeper in processes.find("sleep", "1000")
+    assert sleeper not in processes.find("sleep", "100")
+    assert sleeper not in processes.find("etcd", "1000")
+
+
+def test_a_process_that_is_not_ours_is_never_signalled(sleeper: int):
+    processes.end([sleeper], lambda _: False, patience=0)
+    assert processes.first_ended([sleeper], 0) is None
+
+
+def test_a_process_deaf_to_the_polite_signal_is_killed(tmp_path: Path):
+    deaf = "from signal import *; signal(SIGTERM, SIG_IGN); print('deaf', flush=True); sigwait({SIGUSR1})"
+    log = tmp_path / "log"
+    pid = processes.spawn([sys.executable, "-c", deaf], log)
+    while "deaf" not in (log.read_text() if log.exists() else ""):
+        assert processes.first_ended([pid], 0.01) is None
+    processes.end([pid], lambda _: True, patience=0.05)
+    assert processes.command_line(pid) == []
+
+
+def test_a_started_process_sees_nothing_of_the_callers_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "sentinel")
+    pid = processes.spawn(["/usr/bin/env"], tmp_path / "log")
+    assert processes.first_ended([pid], 10) == pid
+    assert "sentinel" not in (tmp_path / "log").read_text()
+
+
+def test_what_is_tied_to_a_process_dies_with_it_however_it_dies(tmp_path: Path):
+    parent = (
+        "import sys, time; from pathlib import Path; from pulumi_sandbox.services import processes; "
+        f"print(processes.spawn(['{SLEEP}', '2000'], Path(sys.argv[1]), die_with_parent=True), flush=True); "
+        "time.sleep(1000)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent, str(tmp_path / "log")], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as killed:
+        assert killed.stdout is not None
+        tied = int(killed.stdout.readline())
+        killed.kill()
+    assert processes.first_ended([tied], 30) == tied
+
+
+def test_the_owner_of_a_taken_port_is_named_with_its_program_and_without_its_arguments():
+    with socket.create_server((LOOPBACK, 0)) as server:
+        port = server.getsockname()[1]
+        assert not ports.is_free(port)
+        error = PortTakenError(port, "the stand-in")
+        assert error.owner == PortOwner(os.getpid(), processes.command_line(os.getpid())[0])
+        assert f"(pid {os.getpid()}) listens on it" in error.cause
+    assert ports.port_owner(port) is None
+
+
+def test_the_owner_of_a_port_taken_on_ipv6_is_named_too():
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        owner = ports.port_owner(server.getsockname()[1])
+    assert owner is not None
+    assert owner.pid == os.getpid()
+
+
+TCP = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100
+   1: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 20
+   2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0 100
+"""
+
+
+@pytest.mark.parametrize(("port", "inodes"), [(8080, ["4711"]), (8081, ["4713"]), (8082, [])])
+def test_only_a_listening_socket_holds_a_port(port: int, inodes: list[str]):
+    assert ports.listening_inodes(TCP, port) == inodes
+
+
+def test_free_ports_differ_and_are_none_the_kernel_gives_to_outgoing_connections():
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    chosen = ports.free_ports(3)
+    assert len(set(chosen)) == 3
+    assert max(chosen) < lowest
+
+
+def test_the_tests_control_plane_dies_with_a_killed_test_run(tmp_path: Path):
+    test = tmp_path / "test_killed.py"
+    test.write_text(
+        "import os, signal\n"
+        "def test_it(control_plane):\n"
+        "    with open(os.environ['TOLD'], 'w') as told:\n"
+        "        told.write(str(control_plane.folder))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    told = tmp_path / "told"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "sandbox.tests.support.cluster",
+        f"--basetemp={tmp_path / 'base'}",
+    ]
+    run = subprocess.run(
+        [*command, f"--rootdir={tmp_path}", str(test)],
+        cwd=ROOT,
+        env={**os.environ, "TOLD": str(told)},
+        capture_output=True,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL, run.stdout
+    folder = Path(told.read_text())
+    for keeper in processes.find(KEEPER.name, str(folder)):
+        assert processes.first_ended([keeper], 30) == keeper
+    assert [pid for part in Part for pid in processes.find(part, Layout(folder).mark(part))] == []
+    assert not folder.exists()

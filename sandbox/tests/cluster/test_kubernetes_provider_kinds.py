@@ -1,0 +1,302 @@
+"""Kinds that need more than a write: namespaces, definitions, waits; and clusters that say no."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from pulumi_sandbox.engine import wire
+from pulumi_sandbox.engine.protocol import provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi_sandbox.engine.values import Properties, Value, reveal
+from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.services.control_plane import ControlPlane
+
+from sandbox.tests.support.kubernetes_provider import provider_at
+from sandbox.tests.support.provider_engine import Engine, served, urn
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
+NAMESPACE = "kubernetes:core/v1:Namespace"
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+
+
+@pytest.fixture
+def engine(control_plane: ControlPlane, namespace: str) -> Generator[Engine]:
+    with provider_at(control_plane.kubeconfig("admin"), namespace=namespace) as engine:
+        yield engine
+
+
+@pytest.fixture
+def group() -> str:
+    """A group of kinds that no other test has."""
+    return f"g{secrets.token_hex(4)}.example.com"
+
+
+def definition(group: str, *, scope: str = "Namespaced", served: Value = True) -> Properties:
+    schema: Properties = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
+    version: Properties = {
+        "name": "v1",
+        "served": served,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"buckets.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": "Bucket", "plural": "buckets"},
+            "scope": scope,
+            "versions": [version],
+        },
+    }
+
+
+def bucket(
+    group: str, name: str = "b", *, annotations: Properties | None = None, **spec: Value
+) -> Properties:
+    metadata: Properties = {"name": name, "annotations": annotations or {}}
+    return {"apiVersion": f"{group}/v1", "kind": "Bucket", "metadata": metadata, "spec": spec}
+
+
+def config_map(**fields: Value) -> Properties:
+    return {"apiVersion": "v1", "kind": "ConfigMap", **fields}
+
+
+def failed(call: Callable[[], object]) -> grpc.Call:
+    with pytest.raises(grpc.RpcError) as refused:
+        call()
+    return cast(grpc.Call, refused.value)
+
+
+def failure(call: Callable[[], object]) -> str:
+    return str(failed(call).details())
+
+
+def test_a_namespace_is_gone_when_its_delete_returns(engine: Engine, admin: DynamicClient) -> None:
+    name = f"brief-{secrets.token_hex(4)}"
+    space = engine.create(
+        urn(NAMESPACE, "brief"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    )
+    engine.create(urn(CONFIG_MAP, "inside"), config_map(metadata={"namespace": name}))
+    assert space.id == name
+    engine.delete(space)
+    assert name not in [
+        item.metadata.name for item in admin.resources.get(api_version="v1", kind="Namespace").get().items
+    ]
+
+
+def test_a_namespace_given_to_a_cluster_wide_kind_is_left_out(engine: Engine) -> None:
+    role: Properties = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"namespace": "somewhere"},
+    }
+    checked = engine.check(urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "reader"), role)
+    assert "namespace" not in cast(Properties, checked["metadata"])
+
+
+def test_an_objects_own_namespace_goes_before_the_providers_and_that_before_the_contexts(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    def placed(inputs: Properties, **options: str) -> Value:
+        with provider_at(control_plane.kubeconfig("admin"), **options) as engine:
+            checked = engine.check(urn(CONFIG_MAP, "m"), inputs)
+        return cast(Properties, checked["metadata"])["namespace"]
+
+    assert placed(config_map(metadata={"namespace": "own"}), namespace=namespace) == "own"
+    assert placed(config_map(), namespace=namespace) == namespace
+    assert placed(config_map()) == "default"
+
+
+def test_objects_of_a_kind_just_defined_are_made_by_the_same_provider(engine: Engine, group: str) -> None:
+    type_token = f"kubernetes:{group}/v1:Bucket"
+    assert "status" not in engine.preview_create(urn(type_token, "b"), bucket(group, size=1))
+    engine.create(urn(DEFINITION, "buckets"), definition(group))
+    made = engine.create(urn(type_token, "b"), bucket(group, size=1))
+    assert reveal(made.outputs["spec"]) == {"size": 1}
+    updated = engine.update(made, bucket(group, size=2))
+    assert reveal(updated.outputs["spec"]) == {"size": 2}
+
+
+def test_an_object_of_a_kind_defined_in_the_same_run_is_placed_by_its_definition(
+    engine: Engine, group: str
+) -> None:
+    engine.check(urn(DEFINITION, "buckets"), definition(group, scope="Cluster"))
+    checked = engine.check(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
+    assert "namespace" not in cast(Properties, checked["metadata"])
+
+
+def test_a_definition_is_the_same_after_refresh_and_changes_in_place(engine: Engine, group: str) -> None:
+    made = engine.create(urn(DEFINITION, "buckets"), definition(group))
+    refreshed = engine.refresh(made)
+    assert engine.diff(refreshed, definition(group)).changes == provider_pb2.DiffResponse.DIFF_NONE
+    answer = engine.diff(refreshed, definition(group, served=False))
+    assert list(answer.detailedDiff) == ["spec.versions[0].served"]
+    assert not answer.replaces
+    changed = engine.update(refreshed, definition(group, served=False))
+    assert engine.refresh(changed).inputs == changed.inputs
+
+
+def test_objects_of_a_kind_that_is_no_more_are_gone(engine: Engine, group: str) -> None:
+    defined = engine.create(urn(DEFINITION, "buckets"), definition(group))
+    made = engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
+    engine.delete(defined)
+    assert engine.refresh(made).id == ""
+    engine.delete(made)
+
+
+def test_an_object_of_an_unknown_kind_is_refused_with_its_name(
+    engine: Engine, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pulumi_sandbox.providers.kubernetes.apply._RETRY_SECONDS", ())
+    text = failure(lambda: engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group)))
+    assert f"serves no kind Bucket in {group}/v1" in text
+    assert "CustomResourceDefinition" in text
+
+
+def test_an_object_is_awaited_as_its_annotation_asks(
+    engine: Engine, admin: DynamicClient, namespace: str
+) -> None:
+    asked: Properties = {"pulumi.com/waitFor": json.dumps(["jsonpath={.data.phase}=ready"])}
+    made = engine.create(
+        urn(CONFIG_MAP, "m"),
+        config_map(metadata={"name": "m", "annotations": asked}, data={"phase": "ready"}),
+    )
+    assert made.id == f"{namespace}/m"
+
+
+def test_an_object_that_does_not_become_ready_is_recorded_with_the_reason(
+    engine: Engine, namespace: str
+) -> None:
+    asked: Properties = {"pulumi.com/waitFor": "condition=Ready"}
+    inputs = config_map(metadata={"name": "m", "annotations": asked}, data={"k": "v"})
+    error = failed(lambda: engine.create(urn(CONFIG_MAP, "m"), inputs, timeout=0.2))
+    details = [value for key, value in error.trailing_metadata() if key == "grpc-status-details-bin"]
+    partly = provider_pb2.ErrorResourceInitFailed()
+    assert status_pb2.Status.FromString(cast(bytes, details[0])).details[0].Unpack(partly)
+    assert partly.id == f"{namespace}/m"
+    assert reveal(wire.decode(partly.properties)["data"]) == {"k": "v"}
+    assert partly.reasons == [f"ConfigMap {namespace}/m did not reach condition=Ready within 0.2 s"]
+
+
+def test_a_delete_that_a_finalizer_holds_up_names_it(engine: Engine) -> None:
+    held = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"finalizers": ["example.com/hold"]}))
+    assert "example.com/hold" in failure(lambda: engine.delete(held, timeout=0.2))
+
+
+def test_a_wait_ends_when_the_run_is_cancelled(engine: Engine) -> None:
+    held = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"finalizers": ["example.com/hold"]}))
+    engine.stub.Cancel(empty_pb2.Empty())
+    assert "being stopped" in failure(lambda: engine.delete(held))
+
+
+def test_changed_data_replaces_where_the_provider_does_not_call_it_mutable(engine: Engine) -> None:
+    made = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"name": "m"}, data={"a": "1"}))
+    answer = engine.diff(made, config_map(metadata={"name": "m"}, data={"a": "2"}))
+    assert (answer.replaces, answer.deleteBeforeReplace) == (["data.a"], True)
+    drawn = engine.create(urn(CONFIG_MAP, "drawn"), config_map(data={"a": "1"}))
+    answer = engine.diff(drawn, config_map(data={"a": "2"}))
+    assert (answer.replaces, answer.deleteBeforeReplace) == (["data.a"], False)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "place", "words"),
+    [
+        (config_map(metadata={"generateName": "m-"}), "metadata.generateName", "server-side apply"),
+        (
+            config_map(metadata={"annotations": {"pulumi.com/waitFor": "Ready"}}),
+            "metadata.annotations",
+            "waitFor",
+        ),
+        (
+            config_map(metadata={"annotations": {"pulumi.com/replaceUnready": "true"}}),
+            "metadata.annotations",
+            "replaceUnready",
+        ),
+    ],
+)
+def test_inputs_that_cannot_be_served_are_refused_at_their_place(
+    engine: Engine, inputs: Properties, place: str, words: str
+) -> None:
+    (problem,) = engine.checked(urn(CONFIG_MAP, "m"), inputs).failures
+    assert problem.property == place
+    assert words in problem.reason
+
+
+def test_a_chart_is_refused_by_name_before_anything_is_written(engine: Engine) -> None:
+    (problem,) = engine.checked(urn("kubernetes:helm.sh/v3:Release", "chart"), {"chart": "nginx"}).failures
+    assert "kubernetes:helm.sh/v3:Release" in problem.reason
+
+
+def test_functions_are_refused_by_name(engine: Engine) -> None:
+    assert "kubernetes:yaml:decode" in failure(lambda: engine.invoke("kubernetes:yaml:decode"))
+
+
+def test_a_user_without_rights_is_told_which_right_is_missing(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    with provider_at(control_plane.kubeconfig("janitor"), namespace=namespace) as engine:
+        assert "data" in engine.preview_create(urn(CONFIG_MAP, "m"), config_map(data={"a": "b"}))
+        text = failure(lambda: engine.create(urn(CONFIG_MAP, "m"), config_map(data={"a": "b"})))
+    assert 'cannot create resource "configmaps"' in text
+    assert "let an administrator bind a role" in text
+
+
+@pytest.mark.parametrize("server", ["https://127.0.0.1:1", "https://nowhere.invalid:6443"])
+def test_a_cluster_out_of_reach_is_told_at_the_first_preview(tmp_path: Path, server: str) -> None:
+    file = tmp_path / "kubeconfig"
+    away: Properties = {
+        "current-context": "away",
+        "clusters": [{"name": "away", "cluster": {"server": server}}],
+        "contexts": [{"name": "away", "context": {"cluster": "away", "user": "nobody"}}],
+        "users": [{"name": "nobody", "user": {"token": "hunter2-token"}}],
+    }
+    file.write_text(json.dumps(away))
+    with provider_at(file) as engine:
+        text = failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
+    assert f"Kubernetes API {server}: it does not answer" in text
+    assert "hunter2" not in text
+
+
+def test_a_context_that_is_not_there_is_told_with_the_kubeconfig(control_plane: ControlPlane) -> None:
+    with provider_at(control_plane.kubeconfig("admin"), context="prod") as engine:
+        text = failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
+    assert str(control_plane.kubeconfig("admin")) in text
+    assert "'prod'" in text
+
+
+def test_a_resource_before_the_configuration_is_an_error_not_a_crash() -> None:
+    with served(KUBERNETES) as engine:
+        assert "before it was configured" in failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
+
+
+def test_the_provider_runs_as_a_process_that_prints_its_port_and_ends_at_a_signal(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    command = [sys.executable, "-m", "pulumi_sandbox.providers.kubernetes", "127.0.0.1:1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            engine = Engine(provider_pb2_grpc.ResourceProviderStub(channel))
+            assert engine.check_config({"enablePatchForce": "true"}).keys() == {"enablePatchForce"}
+            answer = engine.configure(kubeconfig=str(control_plane.kubeconfig("admin")), namespace=namespace)
+            assert (answer.acceptSecrets, answer.supportsPreview) == (True, True)
+            made = engine.create(urn(CONFIG_MAP, "m"), config_map())
+            assert engine.refresh(made).id == made.id
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0

@@ -1,0 +1,84 @@
+"""Digests of assets; the expected ones were computed by the genuine engine's own Go code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pulumi_sandbox.engine.assets import hashed
+from pulumi_sandbox.engine.values import Archive, Asset, Secret
+from pulumi_sandbox.errors import SandboxError
+
+from sandbox.tests.support.engine_stack import Stack
+
+_HELLO = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+_TEXT = Asset(text="hello")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "data" / "sub").mkdir(parents=True)
+    (tmp_path / "data" / "a.txt").write_text("hello")
+    (tmp_path / "data" / "sub" / "b.txt").write_text("deep")
+    (tmp_path / "packed.zip").write_text("hello")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("value", "digest"),
+    [
+        pytest.param(_TEXT, _HELLO, id="text"),
+        pytest.param(Asset(path="data/a.txt"), _HELLO, id="file"),
+        pytest.param(Archive(path="packed.zip"), _HELLO, id="archive file"),
+        pytest.param(
+            Archive(path="data"),
+            "7f5999e639e1d276712302e11e373043c0a3166441ddbd87bcc8f6770a17bc2d",
+            id="directory",
+        ),
+        pytest.param(
+            Archive(assets={"z.txt": _TEXT, "dir": Archive(path="data")}),
+            "1d4256d1dae5d6361268bcbf81f142c8c3f3bbb71be848998c4c8cfce5579f67",
+            id="members",
+        ),
+        pytest.param(
+            Archive(assets={}),
+            "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
+            id="empty",
+        ),
+    ],
+)
+def test_a_digest_is_the_genuine_engines_facts_2_4(root: Path, value: Asset | Archive, digest: str):
+    found = hashed({"deep": [Secret({"it": value})]}, root)
+    deep = found["deep"]
+    assert isinstance(deep, list)
+    secret = deep[0]
+    assert isinstance(secret, Secret)
+    inner = secret.value
+    assert isinstance(inner, dict)
+    it = inner["it"]
+    assert isinstance(it, Asset | Archive)
+    assert it.hash == digest
+
+
+def test_a_digest_that_is_there_is_believed(root: Path):
+    assert hashed({"a": Asset(path="gone", hash="ab")}, root) == {"a": Asset(path="gone", hash="ab")}
+
+
+def test_a_missing_file_is_told_with_its_path(root: Path):
+    with pytest.raises(SandboxError) as caught:
+        hashed({"a": Asset(path="gone.txt")}, root)
+    assert caught.value.code == "asset-unreadable"
+    assert caught.value.place == str(root / "gone.txt")
+
+
+def test_the_assets_of_a_program_are_recorded_with_their_digest_facts_2_4(stack: Stack):
+    (stack.directory / "a.txt").write_text("hello")
+    stack.up(lambda program: program.register("a", {"file": Asset(path="a.txt")}))
+    assert stack.resource("a").inputs["file"] == Asset(path="a.txt", hash=_HELLO)
+
+
+@pytest.mark.parametrize("value", [Asset(uri="https://x/y"), Archive(uri="https://x/y.zip")])
+def test_an_asset_from_elsewhere_is_refused(root: Path, value: Asset | Archive):
+    with pytest.raises(SandboxError) as caught:
+        hashed({"a": value}, root)
+    assert caught.value.code == "asset-unsupported"

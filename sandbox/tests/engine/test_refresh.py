@@ -1,0 +1,184 @@
+"""Refresh and destroy, which run without the program (engine facts 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pulumi_sandbox.engine.events import StackStarted
+from pulumi_sandbox.engine.state import PendingOperation
+from pulumi_sandbox.engine.values import Secret
+
+from sandbox.tests.support.engine_stack import Stack
+from sandbox.tests.support.recording_provider import PartialFailureError, RecordingProvider
+from sandbox.tests.support.scripted_program import Script
+
+
+def family(script: Script) -> None:
+    """Register a parent, and resources that refer to `a` in all ways."""
+    a = script.register("a", {"colour": "blue", "word": Secret("hush")})
+    b = script.register("b", {"on": a.id}, depends_on={"on": [a.urn]})
+    script.register("c", {}, depends_on={"": [a.urn, b.urn]}, deletedWith=a.urn)
+    script.register("child", {}, parent=a.urn)
+
+
+def test_4_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider: RecordingProvider) -> None:
+    stack.up(family)
+    before = stack.state_text
+    refresh = stack.refresh()
+    assert refresh.result.summary.changes == {"same": 5}
+    assert {op for op, _ in refresh.steps} == {"same"}
+    assert stack.state_text == before
+    assert stack.refresh(expect_no_changes=True).code == 0
+
+
+def test_4_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: RecordingProvider) -> None:
+    stack.up(lambda program: program.register("a", {"colour": "blue"}))
+    stack.refresh()
+    (read,) = provider.of("Read", "a")
+    assert read.properties("inputs") == stack.resource("a").inputs
+    assert read.properties("properties") == stack.resource("a").outputs
+
+
+def test_4_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    stack.up(family)
+    before = stack.resource("a")
+    provider.thing("a").inputs = {**before.inputs, "colour": "red", "extra": 1}
+    provider.thing("a").outputs = {**before.outputs, "colour": "red", "extra": 1}
+    refresh = stack.refresh()
+    assert refresh.result.summary.changes == {"same": 4, "update": 1}
+    assert refresh.ops("a") == ["update"]
+    after = stack.resource("a")
+    assert after.inputs["colour"] == after.outputs["colour"] == "red"
+    assert after.modified != before.modified
+    assert after.created == before.created
+    assert stack.refresh(expect_no_changes=True).code == 0
+    assert stack.up(family).ops("a") == ["update"]
+
+
+def test_8_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider: RecordingProvider) -> None:
+    provider.accepts_secrets = False
+    stack.up(family)
+    provider.thing("a").outputs = {**provider.thing("a").outputs, "word": "changed-outside"}
+    stack.refresh()
+    assert stack.resource("a").outputs["word"] == Secret("changed-outside")
+    assert "changed-outside" not in stack.state_text
+
+
+def test_4_what_vanished_is_dropped_with_every_reference_to_it(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    stack.up(family)
+    del provider.things[stack.resource("a").id]
+    refresh = stack.refresh()
+    assert refresh.result.summary.changes == {"same": 4, "delete": 1}
+    assert refresh.ops("a") == ["delete"]
+    assert stack.records("a") == []
+    assert stack.resource("b").dependencies == ()
+    assert stack.resource("b").property_dependencies == {"on": ()}
+    assert stack.resource("c").deleted_with == ""
+    assert stack.resource("child").parent == stack.resource("test-dev").urn
+    assert stack.up(family).ops("a") == ["create"]
+
+
+def test_4_an_unhealthy_resource_is_a_warning_that_the_next_update_mends(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    def sick() -> None:
+        raise PartialFailureError("it is not ready")
+
+    stack.up(lambda program: program.register("a"))
+    provider.on["Read", "a"] = sick
+    refresh = stack.refresh()
+    assert refresh.code == 0
+    assert any("it is not ready" in message for message in refresh.messages)
+    assert stack.resource("a").init_errors == ("it is not ready",)
+    assert stack.up(lambda program: program.register("a")).ops("a") == ["update"]
+    assert stack.resource("a").init_errors == ()
+
+
+@pytest.mark.parametrize("method", ["Create", "Read"])
+def test_a_reason_for_ill_health_keeps_no_secret_in_state_or_events(
+    stack: Stack, provider: RecordingProvider, method: str
+) -> None:
+    def sick() -> None:
+        raise PartialFailureError("hush-hush is refused")
+
+    provider.on[method, "a"] = sick
+    told = [stack.up(lambda program: program.register("a", {"word": Secret("hush-hush")})).text]
+    if method == "Read":
+        told.append(stack.refresh().text)
+    assert stack.resource("a").init_errors == ("[secret] is refused",)
+    assert "hush-hush" not in "".join((*told, stack.state_text))
+
+
+def test_4_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> None:
+    stack.up(lambda program: program.register("a"))
+    record = stack.resource("a")
+    other = replace(record, urn=record.urn + "-other", id="")
+    pending = (PendingOperation(record, "updating"), PendingOperation(other, "creating"))
+    stack.store.save(replace(stack.snapshot, pending=pending))
+    stack.refresh()
+    assert [each.type for each in stack.snapshot.pending] == ["creating"]
+
+
+def test_4_refresh_leaves_components_providers_and_pending_replacements_alone(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    def program(script: Script) -> None:
+        script.component("c")
+        script.register("a")
+
+    stack.up(program)
+    stack.change("a", pending_replacement=True)
+    provider.things.clear()
+    stack.refresh()
+    assert not provider.of("Read")
+    assert stack.names == ["test-dev", "c", "default", "a"]
+
+
+def test_2_5_without_the_program_providers_are_configured_as_the_state_has_them(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    stack.configure("  fake:region: here\n")
+    stack.up(lambda program: program.register("a"))
+    stack.configure("  fake:region: there\n")
+    stack.refresh()
+    assert provider.of("Configure")[-1].properties("args") == {"region": "here"}
+
+
+def test_4_destroy_deletes_everything_in_order(stack: Stack, provider: RecordingProvider) -> None:
+    stack.up(family)
+    destroy = stack.destroy()
+    assert destroy.code == 0
+    assert provider.names() == ["c"]  # declared to vanish with `a`, so it was not deleted by itself
+    assert stack.names == []
+    order = [name for op, name in destroy.steps if op == "delete"]
+    assert order.index("b") < order.index("a") < order.index("default")
+    assert order[-2:] in (["default", "test-dev"], ["test-dev", "default"])
+    assert destroy.result.summary.changes == {"delete": 5}
+
+
+def test_4_destroy_reports_all_protected_resources_and_spares_their_needs(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    def program(script: Script) -> None:
+        needed = script.register("needed")
+        script.register("one", {}, depends_on={"": [needed.urn]}, protect=True)
+        script.register("two", {}, protect=True)
+        script.register("free")
+
+    stack.up(program)
+    destroy = stack.destroy()
+    assert destroy.code == 1
+    assert len(destroy.errors) == 2
+    assert provider.names() == ["needed", "one", "two"]
+    assert stack.names == ["test-dev", "default", "needed", "one", "two"]
+
+
+def test_refresh_and_destroy_begin_once(stack: Stack, provider: RecordingProvider) -> None:
+    stack.up(family)
+    for outcome in (stack.refresh(), stack.destroy()):
+        assert [type(event) for event in outcome.events].count(StackStarted) == 1

@@ -1,0 +1,136 @@
+"""Opening a stack."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pulumi_sandbox.engine.state import Snapshot
+from pulumi_sandbox.engine.store import state_path
+from pulumi_sandbox.engine.workspace import Workspace, find_backend, find_passphrase
+from pulumi_sandbox.errors import SandboxError
+
+from sandbox.tests.support.engine_stack import Stack
+from sandbox.tests.support.scripted_program import nothing
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: shop\nruntime: python\n")
+    return tmp_path
+
+
+def _open(project: Path, stack: str, passphrase: str = "p") -> Workspace:
+    return Workspace.open(project, stack, backend_dir=project / "state", passphrase=passphrase)
+
+
+def test_a_new_stack_gets_a_salt_that_only_its_passphrase_fits(project: Path):
+    (project / "Pulumi.dev.yaml").write_text("# mine\nconfig: {a: b}\n")
+    workspace = _open(project, "dev")
+    workspace.keep_salt()
+    assert workspace.config().values == {"shop:a": "b"}
+    assert (project / "Pulumi.dev.yaml").read_text().startswith("# mine\n")
+    assert _open(project, "dev").crypter.salt == workspace.crypter.salt
+    with pytest.raises(SandboxError) as caught:
+        _open(project, "dev", "other")
+    assert caught.value.code == "wrong-passphrase"
+
+
+def test_opening_a_stack_without_a_salt_writes_nothing(project: Path):
+    (project / "Pulumi.dev.yaml").write_text("config: {a: b}\n")
+    assert _open(project, "dev").config().values == {"shop:a": "b"}
+    assert (project / "Pulumi.dev.yaml").read_text() == "config: {a: b}\n"
+
+
+def test_only_what_writes_the_state_writes_a_salt(stack: Stack):
+    file = stack.directory / "Pulumi.dev.yaml"
+    file.write_text("config: {}\n")
+    assert stack.preview(nothing).code == 0
+    assert file.read_text() == "config: {}\n"
+    assert stack.up(nothing).code == 0
+    assert stack.workspace().stack_file.salt == stack.crypter.salt
+
+
+def test_a_misspelt_stack_is_refused_and_leaves_no_file(project: Path):
+    with pytest.raises(SandboxError) as caught:
+        _open(project, "prd")
+    assert caught.value.code == "stack-unknown"
+    assert sorted(path.name for path in project.iterdir()) == ["Pulumi.yaml"]
+
+
+def test_a_stack_that_only_has_a_state_is_known(project: Path):
+    path = state_path(project / "state", "shop", "old")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"version":0,"checkpoint":{"stack":"organization/shop/old"}}')
+    assert _open(project, "old").store.load() == Snapshot()
+
+
+@pytest.mark.parametrize(
+    ("environment", "stack", "found"),
+    [
+        pytest.param({"PULUMI_CONFIG_PASSPHRASE": "env"}, "dev", "env", id="the variable first"),
+        pytest.param({"PULUMI_CONFIG_PASSPHRASE": ""}, "prod", "", id="an empty one is one"),
+        pytest.param({"PULUMI_CONFIG_PASSPHRASE_FILE": "{0}/named"}, "prod", "named", id="then the file"),
+        pytest.param({"PULUMI_CONFIG_PASSPHRASE_FILE": "{0}/named"}, "dev", "named", id="also for dev"),
+        pytest.param({}, "dev", "public", id="the public one for dev"),
+    ],
+)
+def test_the_passphrase_is_found(project: Path, environment: dict[str, str], stack: str, found: str):
+    (project / "named").write_text("named\n")
+    (project / "stacks" / "dev").mkdir(parents=True)
+    (project / "stacks" / "dev" / "passphrase").write_text("public\n")
+    filled = {name: value.format(project) for name, value in environment.items()}
+    assert find_passphrase(project, stack, filled) == found
+
+
+@pytest.mark.parametrize(
+    ("environment", "stack"),
+    [({}, "prod"), ({}, "dev"), ({"PULUMI_CONFIG_PASSPHRASE_FILE": "/nowhere/at/all"}, "prod")],
+)
+def test_no_passphrase_is_an_error_that_says_how_to_give_one(
+    project: Path, environment: dict[str, str], stack: str
+):
+    with pytest.raises(SandboxError, match="set PULUMI_CONFIG_PASSPHRASE") as caught:
+        find_passphrase(project, stack, environment)
+    assert caught.value.code == "passphrase-missing"
+
+
+def test_the_public_passphrase_opens_no_other_stack(project: Path):
+    (project / "stacks" / "dev").mkdir(parents=True)
+    (project / "stacks" / "dev" / "passphrase").write_text("public\n")
+    with pytest.raises(SandboxError):
+        find_passphrase(project, "prod", {})
+
+
+@pytest.mark.parametrize(
+    ("url", "directory"),
+    [
+        (None, Path("/default")),
+        ("file:///srv/state", Path("/srv/state")),
+        ("file:///srv/state?no_tmp_dir=true", Path("/srv/state")),
+        ("file://~", Path.home()),
+        ("file://~/state", Path.home() / "state"),
+        ("file://./here", Path.cwd() / "here"),
+    ],
+)
+def test_the_backend_is_where_the_genuine_cli_would_look(url: str | None, directory: Path):
+    environment = {"PULUMI_BACKEND_URL": url} if url else {}
+    assert find_backend(Path("/default"), environment) == directory
+
+
+@pytest.mark.parametrize("url", ["s3://bucket", "https://api.pulumi.com", "nonsense"])
+def test_a_backend_that_is_no_directory_is_refused(url: str):
+    with pytest.raises(SandboxError) as caught:
+        find_backend(Path("/default"), {"PULUMI_BACKEND_URL": url})
+    assert caught.value.code == "backend-unsupported"
+
+
+@pytest.mark.parametrize(
+    "package", ["ruamel.yaml", "cryptography", "rich", "grpc", "pulumi", "google.protobuf"]
+)
+def test_opening_and_showing_import_nothing_heavy_before_it_is_used(package: str):
+    modules = "pulumi_sandbox.engine.workspace, pulumi_sandbox.engine.display"
+    program = f"import sys, {modules}; sys.exit({package!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,81 @@
+"""Stand-ins for cloud services in the test's own process, each on a free port, with handles for faults."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from threading import Thread
+
+from pulumi_sandbox.services.cloud.certificates import Certificate
+from pulumi_sandbox.services.cloud.front import Service
+from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
+from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
+from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
+from pulumi_sandbox.services.cloud.serving import listen, server_for
+from pulumi_sandbox.services.ports import LOOPBACK
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service that runs. Ask it for faults by `service.faults`, look at requests by `service.journal`."""
+
+    service: Service
+    port: int
+    scheme: str = "http"
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as a client's `api_endpoint` or a `metadataHost` has them."""
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Scheme, host and port, without a slash at the end."""
+        return f"{self.scheme}://{self.authority}"
+
+
+@contextmanager
+def served(service: Service, certificate: Path | None = None) -> Generator[Served]:
+    """Serve a service from a thread until the block ends; nobody waits for its last moments."""
+    server, listening = server_for(service, certificate), listen()
+    thread = Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
+    thread.start()
+    try:
+        yield Served(service, listening.getsockname()[1], "https" if certificate else "http")
+    finally:
+        server.should_exit = True
+
+
+@contextmanager
+def secret_manager(folder: Path) -> Generator[Served]:
+    """Serve Secret Manager over a folder; `gcp:secretManagerCustomEndpoint` is `url + "/v1/"`."""
+    with served(make_secret_manager(folder)) as running:
+        yield running
+
+
+@contextmanager
+def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served]:
+    """Serve Resource Manager over a folder; `azure-native:metadataHost` is `authority`.
+
+    Clients trust it by the file that `trusted()` names. Without a pace it takes its time: a write of a
+    federated credential 0.1 s, a new principal one role assignment refused that says no type of it.
+    """
+    with served(make_resource_manager(folder, pace), _certificate().serving) as running:
+        yield running
+
+
+def trusted() -> Path:
+    """Give the file for SSL_CERT_FILE, REQUESTS_CA_BUNDLE or `verify=`."""
+    return _certificate().authority
+
+
+@cache
+def _certificate() -> Certificate:
+    certificate = Certificate(Path(mkdtemp(prefix="sandbox-certificate-")))
+    certificate.renew()
+    return certificate

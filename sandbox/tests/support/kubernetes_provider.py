@@ -1,0 +1,19 @@
+"""The sandbox's Kubernetes provider, configured for a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+
+from sandbox.tests.support.provider_engine import Engine, served
+
+
+@contextmanager
+def provider_at(kubeconfig: Path, **options: str) -> Generator[Engine]:
+    """Serve a provider of this cluster, configured with the options."""
+    with served(KUBERNETES) as engine:
+        engine.configure(kubeconfig=str(kubeconfig), **options)
+        yield engine

@@ -1,3 +1,0 @@
-"""Support that every test may ask for by name."""
-
-pytest_plugins = ["tests.support.cluster"]
