@@ -1,24 +1,193 @@
-"""What the dynamic providers share: properties they keep, what is unknown, how something is told."""
+"""The shell of the dynamic providers: what each of them says once, as data, and what all do alike.
+
+The inputs of a provider are the fields of its dataclass of arguments, in camelCase: a field with a default
+that is not None has it also when the program says nothing, IDENTITY marks one whose change makes another
+resource, SECRET one that travels encrypted, and `compare=False` one whose change is none. `outputs` is what
+the provider adds to them. Import-pure, like every module of a provider: state names their classes by path.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from dataclasses import MISSING, Field, fields
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import pulumi
-from pulumi.dynamic import DiffResult
+from pulumi import Input, Output, ResourceOptions
+from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
+    Config,
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
 from pulumi.output import Unknown
 
 from components.errors import CredfleetError
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Properties: TypeAlias = dict[str, Any]
+ArgsT = TypeVar("ArgsT", bound="DataclassInstance")
+
+IDENTITY: Final[Mapping[str, bool]] = {"identity": True}
+SECRET: Final[Mapping[str, bool]] = {"secret": True}
 
 
-def kept(props: Properties, keys: Sequence[str]) -> Properties:
-    """Take these properties; an absent one is None."""
-    return {key: props.get(key) for key in keys}
+class Shell(ResourceProvider):
+    """A dynamic provider around what it manages; one instance serves all threads of the provider's process.
+
+    args: the dataclass of its inputs. outputs: the properties it adds. delete_first: whether a replaced
+    resource goes before the one that takes its place is made.
+    """
+
+    args: ClassVar[type[DataclassInstance]]
+    outputs: ClassVar[Sequence[str]] = ()
+    delete_first: ClassVar[bool] = False
+
+    _config: Config | None = None
+
+    def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
+        """Return the inputs in their one form, so that what means the same is no change."""
+        return inputs
+
+    def failures(self, _inputs: Properties, _olds: Properties) -> Iterable[CheckFailure]:
+        """Return all that keeps a preview from going on."""
+        return ()
+
+    def identity(self, _olds: Properties, _news: Properties) -> Collection[str]:
+        """Return the inputs whose change makes another resource."""
+        return [_key(each) for each in fields(self.args) if each.metadata.get("identity")]
+
+    def is_stale(self, _olds: Properties, _news: Properties) -> bool:
+        """Whether there is something to update although no input differs; asked only then."""
+        return False
+
+    def name(self, _state: Properties) -> str:
+        """Return the id of the resource, from its inputs and outputs."""
+        raise NotImplementedError
+
+    def make(self, _props: Properties) -> Properties:
+        """Make what is managed, and return the outputs. Run again after any failure, it finishes it."""
+        return {}
+
+    def change(self, _id: str, _olds: Properties, news: Properties) -> Properties:
+        """Change what is managed, and return the outputs that are other ones now."""
+        return self.make(news)
+
+    def look(self, _id: str, _props: Properties) -> Properties | None:
+        """Return the properties that are different by now; None when the resource is gone."""
+        return {}
+
+    def remove(self, _id: str, _props: Properties) -> None:
+        """Take away what is managed. A provider that keeps nothing but its state has nothing to remove."""
+
+    def configured(self, key: str) -> str | None:
+        """Return a value of the stack's configuration; a key without a namespace is the project's."""
+        return None if self._config is None else self._config.get(key)
+
+    @property
+    def cluster(self) -> str | None:
+        """Which cluster is meant, as `credfleet:cluster` says it."""
+        return self.configured("cluster")
+
+    def configure(self, req: ConfigureRequest) -> None:
+        """Keep the configuration of the stack."""
+        self._config = req.config
+
+    def check(self, _olds: Properties, news: Properties) -> CheckResult:
+        """Fill in what was left out, and refuse what cannot become true, already in a preview."""
+        inputs: Properties = {}
+        for each in fields(self.args):
+            default, given = _default(each), news.get(_key(each))
+            inputs[_key(each)] = given if default is None else given or default
+        inputs = self.prepare(inputs, _olds)
+        return CheckResult(inputs, [*self.failures(inputs, _olds)])
+
+    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
+        """Compare the inputs, then what is there with what is known of it."""
+        compared = [_key(each) for each in fields(self.args) if each.compare]
+        changed = [key for key in compared if _olds.get(key) != _news.get(key)]
+        identity = self.identity(_olds, _news)
+        return DiffResult(
+            changes=bool(changed) or self.is_stale(_olds, _news),
+            replaces=[key for key in changed if key in identity],
+            stables=[],
+            delete_before_replace=self.delete_first,
+        )
+
+    def create(self, props: Properties) -> CreateResult:
+        """Make the resource."""
+        with shortened():
+            state = {**kept(props, keys(self.args)), **self.make(props)}
+            return CreateResult(self.name(state), state)
+
+    def read(self, id_: str, props: Properties) -> ReadResult:
+        """Look at the resource; one that is gone has no id."""
+        with shortened():
+            found = self.look(id_, props)
+        if found is None:
+            return ReadResult("", {})
+        state = {**kept(props, (*keys(self.args), *self.outputs)), **found}
+        return ReadResult(id_, state, kept(state, keys(self.args)))
+
+    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
+        """Change the resource; what it does not change of the outputs stays as it is."""
+        with shortened():
+            outputs = {**kept(_olds, self.outputs), **self.change(_id, _olds, _news)}
+        return UpdateResult({**kept(_news, keys(self.args)), **outputs})
+
+    def delete(self, _id: str, _props: Properties) -> None:
+        """Remove the resource."""
+        with shortened():
+            self.remove(_id, _props)
+
+
+class DynamicResource(Resource, Generic[ArgsT]):
+    """A resource of a Shell. Its annotations are the properties a program reads, in snake_case."""
+
+    provider: ClassVar[type[Shell]]
+
+    def __init_subclass__(cls, *, module: str, name: str) -> None:
+        super().__init_subclass__(module=module, name=name)
+        for attribute in cls.__annotations__:
+            if (key := camel_case(attribute)) != attribute:
+                setattr(cls, attribute, property(attrgetter(key)))
+
+    def __init__(self, name: str, args: ArgsT, opts: ResourceOptions | None = None) -> None:
+        props: dict[str, Input[Any]] = {
+            _key(each): Output.secret(value) if each.metadata.get("secret") else value
+            for each in fields(args)
+            for value in [getattr(args, each.name)]
+        }
+        super().__init__(self.provider(), name, {**props, **dict.fromkeys(self.provider.outputs)}, opts)
+
+
+def camel_case(name: str) -> str:
+    """Return the name of a property as Pulumi writes it."""
+    first, *more = name.split("_")
+    return first + "".join(word.capitalize() for word in more)
+
+
+@cache
+def keys(args: type[DataclassInstance]) -> tuple[str, ...]:
+    """Return the inputs that a dataclass of arguments stands for."""
+    return tuple(_key(each) for each in fields(args))
+
+
+def kept(props: Properties, names: Iterable[str]) -> Properties:
+    """Return these properties; an absent one is None."""
+    return {name: props.get(name) for name in names}
 
 
 def compared(
@@ -57,14 +226,32 @@ def is_unknown(value: Any) -> bool:
 
 @contextmanager
 def shortened() -> Generator[None]:
-    """Let an error out in its own words, as pulumi.RunError; the host prints a traceback around it."""
+    """Let a foreseeable error out in its own words, as pulumi.RunError, without the frames it came through.
+
+    The host of dynamic providers sends `traceback.format_exc()`, which only this limit shortens. It is set
+    with the first refusal, so a defect before it keeps its frames.
+    """
     try:
         yield
     except CredfleetError as error:
+        sys.tracebacklimit = 0
         raise pulumi.RunError(f"{error.code}: {error}") from None
+    except pulumi.RunError:
+        sys.tracebacklimit = 0
+        raise
 
 
 def tell(text: str) -> None:
     """Say something to whoever runs the update: what a provider prints, the engine shows."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def _key(each: Field[Any]) -> str:
+    return camel_case(each.name)
+
+
+def _default(each: Field[Any]) -> Any:
+    if each.default_factory is not MISSING:
+        return each.default_factory()
+    return None if each.default is MISSING else each.default

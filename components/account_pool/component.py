@@ -126,9 +126,7 @@ class AccountPool(pulumi.ComponentResource):
             {name: member.declared for name, member in args.members.items()},
             args.allow_destroy,
         )
-        return PoolRoster(
-            f"{self._name}-roster", PoolRosterArgs(declaration=declaration, claims=args.claims), self._child
-        )
+        return PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, args.claims), self._child)
 
     def _declare_settings(self, settings: PoolSettings) -> ConfigMap:
         return ConfigMap(

@@ -1,30 +1,19 @@
 """The roster of a pool: refuses, already in a preview, to take away members that are in use.
 
-Only a dynamic resource's check sees old and new inputs together (decision 13). It looks at metadata, writes
-nothing, and every Secret of the pool depends on it. On the way it tells what the stack's claims can expect
-(decision 21). The path of this module and the names of its classes are written into the state of stacks;
+Only a dynamic resource's check sees old and new inputs together (docs/design/dynamic-providers.md). It looks
+at metadata, writes nothing, and every Secret of the pool depends on it. On the way it says what the stack's
+claims can expect. The path of this module and the names of its classes are written into the state of stacks;
 they never move. Import-pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
 
-from pulumi import Input, Output, ResourceOptions, RunError
-from pulumi.dynamic import (
-    CheckFailure,
-    CheckResult,
-    ConfigureRequest,
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    Resource,
-    ResourceProvider,
-    UpdateResult,
-)
+from pulumi import RunError
+from pulumi.dynamic import CheckFailure
 
 from components.account_pool import forecast
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
@@ -32,91 +21,77 @@ from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Census, outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.dynamic import Properties, compared, kept, tell
+from components.dynamic import DynamicResource, Properties, Shell, tell
 from components.errors import CredfleetError, Problem
-
-_DECLARED: Final = ("namespace", "partitionKeys", "members", "allowDestroy")
-_INPUTS: Final = (*_DECLARED, "claims")
-
-
-class PoolRosterProvider(ResourceProvider):
-    """Compares what was declared with what is declared now; one instance serves all threads."""
-
-    _cluster: str | None = None
-
-    def configure(self, req: ConfigureRequest) -> None:
-        """Learn which cluster is meant from `credfleet:cluster`."""
-        self._cluster = req.config.get("cluster")
-
-    def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        """Refuse what members in use would lose; tell what claims can expect.
-
-        A cluster that cannot be seen is no reason to refuse a preview: `update` looks again.
-        """
-        inputs = {key: news.get(key) for key in _INPUTS}
-        see = cache(self._census)
-        try:
-            failures = [CheckFailure("", _line(problem)) for problem in _problems(_olds, inputs, see)]
-            _forecast(_olds, inputs, see)
-        except CredfleetError as error:
-            for line in forecast.unseen_lines(str(inputs["namespace"]), str(error)):
-                tell(line)
-            failures = []
-        return CheckResult(inputs, failures)
-
-    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
-        """Compare what is declared; claims are here for the forecast only."""
-        return compared(_olds, _news, _DECLARED)
-
-    def create(self, props: Properties) -> CreateResult:
-        """Remember what is declared."""
-        return CreateResult("roster", kept(props, _INPUTS))
-
-    def read(self, id_: str, props: Properties) -> ReadResult:
-        """Tell what was declared: nothing of it is in the cluster."""
-        return ReadResult(id_, kept(props, _INPUTS), kept(props, _INPUTS))
-
-    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
-        """Look once more, now that it counts; nothing in the cluster has changed yet."""
-        try:
-            problems = list(_problems(_olds, _news, self._census))
-        except CredfleetError as error:
-            raise RunError(f"what is in use is unknown: {error}") from None
-        if problems:
-            raise RunError("; ".join(map(_line, problems)))
-        return UpdateResult(kept(_news, _INPUTS))
-
-    def delete(self, _id: str, _props: Properties) -> None:
-        """Nothing to delete; the seal watches over the pool's end."""
-
-    def _census(self, namespace: str) -> Census:
-        return Pool.census(ClusterTarget.parse(self._cluster), namespace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRosterArgs:
-    """What a stack declares of a pool, and the claims it makes; everything is known before an update."""
+    """What a stack declares of a pool, and the claims it makes; everything is known before an update.
 
-    declaration: Declaration
-    claims: Sequence[ClaimRequest] = ()
+    Claims are here for the forecast only, so a change of them is none.
+    """
+
+    namespace: str
+    partition_keys: Sequence[str]
+    members: Mapping[str, Properties]
+    allow_destroy: bool
+    claims: Sequence[Properties] = field(compare=False)
+
+    @classmethod
+    def of(cls, declared: Declaration, claims: Sequence[ClaimRequest] = ()) -> PoolRosterArgs:
+        """Return the properties of a declaration and of claims."""
+        return cls(
+            namespace=declared.namespace,
+            partition_keys=sorted(declared.partition_keys),
+            members={name: _member_properties(one) for name, one in declared.members.items()},
+            allow_destroy=declared.allow_destroy,
+            claims=[_claim_properties(claim) for claim in claims],
+        )
 
 
-class PoolRoster(Resource, module="credfleet", name="PoolRoster"):
+class PoolRosterProvider(Shell):
+    """Compares what was declared with what is declared now."""
+
+    args = PoolRosterArgs
+
+    def failures(self, inputs: Properties, olds: Properties) -> Sequence[CheckFailure]:
+        """Refuse what members in use would lose; say what claims can expect.
+
+        A cluster that cannot be seen is no reason to refuse a preview: an update looks again.
+        """
+        see = cache(self._census)
+        try:
+            failures = [CheckFailure("", _line(problem)) for problem in _problems(olds, inputs, see)]
+            _forecast(olds, inputs, see)
+        except CredfleetError as error:
+            for line in forecast.unseen_lines(str(inputs["namespace"]), str(error)):
+                tell(line)
+            return ()
+        return failures
+
+    def name(self, _state: Properties) -> str:
+        """Return the one name of a roster."""
+        return "roster"
+
+    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+        """Look once more, now that it counts; nothing in the cluster has changed yet."""
+        try:
+            problems = list(_problems(olds, news, self._census))
+        except CredfleetError as error:
+            raise RunError(f"what is in use is unknown: {error}") from None
+        if problems:
+            raise RunError("; ".join(map(_line, problems)))
+        return {}
+
+    def _census(self, namespace: str) -> Census:
+        return Pool.census(ClusterTarget.parse(self.cluster), namespace)
+
+
+class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="PoolRoster"):
     """The members a stack declares. Everything that holds their credentials depends on it."""
 
-    namespace: Output[str]
-    members: Output[Mapping[str, Any]]
-
-    def __init__(self, name: str, args: PoolRosterArgs, opts: ResourceOptions | None = None) -> None:
-        declared = args.declaration
-        props: dict[str, Input[Any]] = {
-            "namespace": declared.namespace,
-            "partitionKeys": sorted(declared.partition_keys),
-            "members": {name: _as_property(one) for name, one in declared.members.items()},
-            "allowDestroy": declared.allow_destroy,
-            "claims": [_claim_as_property(claim) for claim in args.claims],
-        }
-        super().__init__(PoolRosterProvider(), name, props, opts)
+    provider = PoolRosterProvider
 
 
 def _problems(olds: Properties, news: Properties, see: Callable[[str], Census]) -> Iterator[Problem]:
@@ -140,7 +115,7 @@ def _line(problem: Problem) -> str:
     return f"{problem.place}: {problem.cause}\n→ {problem.mend}"
 
 
-def _as_property(member: DeclaredMember) -> Properties:
+def _member_properties(member: DeclaredMember) -> Properties:
     owner = {} if member.tenant is None else {"tenant": member.tenant}
     return {
         **owner,
@@ -151,7 +126,7 @@ def _as_property(member: DeclaredMember) -> Properties:
     }
 
 
-def _claim_as_property(claim: ClaimRequest) -> Properties:
+def _claim_properties(claim: ClaimRequest) -> Properties:
     return {
         "tenant": claim.tenant,
         "type": claim.type,

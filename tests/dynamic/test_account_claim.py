@@ -209,14 +209,11 @@ def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
     add("aws-1", {TENANT_NAME: "other"})
     with pytest.raises(grpc.RpcError) as refusal:
         claim.create(wanted(namespace))
-    said = str(refusal.value.details())
-    assert said.rstrip().endswith(
-        f"exhausted: pool {namespace}: no free aws account is left (partition hyperscaler-type=aws): "
-        "1 owned, 0 dirty, 0 cleaning, 0 quarantined; nothing was claimed\n"
-        "→ add accounts, or clean or release some, and run again"
+    assert refusal.value.details() == (
+        f"pulumi.errors.RunError: exhausted: pool {namespace}: no free aws account is left "
+        "(partition hyperscaler-type=aws): 1 owned, 0 dirty, 0 cleaning, 0 quarantined; nothing was claimed\n"
+        "→ add accounts, or clean or release some, and run again\n"
     )
-    assert "protocol.py" not in said
-    assert "finding.py" not in said
 
 
 def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(

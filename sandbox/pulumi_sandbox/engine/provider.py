@@ -57,7 +57,7 @@ class Live:
 
 
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_RUN_ERROR: Final = "\npulumi.errors.RunError: "
+_RUN_ERROR: Final = "pulumi.errors.RunError: "
 
 
 class ProviderError(Exception):
@@ -458,8 +458,9 @@ def _text(error: grpc.aio.AioRpcError) -> str:
 
 def without_traceback(text: str) -> str:
     """Cut the traceback that the dynamic host prints around a RunError, as the program's own runner does."""
-    _, found, message = text.rpartition(_RUN_ERROR)
-    return message.strip() if found and text.startswith(_TRACEBACK) else text
+    frames, found, message = text.rpartition(_RUN_ERROR)
+    is_of_host = not frames or (frames.startswith(_TRACEBACK) and frames.endswith("\n"))
+    return message.strip() if found and is_of_host else text
 
 
 def _init_failure(error: grpc.aio.AioRpcError) -> provider_pb2.ErrorResourceInitFailed | None:

@@ -16,6 +16,11 @@ HOST = 'Traceback (most recent call last):\n  File "…/pulumi/dynamic/__main__.
             "pool p: it is empty\n→ add an account",
             id="what was meant for a person stands alone",
         ),
+        pytest.param(
+            "pulumi.errors.RunError: pool p: it is empty\n→ add an account\n",
+            "pool p: it is empty\n→ add an account",
+            id="a host that was told to leave out the frames",
+        ),
         pytest.param(f"{HOST}ValueError: 7\n", f"{HOST}ValueError: 7\n", id="a defect keeps its traceback"),
         pytest.param("the quota is used up", "the quota is used up", id="other providers' words stay"),
     ],

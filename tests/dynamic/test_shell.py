@@ -1,0 +1,102 @@
+"""What every dynamic provider does alike, in the genuine host, shown on one that keeps notes in a folder.
+
+It does not prove what the project's own providers make of it; their files do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+
+from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.notes import NoteProvider
+
+
+@pytest.fixture
+def host() -> Generator[Host]:
+    with dynamic_host({"writer": "ada"}) as host:
+        yield host
+
+
+@pytest.fixture
+def notes(host: Host) -> Provider:
+    return host.provider(NoteProvider())
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Properties:
+    return {"folder": str(tmp_path), "fileName": "a", "text": "hello"}
+
+
+def test_inputs_are_the_fields_of_the_arguments_and_have_their_defaults(
+    notes: Provider, note: Properties
+) -> None:
+    full = {**note, "tags": {}, "remark": "none"}
+    assert notes.check({**note, "unheard": "of"}) == full
+    assert notes.check({**note, "tags": UNKNOWN, "remark": None}).keys() == full.keys()
+
+
+def test_the_state_is_inputs_and_outputs_and_the_id_is_made_of_both(
+    notes: Provider, note: Properties
+) -> None:
+    made = notes.create(note)
+    assert made.id == "a/5"
+    assert made.outputs == {**made.inputs, "length": 5, "writer": "ada"}
+
+
+def test_only_another_identity_is_another_resource_and_what_is_not_compared_is_no_change(
+    notes: Provider, note: Properties
+) -> None:
+    made = notes.create(note)
+    assert not notes.is_changed(made, {**note, "remark": "another"})
+    assert list(notes.diff(made, {**note, "text": "hello there"}).replaces) == []
+    assert list(notes.diff(made, {**note, "text": "hello there", "fileName": "b"}).replaces) == ["fileName"]
+
+
+def test_what_is_there_is_asked_only_when_no_input_differs(notes: Provider, note: Properties) -> None:
+    made = notes.create(note)
+    (Path(note["folder"]) / "a").write_text("by hand")
+    assert notes.is_changed(made, note)
+    (Path(note["folder"]) / "a").unlink()
+    assert notes.is_changed(made, {**note, "text": "another"})
+
+
+def test_an_update_keeps_the_outputs_it_does_not_change(notes: Provider, note: Properties) -> None:
+    made = notes.create(note)
+    forged = replace(made, outputs={**made.outputs, "writer": "somebody before"})
+    changed = notes.update(forged, {**note, "text": "hello there"})
+    assert changed.outputs == {**changed.inputs, "length": 11, "writer": "somebody before"}
+
+
+def test_a_refresh_takes_what_is_there_into_inputs_and_outputs_and_a_gone_one_has_no_id(
+    notes: Provider, note: Properties
+) -> None:
+    made = notes.create(note)
+    (Path(note["folder"]) / "a").write_text("by hand")
+    found = notes.refresh(made)
+    assert (found.inputs["text"], found.outputs["text"]) == ("by hand", "by hand")
+    assert found.outputs == {**made.outputs, "text": "by hand"}
+    notes.delete(made)
+    assert notes.refresh(made).id == ""
+
+
+def test_old_and_new_inputs_meet_in_a_preview(notes: Provider, note: Properties) -> None:
+    assert notes.refusals({**note, "text": "hi"}, note) == ["a note never becomes shorter"]
+
+
+def test_a_refusal_is_its_own_words_and_a_defect_before_it_shows_where_it_is(
+    notes: Provider, note: Properties
+) -> None:
+    with pytest.raises(grpc.RpcError) as defect:
+        notes.create({**note, "folder": "/no/such/folder"})
+    assert str(defect.value.details()).startswith("Traceback (most recent call last):\n")
+    assert "in make" in str(defect.value.details())
+    with pytest.raises(grpc.RpcError) as refusal:
+        notes.create({**note, "text": "refused"})
+    assert refusal.value.details() == (
+        "pulumi.errors.RunError: refused: note: it is refused\n→ write another\n"
+    )

@@ -1,0 +1,56 @@
+"""A dynamic provider that keeps notes in a folder: the shell of the project's providers, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pulumi.dynamic import CheckFailure
+
+from components.dynamic import IDENTITY, Properties, Shell
+from components.errors import CredfleetError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteArgs:
+    folder: str = field(metadata=IDENTITY)
+    file_name: str = field(metadata=IDENTITY)
+    text: str
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    remark: str = field(default="none", compare=False)
+
+
+class NoteProvider(Shell):
+    args = NoteArgs
+    outputs = ("length", "writer")
+
+    def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
+        if len(olds.get("text", "")) > len(inputs["text"]):
+            yield CheckFailure("text", "a note never becomes shorter")
+
+    def is_stale(self, olds: Properties, news: Properties) -> bool:
+        return _path(news).read_text() != olds["text"]
+
+    def name(self, state: Properties) -> str:
+        return f"{state['fileName']}/{int(state['length'])}"
+
+    def make(self, props: Properties) -> Properties:
+        if props["text"] == "refused":
+            raise CredfleetError(code="refused", place="note", cause="it is refused", mend="write another")
+        _path(props).write_text(props["text"])
+        return {"length": len(props["text"]), "writer": self.configured("writer")}
+
+    def change(self, _id: str, _olds: Properties, news: Properties) -> Properties:
+        return {"length": self.make(news)["length"]}
+
+    def look(self, _id: str, props: Properties) -> Properties | None:
+        path = _path(props)
+        return {"text": path.read_text()} if path.exists() else None
+
+    def remove(self, _id: str, props: Properties) -> None:
+        _path(props).unlink()
+
+
+def _path(props: Properties) -> Path:
+    return Path(props["folder"]) / props["fileName"]
