@@ -1,0 +1,99 @@
+"""What the project cites can be opened: paths, links between pages and their anchors; nothing goes by number.
+
+Decided here is that a citation leads somewhere, not that what stands there supports what it is cited for.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.stacks import ROOT
+
+CLEAN: Final = ("docs", "models", "sandbox/docs")
+"""The folders in which nothing may be cited by number."""
+
+_PATH: Final = re.compile(r"(?<![\w/.-])(?:sandbox/)?docs/[\w./-]*\.(?:md|json|svg|yaml)\b")
+_LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+_CODE: Final = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+_HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_BY_NUMBER: Final = re.compile(
+    r"\b(?:[Dd]ecisions? \d|[Ff]acts,? (?:section )?\d|(?:engine|ASO) facts\b|[Tt]ables? [A-Z]\b"
+    r"|[Ss]ections? \d|[Rr]ows? [A-Z]\d|[Cc]ases? [A-Z]\d)|facts_\d|id=\"[A-Z]+\d+\b"
+)
+
+
+@cache
+def _tracked() -> tuple[Path, ...]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    return tuple(ROOT / name for name in listed.split("\0") if name)
+
+
+def _texts(*endings: str) -> Iterator[tuple[Path, str]]:
+    for path in _tracked():
+        if path.name.endswith(endings) and path.is_file():
+            yield path, path.read_text()
+
+
+def _anchors(page: str) -> set[str]:
+    """Return the anchors that headings of a page have, spelt as GitHub does."""
+    words = (heading.strip().lower().replace("`", "") for heading in _HEADING.findall(page))
+    return {re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in words}
+
+
+def _opens(cited: str, page: Path) -> bool:
+    target, _, anchor = cited.partition("#")
+    found = (page.parent / target).resolve() if target else page
+    return found.exists() and (not anchor or anchor in _anchors(found.read_text()))
+
+
+def test_every_cited_page_is_there() -> None:
+    cited = [
+        (path, name)
+        for path, text in _texts(".py", ".md", ".go", ".toml", ".yml", ".yaml", "Makefile")
+        for name in _PATH.findall(text)
+    ]
+    assert len(cited) > 20
+    assert [(str(path), name) for path, name in cited if not (ROOT / name).exists()] == []
+
+
+def test_every_link_between_pages_opens_at_its_heading() -> None:
+    links = [
+        (page, target)
+        for page, text in _texts(".md")
+        for target in _LINK.findall(_CODE.sub("", text))
+        if not target.startswith(("http://", "https://", "mailto:"))
+    ]
+    assert len(links) > 20
+    assert [(str(page), target) for page, target in links if not _opens(target, page)] == []
+
+
+@pytest.mark.parametrize(
+    "bare",
+    [
+        "(decision 12)",
+        "engine facts 2.1",
+        "ASO facts 3",
+        "byte table A",
+        "claim protocol section 4",
+        "rows C12",
+    ],
+)
+def test_a_bare_citation_is_recognised(bare: str) -> None:
+    assert _BY_NUMBER.search(bare)
+
+
+@pytest.mark.parametrize("folder", CLEAN)
+def test_nothing_is_cited_by_number(folder: str) -> None:
+    texts = [(path, text) for path, text in _texts(".py", ".md", ".go") if path.is_relative_to(ROOT / folder)]
+    assert texts
+    found = [f"{path}: {match[0]}" for path, text in texts for match in _BY_NUMBER.finditer(text)]
+    assert found == []
