@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import Workspace
 
 from components.account_pool.errors import Misconfigured
 from components.account_pool.rules import Fault, Request, read_rules

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, TypeVar
 
-from pulumi_sandbox.engine import urns
+from pulumi_sandbox.protocol import urns
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from components.errors import CredfleetError

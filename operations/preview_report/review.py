@@ -15,8 +15,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.phrases import short_type
+from pulumi_sandbox.engine import short_type
+from pulumi_sandbox.protocol import urns
 
 from components.account_pool.forecast import Claim, Forecast, heard
 from components.labels import TENANT

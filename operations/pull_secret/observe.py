@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import typer
 from pulumi_sandbox import files
-from pulumi_sandbox.engine import documents
+from pulumi_sandbox.engine import load_yaml
 
 from components.errors import CredfleetError
 from components.naming import config_path
@@ -60,7 +60,7 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
             cause="there is no such file, so nobody knows which clusters are meant",
             mend="name another stack with --stack",
         )
-    section: dict[str, Any] = (documents.load(path).get("config") or {}).get(f"credfleet:{_KEY}") or {}
+    section: dict[str, Any] = (load_yaml(path).get("config") or {}).get(f"credfleet:{_KEY}") or {}
     file = section.get("adaptersFrom")
     if not file:
         raise _left_out("adaptersFrom", "so no stack would read what is observed", "add the name of a file")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pulumi_sandbox.engine.workspace import find_backend
+from pulumi_sandbox.engine import find_backend
 from pulumi_sandbox.services.clouds import Clouds
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.parts import Part

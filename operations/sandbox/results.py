@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.events import Op, Outcome, StepFinished, StepPlanned
-from pulumi_sandbox.engine.phrases import short_type
-from pulumi_sandbox.engine.state import Resource
-from pulumi_sandbox.engine.values import masked
+from pulumi_sandbox.engine import Op, Outcome, Resource, StepFinished, StepPlanned, short_type
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import masked
 
 from operations.sandbox.report import Claimed, Declared
 

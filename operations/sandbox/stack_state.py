@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pulumi_sandbox.engine import paths, urns
-from pulumi_sandbox.engine.checkpoint import decode
-from pulumi_sandbox.engine.integrity import verify
-from pulumi_sandbox.engine.state import Snapshot
-from pulumi_sandbox.engine.values import Json, Properties, masked
-from pulumi_sandbox.engine.workspace import Workspace, find_backend
+from pulumi_sandbox.engine import Snapshot, Workspace, decode, find_backend, verify
+from pulumi_sandbox.protocol import paths, urns
+from pulumi_sandbox.protocol.values import Json, Properties, masked
 
 from components.errors import CredfleetError
 from operations.cli.answer import print_json, print_table

@@ -50,7 +50,7 @@ def serve(folders: Folders) -> None:
 
 
 async def _serve(folders: Folders) -> None:
-    from pulumi_sandbox.engine.processes import start_plugin
+    from pulumi_sandbox.engine import start_plugin
 
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

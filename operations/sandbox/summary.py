@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.deployment import Result
-from pulumi_sandbox.engine.values import masked
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import Result, Workspace
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import masked
 
 from components.errors import CredfleetError
 from operations.cli.answer import print_table

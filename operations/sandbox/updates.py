@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 import typer
-from pulumi_sandbox.engine import deployment
-from pulumi_sandbox.engine.deployment import Options, Result
-from pulumi_sandbox.engine.display import Display, PreviewDigest, Serialised, display_for
-from pulumi_sandbox.engine.events import Diagnostic, Event, StepFinished
-from pulumi_sandbox.engine.run import Sink
-from pulumi_sandbox.engine.state import Snapshot
-from pulumi_sandbox.engine.values import equal
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox import engine
+from pulumi_sandbox.engine import (
+    Diagnostic,
+    Display,
+    Event,
+    Options,
+    PreviewDigest,
+    Result,
+    Serialised,
+    Sink,
+    Snapshot,
+    StepFinished,
+    Workspace,
+    display_for,
+)
+from pulumi_sandbox.protocol.values import equal
+from pulumi_sandbox.providers.stand_ins import STAND_INS
 
 from components.errors import CredfleetError
 from operations.cli.answer import Form, print_json
@@ -88,7 +97,7 @@ def up(wanted: Wanted) -> int:
     """Preview, update, tell and report; give the exit code."""
     ready = _prepare(wanted)
     silent = _Silent()
-    foreseen = _deploy(deployment.preview, ready, wanted, silent)
+    foreseen = _deploy(engine.preview, ready, wanted, silent)
     if foreseen.exit_code:
         why = "You stopped the preview" if foreseen.summary.outcome == "cancelled" else _NOT_GOING_ON
         typer.echo(f"{why}; nothing was changed.", err=True)
@@ -96,7 +105,7 @@ def up(wanted: Wanted) -> int:
     ready.cluster.remember(ready.folders.clusters(wanted.stack))
     if _is_all_there(ready.workspace.store.load(), foreseen):
         return _told(ready, wanted, foreseen, silent)
-    return _told(ready, wanted, _deploy(deployment.up, ready, wanted, silent), silent)
+    return _told(ready, wanted, _deploy(engine.up, ready, wanted, silent), silent)
 
 
 def preview(wanted: Wanted) -> int:
@@ -105,14 +114,14 @@ def preview(wanted: Wanted) -> int:
     digest = wanted.events or wanted.form is Form.JSON
     display = Serialised(PreviewDigest(sys.stdout)) if digest else display_for(sys.stdout)
     with display:
-        return deployment.preview(ready.workspace, ready.options, display).exit_code
+        return engine.preview(ready.workspace, ready.options, display).exit_code
 
 
 def refresh(wanted: Wanted) -> int:
     """Bring the state up to what is there; give the exit code."""
     ready = _prepare(wanted)
     silent = _Silent()
-    return _summed_up(wanted, _deploy(deployment.refresh, ready, wanted, silent), silent)
+    return _summed_up(wanted, _deploy(engine.refresh, ready, wanted, silent), silent)
 
 
 def destroy(wanted: Wanted) -> int:
@@ -123,7 +132,7 @@ def destroy(wanted: Wanted) -> int:
         question = f"All {count} resources of stack {wanted.stack} on {ready.cluster.server} will be deleted."
         ask(f"{question} Go on?", yes=wanted.yes)
     silent = _Silent()
-    result = _deploy(deployment.destroy, ready, wanted, silent)
+    result = _deploy(engine.destroy, ready, wanted, silent)
     if result.exit_code == 0:
         ready.folders.clusters(wanted.stack).unlink(missing_ok=True)
     return _summed_up(wanted, result, silent)
@@ -135,7 +144,7 @@ def _prepare(wanted: Wanted) -> _Prepared:
     Raises:
         CredfleetError: as `sound_settings`, `choose`, `existing.bring_kinds` and `existing.bring`;
             `refresh-failed` or `cancelled` while catching up.
-        SandboxError: as these, as `cloud_services.start` and as `deployment.refresh`.
+        SandboxError: as these, as `cloud_services.start` and as `engine.refresh`.
     """
     folders = Folders.find(Path.cwd())
     workspace = open_workspace(folders, wanted.stack)
@@ -159,7 +168,13 @@ def _prepare(wanted: Wanted) -> _Prepared:
     packs = tuple(pack.resolve() for pack in chosen)
     own = folders.policy_config(wanted.stack) if wanted.policy_packs is None else None
     configs = dict.fromkeys(packs, own) if own else {}
-    options = Options(wanted.parallel, packs, configs, wanted.expect_no_changes)
+    options = Options(
+        parallel=wanted.parallel,
+        providers=STAND_INS,
+        policy_packs=packs,
+        policy_configs=configs,
+        expect_no_changes=wanted.expect_no_changes,
+    )
     ready = _Prepared(folders, cluster, workspace, options)
     if is_stale:
         typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
@@ -171,7 +186,7 @@ def _prepare(wanted: Wanted) -> _Prepared:
 def _catch_up(workspace: Workspace, wanted: Wanted) -> None:
     """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
     with display_for(sys.stderr) as display:
-        result = deployment.refresh(workspace, Options(wanted.parallel), display)
+        result = engine.refresh(workspace, Options(wanted.parallel, STAND_INS), display)
     if result.exit_code:
         stopped = result.summary.outcome == "cancelled"
         raise CredfleetError(

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine.workspace import Workspace, find_passphrase
+from pulumi_sandbox.engine import Workspace
+from pulumi_sandbox.engine.workspace import find_passphrase
 from pulumi_sandbox.errors import SandboxError
 
 from components.labels import TENANT

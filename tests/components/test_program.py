@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pulumi_sandbox.engine.workspace import Workspace, find_passphrase
+from pulumi_sandbox.engine import Workspace
+from pulumi_sandbox.engine.workspace import find_passphrase
 
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine import secrets
+from pulumi_sandbox.engine.project import passphrase
 
 PROJECT = """\
 name: credfleet
@@ -22,7 +22,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a passphrase for tests")
-    monkeypatch.setattr(secrets, "_ROUNDS", 1)  # a slow key protects nothing here
+    monkeypatch.setattr(passphrase, "_ROUNDS", 1)  # a slow key protects nothing here
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text(PROJECT)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.project.stack_file import StackFile
 
 from tests.support import killed_up
 

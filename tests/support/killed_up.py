@@ -12,12 +12,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pulumi_sandbox.engine import deployment
-from pulumi_sandbox.engine.deployment import Options
-from pulumi_sandbox.engine.events import Diagnostic, Event, StepFinished
-from pulumi_sandbox.engine.state import Snapshot
-from pulumi_sandbox.engine.store import Store
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox import engine
+from pulumi_sandbox.engine import Diagnostic, Event, Options, Snapshot, StepFinished, Workspace
+from pulumi_sandbox.engine.state.store import Store
+from pulumi_sandbox.providers.stand_ins import STAND_INS
 
 
 class _DeadlyStore(Store):
@@ -46,7 +44,7 @@ def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
     workspace = Workspace.open(folder, stack, backend_dir=backend)
     store = _DeadlyStore(backend, workspace.project.name, stack, workspace.crypter)
     store.writes_left = writes
-    return deployment.up(replace(workspace, store=store), Options(), _Plain()).exit_code
+    return engine.up(replace(workspace, store=store), Options(providers=STAND_INS), _Plain()).exit_code
 
 
 if __name__ == "__main__":

@@ -1,6 +1,59 @@
-"""The embedded deployment engine: speaks the gRPC protocol of Pulumi to a genuine program."""
+"""The embedded deployment engine: speaks the gRPC protocol of Pulumi to a genuine program.
 
-import os
+What other packages may use of it is what this module names; each is loaded when it is first asked for.
+"""
 
-# The C core of grpc writes to standard error when a peer ends first, as every program and provider here does.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pulumi_sandbox.engine.deploy.options import Options as Options
+    from pulumi_sandbox.engine.deploy.options import Result as Result
+    from pulumi_sandbox.engine.deploy.start import destroy as destroy
+    from pulumi_sandbox.engine.deploy.start import preview as preview
+    from pulumi_sandbox.engine.deploy.start import refresh as refresh
+    from pulumi_sandbox.engine.deploy.start import up as up
+    from pulumi_sandbox.engine.model.events import Diagnostic as Diagnostic
+    from pulumi_sandbox.engine.model.events import Event as Event
+    from pulumi_sandbox.engine.model.events import Op as Op
+    from pulumi_sandbox.engine.model.events import Outcome as Outcome
+    from pulumi_sandbox.engine.model.events import Sink as Sink
+    from pulumi_sandbox.engine.model.events import StepFinished as StepFinished
+    from pulumi_sandbox.engine.model.events import StepPlanned as StepPlanned
+    from pulumi_sandbox.engine.model.resource import Resource as Resource
+    from pulumi_sandbox.engine.model.resource import Snapshot as Snapshot
+    from pulumi_sandbox.engine.plugins.process import start_plugin as start_plugin
+    from pulumi_sandbox.engine.project.yaml_file import load_yaml as load_yaml
+    from pulumi_sandbox.engine.show.display import Display as Display
+    from pulumi_sandbox.engine.show.display import PreviewDigest as PreviewDigest
+    from pulumi_sandbox.engine.show.display import Serialised as Serialised
+    from pulumi_sandbox.engine.show.display import display_for as display_for
+    from pulumi_sandbox.engine.show.phrases import short_type as short_type
+    from pulumi_sandbox.engine.state.checkpoint import decode as decode
+    from pulumi_sandbox.engine.state.integrity import verify as verify
+    from pulumi_sandbox.engine.workspace import Workspace as Workspace
+    from pulumi_sandbox.engine.workspace import find_backend as find_backend
+
+_HOMES: Final = {
+    "deploy.options": ("Options", "Result"),
+    "deploy.start": ("destroy", "preview", "refresh", "up"),
+    "model.events": ("Diagnostic", "Event", "Op", "Outcome", "Sink", "StepFinished", "StepPlanned"),
+    "model.resource": ("Resource", "Snapshot"),
+    "plugins.process": ("start_plugin",),
+    "project.yaml_file": ("load_yaml",),
+    "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),
+    "show.phrases": ("short_type",),
+    "state.checkpoint": ("decode",),
+    "state.integrity": ("verify",),
+    "workspace": ("Workspace", "find_backend"),
+}
+"""Module → what it gives to the world."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pulumi_sandbox.engine.config import ProgramConfig, program_config
-from pulumi_sandbox.engine.project import Project
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.stack_file import StackFile
-from pulumi_sandbox.engine.store import Store, state_path
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.project.program_config import ProgramConfig, program_config
+from pulumi_sandbox.engine.project.project_file import Project
+from pulumi_sandbox.engine.project.stack_file import StackFile
+from pulumi_sandbox.engine.state.store import Store, state_path
 from pulumi_sandbox.errors import SandboxError
 
 _PUBLIC_PASSPHRASE: Final = Path("stacks", "dev", "passphrase")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pulumi_sandbox.engine.differences import Kind
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.differences import Kind
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol, TypeAlias, cast
 
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties, conceal_keys, conceal_like, reveal
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties, conceal_keys, conceal_like, reveal
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
 from pulumi_sandbox.providers.patience import Patience
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from pulumi_sandbox.engine import paths
-from pulumi_sandbox.engine.differences import differences
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties, Unknown, Value
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.differences import differences
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties, Unknown, Value
 from pulumi_sandbox.providers.contract import Change, Problem
 
 Type: TypeAlias = Literal["text", "flag", "texts", "map", "object", "objects"]

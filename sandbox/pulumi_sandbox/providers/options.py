@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from pulumi_sandbox.engine.values import Properties, Unknown, Value
+from pulumi_sandbox.protocol.values import Properties, Unknown, Value
 from pulumi_sandbox.providers.contract import Problem
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from pulumi_sandbox.engine import urns
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.providers.rest import RefusedError
 
 _LATER: Final = ("service-busy", "run again later: the request was repeated as often as is sensible")

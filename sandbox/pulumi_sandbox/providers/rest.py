@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from http.client import RemoteDisconnected
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
-from pulumi_sandbox.engine.values import Properties
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers import contract
 
 if TYPE_CHECKING:

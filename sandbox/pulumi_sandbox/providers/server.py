@@ -12,11 +12,11 @@ import grpc
 from google.protobuf import empty_pb2, struct_pb2
 from google.protobuf.message import Message
 
-from pulumi_sandbox.engine import wire
-from pulumi_sandbox.engine.protocol import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
-from pulumi_sandbox.engine.redaction import Redactor, texts_of
-from pulumi_sandbox.engine.values import Properties
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol.redaction import Redactor, texts_of
+from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.contract import InitFailedError, Package, RefusedError
 from pulumi_sandbox.providers.service import ProviderService
 

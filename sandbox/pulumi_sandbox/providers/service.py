@@ -7,10 +7,10 @@ from typing import Final
 
 from google.protobuf import empty_pb2, struct_pb2
 
-from pulumi_sandbox.engine import paths, wire
-from pulumi_sandbox.engine.protocol import plugin_pb2, provider_pb2
-from pulumi_sandbox.engine.values import Properties, equal
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import paths, wire
+from pulumi_sandbox.protocol.stubs import plugin_pb2, provider_pb2
+from pulumi_sandbox.protocol.values import Properties, equal
 from pulumi_sandbox.providers.contract import Autonaming, Change, Package, Problem, Provider, State
 
 _KINDS: Final = {

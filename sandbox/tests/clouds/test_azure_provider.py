@@ -12,8 +12,8 @@ from typing import cast
 import grpc
 import pytest
 import requests
-from pulumi_sandbox.engine.protocol import provider_pb2
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol.stubs import provider_pb2
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.azure_native.package import package
 from pulumi_sandbox.services.cloud.faults import Fault
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace

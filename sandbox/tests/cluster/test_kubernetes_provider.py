@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 import pytest
-from pulumi_sandbox.engine import wire
-from pulumi_sandbox.engine.protocol import provider_pb2
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret, Value, reveal
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol.stubs import provider_pb2
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, reveal
 from pulumi_sandbox.providers.kubernetes import naming
 from pulumi_sandbox.services.control_plane import ControlPlane
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 import grpc
 import pytest
 from google.protobuf import empty_pb2
-from pulumi_sandbox.engine import wire
-from pulumi_sandbox.engine.protocol import provider_pb2, provider_pb2_grpc, status_pb2
-from pulumi_sandbox.engine.values import Properties, Value, reveal
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi_sandbox.protocol.values import Properties, Value, reveal
 from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
 from pulumi_sandbox.services.control_plane import ControlPlane
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.assets import hashed
-from pulumi_sandbox.engine.values import Archive, Asset, Secret
+from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Archive, Asset, Secret
 
 from sandbox.tests.support.engine_stack import Stack
 

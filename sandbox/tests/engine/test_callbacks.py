@@ -6,7 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 
 from sandbox.tests.support.engine_stack import Outcome, Stack
 from sandbox.tests.support.recording_provider import RecordingProvider, serving

@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 import requests
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.protocol.values import Properties, Secret
 from pulumi_sandbox.services.cloud.faults import Fault
 
 from sandbox.tests.support.clouds import Served, resource_manager, secret_manager, trusted

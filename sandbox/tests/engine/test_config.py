@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.config import ProgramConfig, program_config
-from pulumi_sandbox.engine.project import Project
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.stack_file import StackFile
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.project.program_config import ProgramConfig, program_config
+from pulumi_sandbox.engine.project.project_file import Project
+from pulumi_sandbox.engine.project.stack_file import StackFile
 from pulumi_sandbox.errors import SandboxError
 
 Given = Callable[[str, str], ProgramConfig]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from pulumi_sandbox.engine.differences import differences
-from pulumi_sandbox.engine.paths import render
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret, equal
+from pulumi_sandbox.protocol.differences import differences
+from pulumi_sandbox.protocol.paths import render
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, equal
 
 from sandbox.tests.engine.values_strategies import properties
 

@@ -13,16 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.display import JsonLines, PlainLines, PreviewDigest, Serialised, display_for
-from pulumi_sandbox.engine.events import (
+from pulumi_sandbox.engine.model.diff import PropertyDiff
+from pulumi_sandbox.engine.model.events import (
     Diagnostic,
     Event,
     Op,
     Outputs,
     PolicyPackLoaded,
     PolicyViolation,
-    PropertyDiff,
     StackStarted,
     StdoutLine,
     Step,
@@ -31,10 +29,12 @@ from pulumi_sandbox.engine.events import (
     StepStarted,
     Summary,
 )
-from pulumi_sandbox.engine.phrases import seconds, short_type
-from pulumi_sandbox.engine.state import Resource
-from pulumi_sandbox.engine.tree import Picture
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.show.display import JsonLines, PlainLines, PreviewDigest, Serialised, display_for
+from pulumi_sandbox.engine.show.phrases import seconds, short_type
+from pulumi_sandbox.engine.show.tree import Picture
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
 
 
 def _resource(

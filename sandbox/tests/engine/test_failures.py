@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import grpc
 import pytest
-from pulumi_sandbox.engine.integrity import verify
-from pulumi_sandbox.engine.protocol import alias_pb2, engine_pb2
-from pulumi_sandbox.engine.state import PendingOperation, Resource, Snapshot
-from pulumi_sandbox.engine.store import Store
-from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.engine.model.resource import PendingOperation, Resource, Snapshot
+from pulumi_sandbox.engine.state.integrity import verify
+from pulumi_sandbox.engine.state.store import Store
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.stubs import alias_pb2, engine_pb2
+from pulumi_sandbox.protocol.values import Properties, Secret
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import PartialFailureError, RecordingProvider

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.aliases import Alias, former_urns
-from pulumi_sandbox.engine.goal import Goal, goal_of, inherit, options_of, package_of, provider_for, seconds
-from pulumi_sandbox.engine.plugins import attached_providers
-from pulumi_sandbox.engine.protocol import resource_pb2
+from pulumi_sandbox.engine.model.aliases import Alias, former_urns
+from pulumi_sandbox.engine.model.goal import (
+    Goal,
+    goal_of,
+    inherit,
+    options_of,
+    package_of,
+    provider_for,
+    seconds,
+)
+from pulumi_sandbox.engine.plugins.provider_processes import attached_providers
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.stubs import resource_pb2
 
 REQUEST = resource_pb2.RegisterResourceRequest
 

@@ -111,15 +111,14 @@ def test_4_an_interrupted_refresh_leaves_the_state_as_it_was(
 _ENGINE = """
 import sys
 from pathlib import Path
-from pulumi_sandbox.engine import deployment
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import Options, Workspace, up
 
 class Sink:
     def handle(self, event): ...
 
 project = Path(sys.argv[1])
 workspace = Workspace.open(project, "dev", backend_dir=project / "backend", passphrase=sys.argv[2])
-deployment.up(workspace, deployment.Options(), Sink())
+up(workspace, Options(), Sink())
 """
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.paths import Path, covers, get, parse, render, reset
-from pulumi_sandbox.engine.values import Properties, Secret, Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.paths import Path, covers, get, parse, render, reset
+from pulumi_sandbox.protocol.values import Properties, Secret, Value
 
 _elements = st.one_of(st.text(min_size=1).filter(lambda key: "\\" not in key), st.integers(0, 99))
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.events import PropertyDiff
-from pulumi_sandbox.engine.planner import (
-    Diff,
-    deletion_rings,
-    dependents,
-    depends_on,
-    force_replacements,
-    forced_by,
-    ignore_changes,
-    plan,
-    settle,
-    with_secret_outputs,
-)
-from pulumi_sandbox.engine.refresh import without_dangling_references
-from pulumi_sandbox.engine.state import Resource
-from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.engine.deploy.decide import force_replacements, forced_by, ignore_changes, plan, settle
+from pulumi_sandbox.engine.deploy.order import deletion_rings, dependents, depends_on
+from pulumi_sandbox.engine.deploy.refresh import without_dangling_references
+from pulumi_sandbox.engine.model.diff import Diff, PropertyDiff
+from pulumi_sandbox.engine.model.resource import Resource, with_secret_outputs
+from pulumi_sandbox.protocol.values import Properties, Secret
 
 CHANGED = Diff("some", changed=("size",))
 UPDATE_REPLACE = Diff("some", detailed={"size": PropertyDiff("update-replace")})

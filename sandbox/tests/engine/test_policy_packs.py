@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.events import PolicyPackLoaded
+from pulumi_sandbox.engine.model.events import PolicyPackLoaded
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import RecordingProvider

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.program import start_program
+from pulumi_sandbox.engine.plugins.program import start_program
 from pulumi_sandbox.errors import SandboxError
 
 

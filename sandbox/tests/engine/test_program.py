@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.state import Snapshot
-from pulumi_sandbox.engine.values import Secret
+from pulumi_sandbox.engine.model.resource import Snapshot
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.protocol.values import Secret
 
 from sandbox.tests.support.engine_stack import Outcome, Stack
 from sandbox.tests.support.recording_provider import RecordingProvider

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.project import Project
+from pulumi_sandbox.engine.project.project_file import Project
 from pulumi_sandbox.errors import SandboxError
 
 

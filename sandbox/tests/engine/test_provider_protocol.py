@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from pulumi_sandbox.engine.protocol import resource_pb2
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, ResourceReference, Secret, Value
+from pulumi_sandbox.protocol.stubs import resource_pb2
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, ResourceReference, Secret, Value
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import RecordingProvider

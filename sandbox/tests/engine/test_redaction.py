@@ -6,8 +6,8 @@ import base64
 import json
 
 import pytest
-from pulumi_sandbox.engine.redaction import Redactor, texts_of
-from pulumi_sandbox.engine.values import Properties, Secret
+from pulumi_sandbox.protocol.redaction import Redactor, texts_of
+from pulumi_sandbox.protocol.values import Properties, Secret
 
 _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "hosts": ["db.internal"]})
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pulumi_sandbox.engine.events import StackStarted
-from pulumi_sandbox.engine.state import PendingOperation
-from pulumi_sandbox.engine.values import Secret
+from pulumi_sandbox.engine.model.events import StackStarted
+from pulumi_sandbox.engine.model.resource import PendingOperation
+from pulumi_sandbox.protocol.values import Secret
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import PartialFailureError, RecordingProvider

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import struct_pb2
-from pulumi_sandbox.engine.protocol import callback_pb2, resource_pb2
+from pulumi_sandbox.protocol.stubs import callback_pb2, resource_pb2
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import RecordingProvider

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.errors import SandboxError
 
 from sandbox.tests.engine.conftest import PASSPHRASE

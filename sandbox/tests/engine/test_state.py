@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.checkpoint import Encoder, decode
-from pulumi_sandbox.engine.integrity import verify
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.state import CustomTimeouts, PendingOperation, Resource, Snapshot
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Secret
+from pulumi_sandbox.engine.model.resource import CustomTimeouts, PendingOperation, Resource, Snapshot
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.state.checkpoint import Encoder, decode
+from pulumi_sandbox.engine.state.integrity import verify
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
 
 from sandbox.tests.engine.values_strategies import properties
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.protocol import alias_pb2
-from pulumi_sandbox.engine.values import UNKNOWN, Secret
+from pulumi_sandbox.protocol.stubs import alias_pb2
+from pulumi_sandbox.protocol.values import UNKNOWN, Secret
 
 from sandbox.tests.support.engine_stack import Stack, urn_of
 from sandbox.tests.support.recording_provider import RecordingProvider

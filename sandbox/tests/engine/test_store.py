@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.state import Resource, Snapshot
-from pulumi_sandbox.engine.store import Store
+from pulumi_sandbox.engine.model.resource import Resource, Snapshot
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.state.store import Store
 from pulumi_sandbox.errors import SandboxError
 
 _URN = "urn:pulumi:dev::shop::shop:index:Shelf::a"

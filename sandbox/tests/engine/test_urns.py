@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine import urns
+from pulumi_sandbox.protocol import urns
 
 
 def test_the_root_stack_is_named_as_facts_2_2_say():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from hypothesis import given
-from pulumi_sandbox.engine.values import (
+from pulumi_sandbox.protocol.values import (
     UNKNOWN,
     Archive,
     Asset,

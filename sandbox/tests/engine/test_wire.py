@@ -6,7 +6,8 @@ import pytest
 from google.protobuf import struct_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from hypothesis import given
-from pulumi_sandbox.engine.values import (
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import (
     UNKNOWN,
     Archive,
     Asset,
@@ -17,8 +18,7 @@ from pulumi_sandbox.engine.values import (
     Value,
     contains_secret,
 )
-from pulumi_sandbox.engine.wire import decode, encode
-from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.wire import decode, encode
 
 from sandbox.tests.engine.values_strategies import properties
 

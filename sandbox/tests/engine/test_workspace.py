@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.state import Snapshot
-from pulumi_sandbox.engine.store import state_path
+from pulumi_sandbox.engine.model.resource import Snapshot
+from pulumi_sandbox.engine.state.store import state_path
 from pulumi_sandbox.engine.workspace import Workspace, find_backend, find_passphrase
 from pulumi_sandbox.errors import SandboxError
 
@@ -131,6 +131,6 @@ def test_a_backend_that_is_no_directory_is_refused(url: str):
     "package", ["ruamel.yaml", "cryptography", "rich", "grpc", "pulumi", "google.protobuf"]
 )
 def test_opening_and_showing_import_nothing_heavy_before_it_is_used(package: str):
-    modules = "pulumi_sandbox.engine.workspace, pulumi_sandbox.engine.display"
+    modules = "pulumi_sandbox.engine.workspace, pulumi_sandbox.engine.show.display"
     program = f"import sys, {modules}; sys.exit({package!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

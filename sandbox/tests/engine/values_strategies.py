@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.values import UNKNOWN, Archive, Asset, Properties, ResourceReference, Secret, Value
+from pulumi_sandbox.protocol.values import (
+    UNKNOWN,
+    Archive,
+    Asset,
+    Properties,
+    ResourceReference,
+    Secret,
+    Value,
+)
 
 _names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
 _hashes = st.sampled_from(["", "ab" * 32])

@@ -4,7 +4,7 @@ import base64
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.values import Secret
+from pulumi_sandbox.protocol.values import Secret
 from pulumi_sandbox.providers.server import without_secrets
 
 

@@ -12,15 +12,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pulumi_sandbox.engine import deployment, urns
-from pulumi_sandbox.engine.deployment import Options, Result
-from pulumi_sandbox.engine.events import Diagnostic, Event, StdoutLine, StepFinished, StepPlanned
-from pulumi_sandbox.engine.project import Project
-from pulumi_sandbox.engine.secrets import PassphraseCrypter
-from pulumi_sandbox.engine.stack_file import StackFile
-from pulumi_sandbox.engine.state import Resource, Snapshot
-from pulumi_sandbox.engine.store import Store
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox import engine
+from pulumi_sandbox.engine import (
+    Diagnostic,
+    Event,
+    Options,
+    Resource,
+    Result,
+    Snapshot,
+    StepFinished,
+    StepPlanned,
+    Workspace,
+)
+from pulumi_sandbox.engine.model.events import StdoutLine
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.project.project_file import Project
+from pulumi_sandbox.engine.project.stack_file import StackFile
+from pulumi_sandbox.engine.state.store import Store
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.providers.stand_ins import STAND_INS
 
 from sandbox.tests.support.recording_provider import RecordingProvider
 from sandbox.tests.support.scripted_program import Program, environment, playing
@@ -149,24 +159,24 @@ class Stack:
     def up(self, program: Program | None = None, **options: Any) -> Outcome:
         """Deploy, the test playing the program; without one, the project's own runs."""
         with playing(program, self.virtualenv) if program else nullcontext():
-            return self._deploy(deployment.up, options)
+            return self._deploy(engine.up, options)
 
     def preview(self, program: Program | None = None, **options: Any) -> Outcome:
         """Preview, in the same way."""
         with playing(program, self.virtualenv) if program else nullcontext():
-            return self._deploy(deployment.preview, options)
+            return self._deploy(engine.preview, options)
 
     def refresh(self, **options: Any) -> Outcome:
-        return self._deploy(deployment.refresh, options)
+        return self._deploy(engine.refresh, options)
 
     def destroy(self, **options: Any) -> Outcome:
-        return self._deploy(deployment.destroy, options)
+        return self._deploy(engine.destroy, options)
 
     def _deploy(
         self, operation: Callable[[Workspace, Options, Watched], Result], options: Mapping[str, Any]
     ) -> Outcome:
         watched = Watched()
-        result = operation(self.workspace(), Options(**options), watched)
+        result = operation(self.workspace(), Options(providers=STAND_INS, **options), watched)
         return Outcome(result, tuple(watched.events))
 
     # The state

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import grpc
-from pulumi_sandbox.engine import wire
-from pulumi_sandbox.engine.protocol import provider_pb2, provider_pb2_grpc
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Package
 from pulumi_sandbox.providers.server import handler
 

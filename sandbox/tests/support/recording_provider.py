@@ -21,15 +21,15 @@ from typing import Any, cast
 
 import grpc
 from google.protobuf import any_pb2, empty_pb2, struct_pb2
-from pulumi_sandbox.engine import urns, wire
-from pulumi_sandbox.engine.protocol import (
+from pulumi_sandbox.protocol import urns, wire
+from pulumi_sandbox.protocol.stubs import (
     CHANNEL_OPTIONS,
     plugin_pb2,
     provider_pb2,
     provider_pb2_grpc,
     status_pb2,
 )
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, reveal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, reveal
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
-from pulumi_sandbox.engine import urns, wire
-from pulumi_sandbox.engine.protocol import (
+from pulumi_sandbox.protocol import urns, wire
+from pulumi_sandbox.protocol.stubs import (
     CHANNEL_OPTIONS,
     engine_pb2,
     engine_pb2_grpc,
     resource_pb2,
     resource_pb2_grpc,
 )
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.values import Properties
 
 _PYTHON = """#!/bin/sh
 here=$(dirname "$0")

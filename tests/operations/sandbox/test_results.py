@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine.events import Op, Outcome, Step, StepFinished
-from pulumi_sandbox.engine.state import Resource
-from pulumi_sandbox.engine.values import Secret
+from pulumi_sandbox.engine import Op, Outcome, Resource, StepFinished
+from pulumi_sandbox.engine.model.events import Step
+from pulumi_sandbox.protocol.values import Secret
 
 from operations.sandbox import results
 from operations.sandbox.report import Claimed, Declared

@@ -5,15 +5,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pulumi_sandbox.engine
 import pytest
-from pulumi_sandbox.engine import deployment
-from pulumi_sandbox.engine.deployment import Options
-from pulumi_sandbox.engine.events import Op, Operation, Outcome, PolicyViolation, Step, StepFinished, Summary
-from pulumi_sandbox.engine.run import Sink
-from pulumi_sandbox.engine.state import PendingOperation, Resource, Snapshot
-from pulumi_sandbox.engine.values import Properties, Secret
-from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox.engine import (
+    Op,
+    Options,
+    Outcome,
+    Resource,
+    Sink,
+    Snapshot,
+    StepFinished,
+    Workspace,
+)
+from pulumi_sandbox.engine import (
+    Result as Deployed,
+)
+from pulumi_sandbox.engine.model.events import Operation, PolicyViolation, Step, Summary
+from pulumi_sandbox.engine.model.resource import PendingOperation
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties, Secret
 from typer.testing import CliRunner, Result
 
 from components.account_pool.errors import Unreachable
@@ -56,8 +66,8 @@ class Engine:
     calls: list[tuple[Operation, Options]] = field(default_factory=list[tuple[Operation, Options]])
     kubeconfigs: list[str] = field(default_factory=list[str])
 
-    def does(self, operation: Operation) -> Callable[[Workspace, Options, Sink], deployment.Result]:
-        def deploy(workspace: Workspace, options: Options, sink: Sink) -> deployment.Result:
+    def does(self, operation: Operation) -> Callable[[Workspace, Options, Sink], Deployed]:
+        def deploy(workspace: Workspace, options: Options, sink: Sink) -> Deployed:
             self.calls.append((operation, options))
             if self.locked and operation != "preview":
                 raise SandboxError(
@@ -76,7 +86,7 @@ class Engine:
             if not code and options.expect_no_changes and set(changes) != {"same"}:
                 code = 7
             policy = PolicyViolation("no-plain", "pack", "1", "advisory", "look here", claim().urn)
-            return deployment.Result(summary, self.outputs, steps, (policy,), code)
+            return Deployed(summary, self.outputs, steps, (policy,), code)
 
         return deploy
 
@@ -95,7 +105,7 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
         "destroy": "destroy",
     }
     for name, operation in named.items():
-        monkeypatch.setattr(deployment, name, fake.does(operation))
+        monkeypatch.setattr(pulumi_sandbox.engine, name, fake.does(operation))
 
     def choose(folders: Folders, *_: object, **__: object) -> tuple[StackCluster, bool]:
         return StackCluster(project / "kubeconfig", "https://127.0.0.1:6443", "uid", own=False), False

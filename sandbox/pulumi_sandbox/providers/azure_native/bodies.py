@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, equal
 from pulumi_sandbox.providers.azure_native.resources import Resource
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value, contains_unknown
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown
 from pulumi_sandbox.providers.azure_native import bodies, naming
 from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Resource

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.rest import NO_QUERY, Loss, Method, Query, RefusedError, Rest, Retries, Service
 

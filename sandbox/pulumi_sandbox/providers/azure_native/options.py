@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Problem
 from pulumi_sandbox.providers.options import option_problems
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from pulumi_sandbox.engine.values import Properties
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.inputs import Input
 
 Autoname: TypeAlias = Literal["random", "uuid"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.values import Properties
 
 _NOTE: Final = "__defaults"
 """The genuine provider's own: a sorted list of names among the inputs."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value, contains_unknown
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown
 from pulumi_sandbox.providers.gcp.options import Options
 
 ATTRIBUTION: Final[Properties] = {"goog-pulumi-provisioned": "true"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from pulumi_sandbox.engine.values import Properties, Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, problems
 from pulumi_sandbox.providers.refusals import refused

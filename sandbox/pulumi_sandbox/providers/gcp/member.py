@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
 from pulumi_sandbox.providers.gcp import names, policies
 from pulumi_sandbox.providers.gcp.options import Options

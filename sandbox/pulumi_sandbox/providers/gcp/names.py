@@ -7,8 +7,8 @@ import re
 import secrets
 from typing import Final
 
-from pulumi_sandbox.engine.values import Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Value
 from pulumi_sandbox.providers.contract import Autonaming
 
 _SECRET: Final = re.compile(r"projects/(?P<project>[^/]+)/secrets/(?P<secret>[^/]+)")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
-from pulumi_sandbox.engine.values import Properties, Value, equal
+from pulumi_sandbox.protocol.values import Properties, Value, equal
 from pulumi_sandbox.providers.contract import Problem
 from pulumi_sandbox.providers.options import option_problems, option_value
 

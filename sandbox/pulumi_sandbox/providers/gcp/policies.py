@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from pulumi_sandbox.engine.values import Properties, Value, equal
+from pulumi_sandbox.protocol.values import Properties, Value, equal
 
 POLICY_VERSION: Final = 3
 """The version of policies that may have conditions."""

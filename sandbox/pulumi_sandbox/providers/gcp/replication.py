@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Problem
 from pulumi_sandbox.providers.inputs import Input
 

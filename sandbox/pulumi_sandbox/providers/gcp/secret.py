@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Unknown, Value, equal
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
 from pulumi_sandbox.providers.gcp import labels, names, replication
 from pulumi_sandbox.providers.gcp.defaults import defaulted, with_defaults

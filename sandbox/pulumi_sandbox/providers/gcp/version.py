@@ -6,9 +6,9 @@ import base64
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Unknown, Value, equal
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
 from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.gcp.defaults import with_defaults

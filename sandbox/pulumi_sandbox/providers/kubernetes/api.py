@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, Protocol, TypeAlias
 
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers import contract
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import errors, naming, objects, ownership
 from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, Query, RefusedError
 from pulumi_sandbox.providers.kubernetes.ignoring import without_ignored

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi_sandbox.engine import paths
-from pulumi_sandbox.engine.values import Properties, Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.apply import Pause
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError, described

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from pulumi_sandbox.engine.values import Properties, Value, conceal, conceal_like, reveal
+from pulumi_sandbox.protocol.values import Properties, Value, conceal, conceal_like, reveal
 from pulumi_sandbox.providers.kubernetes import folding, objects
 
 _INPUTS: Final = "__inputs"

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
-from pulumi_sandbox.engine.values import Properties, Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
 from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, Method, Query, RefusedError
 from pulumi_sandbox.providers.kubernetes.kinds import Kind

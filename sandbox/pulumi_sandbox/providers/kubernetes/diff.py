@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pulumi_sandbox.engine import paths
-from pulumi_sandbox.engine.differences import Kind, differences
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.differences import Kind, differences
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.contract import Change, Verdict
 from pulumi_sandbox.providers.kubernetes import immutable, naming, objects
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form

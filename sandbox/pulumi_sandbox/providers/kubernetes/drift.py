@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import kinds, objects
 
 _FREE_KEYS: Final = frozenset(

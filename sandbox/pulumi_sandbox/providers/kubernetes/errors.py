@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.values import Properties
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.api import RefusedError
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties, Value, contains_unknown
+from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown
 from pulumi_sandbox.providers.kubernetes import objects
 
 _READ_ONLY: Final = frozenset(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pulumi_sandbox.engine import paths
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import ownership
 
 

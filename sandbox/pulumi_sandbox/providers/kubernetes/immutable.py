@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import objects
 
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))

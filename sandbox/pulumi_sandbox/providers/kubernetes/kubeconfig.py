@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from pulumi_sandbox.engine.values import Properties, Value
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties, Value
 
 _PATHS: Final = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile"})
 

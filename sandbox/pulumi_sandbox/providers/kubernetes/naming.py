@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties, Unknown
+from pulumi_sandbox.protocol.values import Properties, Unknown
 from pulumi_sandbox.providers.contract import Autonaming
 from pulumi_sandbox.providers.kubernetes import objects
 

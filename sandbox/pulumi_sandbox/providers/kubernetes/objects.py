@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties, Unknown, Value
+from pulumi_sandbox.protocol.values import Properties, Unknown, Value
 
 AUTONAMED: Final = "pulumi.com/autonamed"
 DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"

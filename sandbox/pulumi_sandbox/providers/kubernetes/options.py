@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties, Unknown, Value, equal
+from pulumi_sandbox.protocol.values import Properties, Unknown, Value, equal
 from pulumi_sandbox.providers.contract import Problem
 from pulumi_sandbox.providers.kubernetes.kubeconfig import Kubeconfig
 from pulumi_sandbox.providers.options import option_problems, option_value

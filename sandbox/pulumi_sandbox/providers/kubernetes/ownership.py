@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import naming, objects
 
 _CLIENT_SIDE: Final = frozenset(

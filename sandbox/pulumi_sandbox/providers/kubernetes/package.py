@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.contract import Package
 from pulumi_sandbox.providers.kubernetes import kubeconfig, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection

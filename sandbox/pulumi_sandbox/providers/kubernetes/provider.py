@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from pulumi_sandbox.engine import urns
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import Properties, contains_unknown
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties, contains_unknown
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
 from pulumi_sandbox.providers.kubernetes import (
     apply,

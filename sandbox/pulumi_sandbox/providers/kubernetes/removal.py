@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import await_, errors, objects
 from pulumi_sandbox.providers.kubernetes.api import Api, RefusedError
 from pulumi_sandbox.providers.kubernetes.apply import Pause, read

@@ -4,7 +4,7 @@ from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.values import UNKNOWN, Properties
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties
 from pulumi_sandbox.providers.gcp import labels
 from pulumi_sandbox.providers.gcp.options import Options
 

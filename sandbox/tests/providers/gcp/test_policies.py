@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.gcp import policies
 
 ROLES = st.sampled_from(["roles/a", "roles/b"])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pulumi_sandbox.engine.values import Properties, Secret, contains_secret, reveal
+from pulumi_sandbox.protocol.values import Properties, Secret, contains_secret, reveal
 from pulumi_sandbox.providers.kubernetes import checkpoint
 
 LIVE: Properties = {

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine import paths
-from pulumi_sandbox.engine.paths import Path
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.contract import Verdict
 from pulumi_sandbox.providers.kubernetes import immutable, objects
 from pulumi_sandbox.providers.kubernetes.diff import judge

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
 
 BUILT_IN: Properties = {"apiVersion": "apps/v1"}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import errors
 from pulumi_sandbox.providers.kubernetes.api import RefusedError
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.values import UNKNOWN, Properties
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties
 from pulumi_sandbox.providers.kubernetes.folding import folded
 
 SECRET: Properties = {"apiVersion": "v1", "kind": "Secret"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from pulumi_sandbox.engine.values import UNKNOWN, Properties
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties
 from pulumi_sandbox.providers.contract import Autonaming
 from pulumi_sandbox.providers.kubernetes import naming, objects
 

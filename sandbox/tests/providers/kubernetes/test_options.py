@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.kubernetes import options
 from pulumi_sandbox.providers.kubernetes.kubeconfig import Kubeconfig
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from pulumi_sandbox.engine.values import Properties
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import objects, ownership
 
 MANAGER = "pulumi-kubernetes-0123abcd"

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from pulumi_sandbox.engine.values import Properties
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import await_, objects
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
 

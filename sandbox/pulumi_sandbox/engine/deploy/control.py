@@ -1,0 +1,260 @@
+"""What all parts of one running deployment share: its mode, its voice, and whether it still goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from pulumi_sandbox.engine.model.diff import PropertyDiff
+from pulumi_sandbox.engine.model.events import (
+    Diagnostic,
+    Event,
+    Op,
+    Operation,
+    Outcome,
+    PolicyViolation,
+    Severity,
+    Sink,
+    Step,
+    StepFinished,
+    StepPlanned,
+    StepStarted,
+    Summary,
+)
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.redaction import Redactor, texts_of
+from pulumi_sandbox.protocol.values import Value
+
+_T = TypeVar("_T")
+_R = TypeVar("_R", bound="Resource | None")
+
+_LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "read", "import"})
+"""The steps a summary counts: the halves of a replacement count as one `replace`."""
+
+
+class Stopped(Exception):  # noqa: N818 - no error: the way a stop travels up
+    """The deployment goes no further; why was told already."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail:
+    """What a step's event says beside the records.
+
+    The keys forcing a replacement, and the provider's diff.
+    """
+
+    keys: tuple[str, ...] = ()
+    detailed_diff: dict[str, PropertyDiff] | None = None
+
+
+class Run:
+    """One deployment on its way. It stops at the first error: no new step begins, those under way end."""
+
+    def __init__(
+        self, operation: Operation, *, preview: bool, sink: Sink, secrets: Iterable[str], parallel: int
+    ) -> None:
+        """Begin to go on."""
+        self.operation: Final = operation
+        self.preview: Final = preview
+        self.failed = False
+        self.cancelled = False
+        self.steps: list[StepPlanned | StepFinished] = []
+        self.violations: list[PolicyViolation] = []
+        self._sink = sink
+        self._secrets = set(secrets)
+        self._open = set[str]()
+        self._unsearched: list[Value] = []
+        self._redactor: Redactor | None = None
+        self._stopping = asyncio.Event()
+        self._slots = asyncio.Semaphore(parallel)
+        self._under_way: set[asyncio.Task[Any]] = set()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._counts: Counter[str] = Counter()
+        self._began = time.monotonic()
+
+    @property
+    def stopping(self) -> bool:
+        """Tell whether no new step may begin."""
+        return self._stopping.is_set()
+
+    def emit(self, event: Event) -> None:
+        """Tell the sink."""
+        self._sink.handle(event)
+
+    def learn(self, value: Value) -> None:
+        """Keep the secrets in a value out of all texts to come.
+
+        Values are searched when the next text comes: most deployments have many values and few texts.
+        """
+        self._unsearched.append(value)
+
+    def redacted(self, text: str) -> str:
+        """Return a text without the secrets known so far."""
+        if self._unsearched or self._redactor is None:
+            for value in self._unsearched:
+                secret, in_the_open = texts_of(value)
+                self._secrets |= secret
+                self._open |= in_the_open
+            self._unsearched.clear()
+            self._redactor = Redactor(self._secrets, self._open)
+        return self._redactor(text)
+
+    def say(self, severity: Severity, message: str, urn: str = "") -> None:
+        """Tell a person something."""
+        self.emit(Diagnostic(severity, self.redacted(message), urn))
+
+    def flaw(self, message: str, urn: str = "") -> None:
+        """Tell an error that spoils the deployment's result, but does not stop it."""
+        self.failed = True
+        self.say("error", message, urn)
+
+    def stop(self) -> Stopped:
+        """Let no new step begin; returns what to raise. The reason was told already."""
+        self._stopping.set()
+        for left in self._waiting:
+            if not left.done():
+                left.set_result(None)
+        return Stopped()
+
+    def fail(self, message: str, urn: str = "") -> Stopped:
+        """Tell an error and stop; returns what to raise."""
+        self.flaw(message, urn)
+        return self.stop()
+
+    def fail_unless_stopping(self, message: str, urn: str = "") -> Stopped:
+        """Stop for an error that is a mere consequence when the deployment is stopping already.
+
+        Then it is unsaid.
+        """
+        return self.stop() if self.stopping else self.fail(message, urn)
+
+    def cancel(self) -> None:
+        """Stop because the user wants it."""
+        self.cancelled = True
+        self.stop()
+
+    def objected(self, violation: PolicyViolation) -> None:
+        """Tell what a policy has to say; a mandatory objection spoils the result."""
+        violation = replace(violation, message=self.redacted(violation.message))
+        self.failed |= violation.level == "mandatory"
+        self.violations.append(violation)
+        self.emit(violation)
+
+    def check(self) -> None:
+        """Raise when the deployment has stopped.
+
+        Raises:
+            Stopped: Then.
+        """
+        if self.stopping:
+            raise Stopped
+
+    async def serve(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+        """Do a piece of work for the program; when the deployment stops, leave without waiting for it.
+
+        Raises:
+            Stopped: When it stops; the work goes on to its own end, `drained` waits for that.
+        """
+        if self.stopping:
+            raise Stopped
+        task = asyncio.create_task(work())
+        self._under_way.add(task)
+        left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(left)
+
+        def done(task: asyncio.Task[_T]) -> None:
+            self._under_way.discard(task)
+            _ = task.cancelled() or task.exception()
+            if not left.done():
+                left.set_result(None)
+
+        task.add_done_callback(done)
+        try:
+            await left
+        finally:
+            self._waiting.discard(left)
+        if not task.done():
+            raise Stopped
+        return task.result()
+
+    def abandon(self) -> None:
+        """Break off all work under way; calls that were begun stay recorded as pending."""
+        for task in self._under_way:
+            task.cancel()
+
+    async def drained(self) -> None:
+        """Wait until no work is under way."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def stopped(self) -> None:
+        """Wait until the deployment stops."""
+        await self._stopping.wait()
+
+    async def step(
+        self,
+        op: Op,
+        old: Resource | None,
+        new: Resource | None,
+        action: Callable[[], Awaitable[_R]],
+        detail: StepDetail = StepDetail(),
+        *,
+        announce: bool = True,
+    ) -> _R:
+        """Take a step, as one of at most `parallel`, and tell of it; its end only if `announce`.
+
+        Raises:
+            Stopped: When the deployment has stopped before the step's turn came.
+        """
+        async with self._slots:
+            self.check()
+            if not self.preview:
+                self.emit(StepStarted(_step(op, old, new, detail)))
+            began = time.monotonic()
+            try:
+                result = await action()
+            except Exception as error:
+                if not self.preview and not isinstance(error, Stopped):
+                    self._tell(
+                        StepFinished(_step(op, old, new, detail), time.monotonic() - began, self._why(error))
+                    )
+                raise
+        if announce:
+            self.tell(op, old, result, detail, seconds=time.monotonic() - began)
+        return result
+
+    def tell(
+        self,
+        op: Op,
+        old: Resource | None,
+        new: Resource | None,
+        detail: StepDetail = StepDetail(),
+        *,
+        seconds: float = 0.0,
+    ) -> None:
+        """Tell of a step that took no call, or is done."""
+        step = _step(op, old, new, detail)
+        self._tell(StepPlanned(step) if self.preview else StepFinished(step, seconds))
+        if op in _LOGICAL and not urns.is_default_provider(step.urn):
+            self._counts[op] += 1
+
+    def summary(self) -> Summary:
+        """Say how it went."""
+        outcome: Outcome = "cancelled" if self.cancelled else "failed" if self.failed else "succeeded"
+        return Summary(self.operation, dict(self._counts), time.monotonic() - self._began, outcome)
+
+    def _tell(self, event: StepPlanned | StepFinished) -> None:
+        self.steps.append(event)
+        self.emit(event)
+
+    def _why(self, error: Exception) -> str:
+        return self.redacted(str(error) or type(error).__name__)
+
+
+def _step(op: Op, old: Resource | None, new: Resource | None, detail: StepDetail) -> Step:
+    return Step.of(op, old, new, keys=detail.keys, detailed_diff=detail.detailed_diff)

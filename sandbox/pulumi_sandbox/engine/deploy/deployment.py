@@ -1,0 +1,348 @@
+"""One deployment, from reading the state to stopping the last process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+from pulumi_sandbox.engine.deploy.apply import Operations
+from pulumi_sandbox.engine.deploy.builtin import Builtin
+from pulumi_sandbox.engine.deploy.callbacks import Callbacks, Hooks
+from pulumi_sandbox.engine.deploy.control import Run, Stopped
+from pulumi_sandbox.engine.deploy.delete import delete_the_rest
+from pulumi_sandbox.engine.deploy.monitor import EngineLog, Monitor, listen, serve
+from pulumi_sandbox.engine.deploy.options import Options, Result
+from pulumi_sandbox.engine.deploy.plan import Planning
+from pulumi_sandbox.engine.deploy.provider_resources import Registry
+from pulumi_sandbox.engine.deploy.refresh import refresh as refresh_resources
+from pulumi_sandbox.engine.deploy.register import Executor
+from pulumi_sandbox.engine.deploy.resources import Identity, Registrations
+from pulumi_sandbox.engine.deploy.root_stack import RootStack
+from pulumi_sandbox.engine.model.events import (
+    Operation,
+    Outputs,
+    PolicyPackLoaded,
+    Sink,
+    StackStarted,
+    StdoutLine,
+)
+from pulumi_sandbox.engine.model.goal import package_of
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.plugins.process import Child
+from pulumi_sandbox.engine.plugins.program import ORGANIZATION, ProgramTask
+from pulumi_sandbox.engine.plugins.provider_processes import Plugins, Sources, attached_providers
+from pulumi_sandbox.engine.policies.pack import PolicyPack, StackFacts, start_packs
+from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.workspace import Workspace
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.files import make_folder
+from pulumi_sandbox.protocol.urns import PROVIDER_TYPE_PREFIX
+from pulumi_sandbox.protocol.values import Properties
+
+_UNCHANGED: Final = frozenset({"same", "read"})
+_FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
+_PROGRAM_GRACE_SECONDS: Final = 5.0
+
+
+class Session:
+    """Makes all the parts, lets them work, and takes them down in whatever way the work ended."""
+
+    def __init__(
+        self, workspace: Workspace, options: Options, sink: Sink, operation: Operation, python: Path
+    ) -> None:
+        """Take all that decides what is to be done; `python` is the interpreter of the project's environment.
+
+        Raises:
+            SandboxError: What `Workspace.config` raises.
+        """
+        self._workspace = workspace
+        self._options = options
+        self._python = python
+        self._config = workspace.config()
+        self._run: Final = Run(
+            operation,
+            preview=operation == "preview",
+            sink=sink,
+            secrets=self._config.secrets,
+            parallel=options.parallel,
+        )
+        self._outputs: Properties = {}
+        self._cleanups = contextlib.AsyncExitStack()
+        self._program: Child | None = None
+        self._plugins: Plugins | None = None
+        self._packs: asyncio.Task[tuple[PolicyPack, ...]] | None = None
+
+    async def deploy(self, program: Child | None) -> None:
+        """Deploy with a program that was started already, or without one.
+
+        Raises:
+            SandboxError: For what is wrong before anything could begin.
+        """
+        with self._interruptible():
+            try:
+                await self._prepare()
+                if program:
+                    await self._with_program(program)
+                else:
+                    await self._without_program()
+            except Stopped:
+                pass
+            finally:
+                await self._end()
+
+    # Setting up
+
+    async def _prepare(self) -> None:
+        """Read the state and make the parts that every deployment has."""
+        run, workspace = self._run, self._workspace
+        run.emit(StackStarted(workspace.stack, workspace.project.name, run.operation, self._config.shown))
+        snapshot = workspace.store.load()
+        for resource in snapshot.resources:
+            run.learn(resource.inputs)
+            run.learn(resource.outputs)
+        server, self._address = listen()
+        self._cleanups.push_async_callback(server.stop, None)
+        self._plugins = Plugins(self._sources(), self._address, self._informed)
+        self._cleanups.push_async_callback(self._plugins.stop)
+        for package in sorted({package_of(each.type) for each in snapshot.resources if _is_plugin(each)}):
+            self._plugins.warm_up(package)
+        self._packs = asyncio.create_task(self._start_packs())
+        callbacks = Callbacks()
+        self._cleanups.push_async_callback(callbacks.close)
+        hooks = Hooks(callbacks, preview=run.preview, warn=self._warned)
+        identity = Identity(
+            project=workspace.project.name,
+            stack=workspace.stack,
+            config=self._config,
+            program=_folder(workspace.project.program),
+        )
+        self._ledger = Ledger(snapshot, None if run.preview else workspace.store)
+        registrations = Registrations(run, self._ledger, identity)
+        registry = Registry(self._plugins, Builtin(registrations.done.get))
+        self._root = RootStack(identity.root, run, self._ledger, registrations)
+        self._operations = Operations(run, self._ledger, hooks)
+        self._executor = Executor(
+            run=run,
+            ledger=self._ledger,
+            registry=registry,
+            operations=self._operations,
+            registrations=registrations,
+            planning=Planning(run, self._ledger, registry, registrations, self._packs),
+            identity=identity,
+        )
+        self._log = EngineLog(run)
+        self._monitor = Monitor(
+            run=run,
+            executor=self._executor,
+            registrations=registrations,
+            root=self._root,
+            callbacks=callbacks,
+            hooks=hooks,
+            identity=identity,
+            parallel=self._options.parallel,
+        )
+        await serve(server, self._monitor, self._log)
+
+    def _sources(self) -> Sources:
+        project = self._workspace.project
+        logs = self._workspace.store.path.parents[3] / "logs" / f"{project.name}-{self._workspace.stack}"
+        for old in make_folder(logs).glob("*.log"):
+            old.unlink()
+        self._logs = logs
+        return Sources(
+            project=project.name,
+            program=_folder(project.program),
+            python=self._python,
+            logs=logs,
+            attached=attached_providers(os.environ.get("PULUMI_DEBUG_PROVIDERS", "")),
+            folders=project.providers,
+            modules=self._options.providers,
+        )
+
+    async def _start_packs(self) -> tuple[PolicyPack, ...]:
+        if self._run.operation not in ("preview", "update"):
+            return ()
+        facts = StackFacts(
+            project=self._workspace.project.name,
+            stack=self._workspace.stack,
+            organization=ORGANIZATION,
+            preview=self._run.preview,
+            config=self._config,
+        )
+        try:
+            options = self._options
+            packs = await start_packs(
+                options.policy_packs, options.policy_configs, facts, self._address, self._logs
+            )
+        except SandboxError as error:
+            raise self._run.fail(str(error)) from error
+        for pack in packs:
+            self._cleanups.push_async_callback(pack.stop)
+            self._run.emit(PolicyPackLoaded(pack.name, pack.version))
+        return packs
+
+    # Deploying
+
+    async def _with_program(self, program: Child) -> None:
+        """Run the program, then delete what it no longer registers."""
+        project = self._workspace.project
+        self._program = program
+        program.follow(self._printed, self._complained)
+        task = ProgramTask(
+            project=project.name,
+            stack=self._workspace.stack,
+            program=project.program,
+            root=project.directory,
+            address=self._address,
+            parallel=self._options.parallel,
+            preview=self._run.preview,
+            config=self._config,
+        )
+        await program.tell(task.to_json())
+        exited = asyncio.create_task(program.wait())
+        try:
+            await self._until_done(exited)
+            await self._run.drained()
+            await self._run.serve(self._finish)
+        finally:
+            await self._settle()
+            self._monitor.release()
+            await asyncio.wait({exited}, timeout=_PROGRAM_GRACE_SECONDS)
+        if exited.done() and exited.result():
+            self._run.flaw(f"the program ended badly after it was through (exit code {exited.result()})")
+
+    async def _until_done(self, exited: asyncio.Task[int]) -> None:
+        """Wait until the program has registered everything.
+
+        Raises:
+            Stopped: When it ended before that, or the deployment stopped.
+        """
+        signalled = asyncio.create_task(self._monitor.signalled.wait())
+        stopped = asyncio.create_task(self._run.stopped())
+        await asyncio.wait({signalled, stopped, exited}, return_when=asyncio.FIRST_COMPLETED)
+        signalled.cancel()
+        stopped.cancel()
+        if not self._monitor.signalled.is_set() and not self._run.stopping:
+            code = exited.result()
+            if self._log.errors and code:
+                self._run.failed = True
+                raise self._run.stop()
+            raise self._run.fail(f"the program ended before it was through (exit code {code})")
+
+    async def _finish(self) -> None:
+        """Do what the program must still be alive for: deletions, then the judgement on the whole."""
+        if self._run.failed and not self._run.preview:
+            return
+        await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
+        self._root.finish()
+        if self._packs:
+            try:
+                await self._root.judge(self._packs)
+            except SandboxError as error:
+                raise self._run.fail(str(error)) from error
+        for urn in self._ledger.interruptions:
+            self._run.say(
+                "warning",
+                "an earlier run began to create this and was killed, and the program no longer asks for it: "
+                "it may exist unnoticed. Look for it; `pulumi refresh --clear-pending-creates` forgets it",
+                urn,
+            )
+
+    async def _without_program(self) -> None:
+        """Refresh or destroy."""
+        try:
+            await self._run.serve(self._refresh if self._run.operation == "refresh" else self._destroy)
+        finally:
+            await self._settle()
+
+    async def _refresh(self) -> None:
+        await refresh_resources(self._run, self._ledger, self._executor)
+
+    async def _destroy(self) -> None:
+        await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
+
+    async def _settle(self) -> None:
+        """Wait for calls under way, record the stack's outputs, and put everything on disk."""
+        await self._run.drained()
+        self._outputs = self._root.finish()
+        try:
+            await self._ledger.settled()
+        except SandboxError as error:
+            self._run.flaw(str(error))
+
+    # Ending
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Generator[None]:
+        """Take Ctrl-C and SIGTERM: the first stops gracefully, the second at once."""
+        loop = asyncio.get_running_loop()
+
+        def interrupt() -> None:
+            if self._run.cancelled:
+                self._run.abandon()
+                self._kill()
+                return
+            self._run.say("warning", "stopping: calls under way finish first; once more to stop at once")
+            self._run.cancel()
+            if self._plugins:
+                cancelling.append(asyncio.ensure_future(self._plugins.cancel()))
+
+        cancelling: list[asyncio.Future[None]] = []
+        with contextlib.suppress(ValueError, RuntimeError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, interrupt)
+        yield
+
+    def _kill(self) -> None:
+        if self._program:
+            self._program.kill()
+        if self._plugins:
+            self._plugins.kill()
+
+    async def _end(self) -> None:
+        """Stop all processes."""
+        if self._packs:
+            await asyncio.gather(self._packs, return_exceptions=True)
+        await self._cleanups.aclose()
+
+    def result(self) -> Result:
+        """Tell the outcome, and return it."""
+        run = self._run
+        summary = run.summary()
+        run.emit(Outputs.of(self._outputs))
+        run.emit(summary)
+        changed = any(count for op, count in summary.changes.items() if op not in _UNCHANGED)
+        code = 0
+        if run.cancelled:
+            code = _CANCELLED
+        elif run.failed:
+            code = _FAILED
+        elif changed and self._options.expect_no_changes:
+            code = _EXPECTED_NO_CHANGES
+        return Result(summary, self._outputs, tuple(run.steps), tuple(run.violations), code)
+
+    def _informed(self, line: str) -> None:
+        self._run.say("info", line)
+
+    def _warned(self, urn: str, message: str) -> None:
+        self._run.say("warning", message, urn)
+
+    def _printed(self, line: str) -> None:
+        self._run.emit(StdoutLine(self._run.redacted(line)))
+
+    def _complained(self, line: str) -> None:
+        self._run.say("info#err", line)
+
+
+def _folder(program: Path) -> Path:
+    return program if program.is_dir() else program.parent
+
+
+def _is_plugin(resource: Resource) -> bool:
+    """Tell whether a process stands behind a resource of the state."""
+    return resource.type.startswith(PROVIDER_TYPE_PREFIX) and package_of(resource.type) != "pulumi"

@@ -1,0 +1,370 @@
+"""The gRPC services a program talks to.
+
+The resource monitor and the engine's log (engine facts 2.2 and 2.3).
+"""
+
+# ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf import empty_pb2
+from pulumi_sandbox.engine.deploy.assets import hashed
+from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
+from pulumi_sandbox.engine.deploy.control import Run, Stopped
+from pulumi_sandbox.engine.deploy.register import Executor, Lookup
+from pulumi_sandbox.engine.deploy.resources import Identity, Registrations
+from pulumi_sandbox.engine.deploy.root_stack import RootStack
+from pulumi_sandbox.engine.model.events import Severity
+from pulumi_sandbox.engine.model.goal import (
+    Goal,
+    goal_of,
+    inherit,
+    options_of,
+    package_of,
+    provider_for,
+    refuse_unsupported,
+    unsupported,
+)
+from pulumi_sandbox.engine.plugins.program import ORGANIZATION
+from pulumi_sandbox.engine.plugins.provider import ProviderError
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol.stubs import (
+    CHANNEL_OPTIONS,
+    callback_pb2,
+    engine_pb2,
+    engine_pb2_grpc,
+    provider_pb2,
+    resource_pb2,
+    resource_pb2_grpc,
+)
+
+_T = TypeVar("_T")
+_Q = TypeVar("_Q")
+_Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+_FEATURES: Final = {
+    "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
+    "resourceReferences": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
+    "outputValues": resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
+    "aliasSpecs": resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+    "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
+    "invokeTransforms": resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
+    "resourceHooks": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
+}
+"""What is implemented; the SDK refuses clearly whatever is not among these."""
+
+_SHUTTING_DOWN: Final = "Resource monitor has terminated, shutting down"
+"""What the SDK says when the engine hangs up: noise after the real error."""
+
+
+class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
+    """Answers a program's registrations, reads and function calls."""
+
+    def __init__(
+        self,
+        *,
+        run: Run,
+        executor: Executor,
+        registrations: Registrations,
+        root: RootStack,
+        callbacks: Callbacks,
+        hooks: Hooks,
+        identity: Identity,
+        parallel: int,
+    ) -> None:
+        """Serve one deployment; `signalled` is set when the program has registered all it wants."""
+        self.signalled: Final = asyncio.Event()
+        self._finished = asyncio.Event()
+        self._run = run
+        self._executor = executor
+        self._registrations = registrations
+        self._root = root
+        self._callbacks = callbacks
+        self._hooks = hooks
+        self._identity = identity
+        self._parallel = parallel
+        self._transforms: dict[str, list[callback_pb2.Callback]] = {}
+        self._stack_transforms: list[callback_pb2.Callback] = []
+        self._invoke_transforms: list[callback_pb2.Callback] = []
+
+    def release(self) -> None:
+        """Let the program end: all that needs it alive is done."""
+        self._finished.set()
+
+    async def GetDeploymentInfo(
+        self, request: empty_pb2.Empty, context: _Context
+    ) -> resource_pb2.DeploymentInfo:
+        """Say what is deployed where, and what this engine can do."""
+        del request, context
+        config = self._identity.config
+        return resource_pb2.DeploymentInfo(
+            project=self._identity.project,
+            stack=self._identity.stack,
+            organization=ORGANIZATION,
+            config=config.values,
+            configSecretKeys=config.secret_keys,
+            dryRun=self._run.preview,
+            parallel=self._parallel,
+            supportedFeatures=_FEATURES.values(),
+        )
+
+    async def SupportsFeature(
+        self, request: resource_pb2.SupportsFeatureRequest, context: _Context
+    ) -> resource_pb2.SupportsFeatureResponse:
+        """Say whether this engine can do something."""
+        del context
+        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
+
+    async def RegisterResource(
+        self, request: resource_pb2.RegisterResourceRequest, context: _Context
+    ) -> resource_pb2.RegisterResourceResponse:
+        """Bring a resource to the state the program wants."""
+        return await self._serve(context, self._register, request)
+
+    async def _register(
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
+        refuse_unsupported(request)
+        goal = await self._goal(request)
+        resource = await self._executor.register(goal)
+        self._transforms[resource.urn] = list(request.transforms)
+        return resource_pb2.RegisterResourceResponse(
+            urn=resource.urn,
+            id=resource.id,
+            object=wire.encode(
+                resource.outputs if goal.custom else {},
+                secrets=request.acceptSecrets,
+                resources=request.acceptResources,
+                unknowns=True,
+            ),
+        )
+
+    async def _goal(self, request: resource_pb2.RegisterResourceRequest) -> Goal:
+        """Read a registration after its own transforms, its ancestors' and the stack's, in this order."""
+        inputs, options = wire.decode(request.object), options_of(request)
+        transforms = list(request.transforms)
+        above = request.parent
+        while above:
+            transforms += self._transforms.get(above, [])
+            ancestor = self._registrations.goals.get(above)
+            above = ancestor.parent if ancestor else ""
+        for transform in (*transforms, *self._stack_transforms):
+            inputs, options = await self._callbacks.transform(transform, request, inputs, options)
+        goal = goal_of(request, hashed(inputs, self._identity.program), options)
+        parent = self._registrations.goals.get(request.parent)
+        if goal.custom and not goal.is_provider:
+            goal = goal.served_by(provider_for(goal, parent))
+        return inherit(goal, parent) if parent else goal
+
+    async def ReadResource(
+        self, request: resource_pb2.ReadResourceRequest, context: _Context
+    ) -> resource_pb2.ReadResourceResponse:
+        """Look up a resource that is managed elsewhere."""
+        return await self._serve(context, self._read, request)
+
+    async def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
+        parent = self._registrations.goals.get(request.parent)
+        package = package_of(request.type)
+        given = request.provider or (parent.providers.get(package, "") if parent else "")
+        lookup = Lookup(
+            type=request.type,
+            name=request.name,
+            parent=request.parent,
+            id=request.id,
+            inputs=wire.decode(request.properties),
+            dependencies=tuple(sorted(request.dependencies)),
+            provider=await self._executor.provider_reference(package, request.version, given),
+            additional_secret_outputs=tuple(request.additionalSecretOutputs),
+        )
+        resource = await self._executor.read(lookup)
+        return resource_pb2.ReadResourceResponse(
+            urn=resource.urn,
+            id=resource.id,
+            properties=wire.encode(
+                resource.outputs,
+                secrets=request.acceptSecrets,
+                resources=request.acceptResources,
+                unknowns=True,
+            ),
+        )
+
+    async def RegisterResourceOutputs(
+        self, request: resource_pb2.RegisterResourceOutputsRequest, context: _Context
+    ) -> empty_pb2.Empty:
+        """Take the outputs of a component; the stack's own are kept aside until the end."""
+        return await self._serve(context, self._outputs, request)
+
+    async def _outputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
+        outputs = wire.decode(request.outputs)
+        if request.urn == self._root.urn:
+            self._root.keep(outputs)
+        else:
+            await self._executor.outputs(request.urn, outputs)
+        return empty_pb2.Empty()
+
+    async def Invoke(
+        self, request: resource_pb2.ResourceInvokeRequest, context: _Context
+    ) -> resource_pb2.ResourceInvokeResponse:
+        """Call a provider's function."""
+        return await self._serve(context, self._invoke, request)
+
+    async def _invoke(
+        self, request: resource_pb2.ResourceInvokeRequest
+    ) -> resource_pb2.ResourceInvokeResponse:
+        args = wire.decode(request.args)
+        options = resource_pb2.TransformInvokeOptions(provider=request.provider, version=request.version)
+        for transform in self._invoke_transforms:
+            args, options = await self._callbacks.transform_invoke(transform, request.tok, args, options)
+        package = package_of(request.tok)
+        reference = await self._executor.provider_reference(package, options.version, options.provider)
+        provider = await self._executor.provider(reference)
+        answer = await provider.invoke(request.tok, args, preview=self._run.preview)
+        response = resource_pb2.ResourceInvokeResponse(
+            failures=[
+                provider_pb2.CheckFailure(property=each.property, reason=each.reason)
+                for each in answer.failures
+            ]
+        )
+        results = wire.encode(answer.inputs, secrets=True, resources=request.acceptResources, unknowns=True)
+        getattr(response, "return").CopyFrom(results)
+        return response
+
+    async def RegisterStackTransform(
+        self, request: callback_pb2.Callback, context: _Context
+    ) -> empty_pb2.Empty:
+        """Learn a transform of all resources to come."""
+        del context
+        self._stack_transforms.append(request)
+        return empty_pb2.Empty()
+
+    async def RegisterStackInvokeTransform(
+        self, request: callback_pb2.Callback, context: _Context
+    ) -> empty_pb2.Empty:
+        """Learn a transform of all function calls to come."""
+        del context
+        self._invoke_transforms.append(request)
+        return empty_pb2.Empty()
+
+    async def RegisterResourceHook(
+        self, request: resource_pb2.RegisterResourceHookRequest, context: _Context
+    ) -> empty_pb2.Empty:
+        """Learn a hook."""
+        del context
+        self._hooks.register(request)
+        return empty_pb2.Empty()
+
+    async def SignalAndWaitForShutdown(self, request: empty_pb2.Empty, context: _Context) -> empty_pb2.Empty:
+        """Take notice that the program is through; answer when nothing needs it any more."""
+        del request, context
+        self.signalled.set()
+        await self._finished.wait()
+        return empty_pb2.Empty()
+
+    async def Call(
+        self, request: resource_pb2.ResourceCallRequest, context: _Context
+    ) -> provider_pb2.CallResponse:
+        """Refuse by name."""
+        return await self._serve(context, _refuse, f"methods of remote components ({request.tok})")
+
+    async def RegisterErrorHook(
+        self, request: resource_pb2.RegisterErrorHookRequest, context: _Context
+    ) -> empty_pb2.Empty:
+        """Refuse by name."""
+        return await self._serve(context, _refuse, f"error hooks ({request.name})")
+
+    async def RegisterPackage(
+        self, request: resource_pb2.RegisterPackageRequest, context: _Context
+    ) -> resource_pb2.RegisterPackageResponse:
+        """Refuse by name."""
+        return await self._serve(context, _refuse, f"parameterized packages ({request.name})")
+
+    async def ExistsResource(
+        self, request: resource_pb2.ExistsResourceRequest, context: _Context
+    ) -> resource_pb2.ExistsResourceResponse:
+        """Refuse by name."""
+        return await self._serve(context, _refuse, f"looking whether resources exist ({request.type})")
+
+    async def _serve(
+        self, context: _Context, work: Callable[[_Q], Coroutine[Any, Any, _T]], request: _Q
+    ) -> _T:
+        """Do what a call asks for.
+
+        When the deployment stops, the call ends as the SDK expects: UNAVAILABLE.
+        """
+        try:
+            return await self._run.serve(lambda: self._reported(work(request)))
+        except Stopped:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the deployment has stopped")
+            raise
+
+    async def _reported(self, work: Awaitable[_T]) -> _T:
+        try:
+            return await work
+        except (Stopped, asyncio.CancelledError):
+            raise
+        except CallbackError as error:
+            raise self._run.fail_unless_stopping(str(error)) from error
+        except (SandboxError, ProviderError) as error:
+            raise self._run.fail(str(error)) from error
+        except Exception as error:
+            raise self._run.fail(f"the engine itself failed:\n{traceback.format_exc()}") from error
+
+
+class EngineLog(engine_pb2_grpc.EngineServicer):
+    """Takes what a program or a provider logs."""
+
+    _SEVERITIES: Final[dict[int, Severity]] = {
+        engine_pb2.INFO: "info",
+        engine_pb2.WARNING: "warning",
+        engine_pb2.ERROR: "error",
+    }
+
+    def __init__(self, run: Run) -> None:
+        """Hand everything on to the run; `errors` counts what was said as an error."""
+        self.errors = 0
+        self._run = run
+
+    async def Log(self, request: engine_pb2.LogRequest, context: _Context) -> empty_pb2.Empty:
+        """Say it; debug messages are dropped, they are many."""
+        del context
+        severity = self._SEVERITIES.get(request.severity)
+        hung_up = self._run.stopping and _SHUTTING_DOWN in request.message
+        if severity is not None and not request.ephemeral and not hung_up:
+            self.errors += severity == "error"
+            self._run.say(severity, request.message.rstrip("\n"), request.urn)
+        return empty_pb2.Empty()
+
+    async def RequirePulumiVersion(
+        self, request: engine_pb2.RequirePulumiVersionRequest, context: _Context
+    ) -> engine_pb2.RequirePulumiVersionResponse:
+        """Accept whatever version the program wants: it is the one of its own SDK that counts here."""
+        del request, context
+        return engine_pb2.RequirePulumiVersionResponse()
+
+
+def listen() -> tuple[grpc.aio.Server, str]:
+    """Make the server of a deployment, not yet started; return it with its address on the loopback."""
+    server = grpc.aio.server(options=CHANNEL_OPTIONS)
+    port = server.add_insecure_port("127.0.0.1:0")
+    return server, f"127.0.0.1:{port}"
+
+
+async def serve(server: grpc.aio.Server, monitor: Monitor, log: EngineLog) -> None:
+    """Begin to answer."""
+    resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
+    engine_pb2_grpc.add_EngineServicer_to_server(log, server)
+    await server.start()
+
+
+async def _refuse(feature: str) -> NoReturn:
+    raise unsupported(feature, "the program")

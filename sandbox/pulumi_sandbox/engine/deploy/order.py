@@ -1,0 +1,47 @@
+"""In what order resources may go: what depends on what, and which deletions may happen at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pulumi_sandbox.engine.model.resource import Resource
+
+
+def provider_urn(resource: Resource) -> str:
+    """Return the URN of the provider that manages a resource, empty when there is none."""
+    return resource.provider.rpartition("::")[0]
+
+
+def depends_on(resource: Resource) -> frozenset[str]:
+    """Return the URNs that must outlive a resource.
+
+    Its provider, parent, dependencies, deletedWith, replaceWith.
+    """
+    return frozenset(urn for urn in (*resource.references, provider_urn(resource)) if urn)
+
+
+def dependents(root: str, resources: Sequence[Resource]) -> list[Resource]:
+    """List what depends on `root`, directly or not, in the order of the state."""
+    reached = {root}
+    found: list[Resource] = []
+    for resource in resources:
+        if resource.urn not in reached and not resource.delete and depends_on(resource) & reached:
+            reached.add(resource.urn)
+            found.append(resource)
+    return found
+
+
+def deletion_rings(condemned: Sequence[Resource]) -> list[list[Resource]]:
+    """Group deletions: all of a ring may go at once, when the ring before is done.
+
+    A ring holds whatever no remaining resource depends on (engine facts 4, delete order). Two condemned
+    records may share a URN: the old halves of replacements.
+    """
+    depth: dict[str, int] = {}
+    for resource in condemned:
+        below = max((depth.get(urn, -1) for urn in depends_on(resource) - {resource.urn}), default=-1)
+        depth[resource.urn] = max(depth.get(resource.urn, 0), below + 1)
+    rings: list[list[Resource]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for resource in condemned:
+        rings[depth[resource.urn]].append(resource)
+    return list(reversed(rings))

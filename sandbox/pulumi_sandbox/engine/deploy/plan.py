@@ -1,0 +1,180 @@
+"""What is to become of one registered resource.
+
+Inputs checked and judged, differences asked for, a plan made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
+from pulumi_sandbox.engine.deploy import decide, order
+from pulumi_sandbox.engine.deploy.control import Run
+from pulumi_sandbox.engine.deploy.decide import Plan
+from pulumi_sandbox.engine.deploy.provider_resources import Registry
+from pulumi_sandbox.engine.deploy.resources import Registrations
+from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
+from pulumi_sandbox.engine.model.goal import Goal
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.plugins.provider import CheckFailure, DiffUnavailableError, Provider
+from pulumi_sandbox.engine.policies.pack import PolicyPack
+from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.protocol.values import equal
+
+_PENDING_CONFIG: Final = (
+    "the configuration of this resource's provider is not known during preview: "
+    "this preview may not show what the update will do"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The outcome of planning one registration.
+
+    `plan` is None for what does not exist yet or is not managed here, and for what is `recreating`: deleted
+    earlier in this run, together with what it depends on.
+    """
+
+    new: Resource
+    old: Resource | None
+    plan: Plan | None
+    recreating: bool = False
+
+
+class Planning:
+    """Asks providers and policy packs, and leaves the decision to the planner's rules."""
+
+    def __init__(
+        self,
+        run: Run,
+        ledger: Ledger,
+        registry: Registry,
+        registrations: Registrations,
+        packs: asyncio.Task[tuple[PolicyPack, ...]],
+    ) -> None:
+        """Work for one deployment."""
+        self._run = run
+        self._ledger = ledger
+        self._registry = registry
+        self._registrations = registrations
+        self._packs = packs
+
+    async def plan(self, urn: str, former: str, goal: Goal, provider: Provider | None) -> Planned:
+        """Plan a registration whose record the state has under `former`, if it has one.
+
+        Raises:
+            Stopped: When provider or policies refuse it.
+            ProviderError: When the provider fails.
+        """
+        old = self._ledger.live(former)
+        new = goal.record(urn, former if former != urn else "", old)
+        self._run.learn(goal.inputs)
+        recreating = former in self._registrations.recreated_later
+        known = None if recreating or (old and old.external) else old
+        new = await self._check(new, goal, provider, known)
+        new = await self._judge(new, goal)
+        if old is None or known is None:
+            return Planned(new, old, None, recreating)
+        diff = decide.forced_by(new, self._registrations.replaced) or await self._diff(known, new, provider)
+        plan = decide.plan(
+            old,
+            diff,
+            replace_on_changes=goal.replace_on_changes,
+            delete_first=goal.delete_before_replace,
+        )
+        if plan.verdict == "replace":
+            if old.protect and new.protect:
+                self._refuse_replacement(urn)
+            new = await self._check(new, goal, provider, None)
+        return Planned(new, old, plan)
+
+    async def _check(
+        self, new: Resource, goal: Goal, provider: Provider | None, old: Resource | None
+    ) -> Resource:
+        """Let the provider complete the inputs; without old inputs it chooses new automatic names.
+
+        What an interrupted create had chosen counts as old inputs, so that the same name comes out and
+        the provider finds what it made (engine facts 5, leaked auto-named Secrets).
+        """
+        inputs = goal.inputs
+        if old is not None:
+            inputs, refused = decide.ignore_changes(old.inputs, inputs, goal.ignore_changes)
+            if refused:
+                self._run.say(
+                    "info", f"cannot ignore added or removed elements of {', '.join(refused)}", new.urn
+                )
+        if provider is None:
+            return replace(new, inputs=inputs)
+        begun = self._ledger.interrupted(new.urn)
+        olds = old.inputs if old else begun.inputs if begun else None
+        checked = await provider.check(new.urn, olds, inputs, preview=self._run.preview)
+        if checked.failures:
+            self._refuse_inputs(new, checked.failures)
+        return replace(new, inputs=checked.inputs)
+
+    def _refuse_inputs(self, new: Resource, failures: Iterable[CheckFailure]) -> NoReturn:
+        for failure in failures:
+            about = f"its property {failure.property} " if failure.property else ""
+            self._run.flaw(f"{about}{'is invalid: ' if about else ''}{failure.reason}", new.urn)
+        raise self._run.stop()
+
+    async def _judge(self, new: Resource, goal: Goal) -> Resource:
+        """Let the policy packs change and then judge a resource.
+
+        In previews their objections stop nothing.
+        """
+        provider = self._registrations.done.get(order.provider_urn(new))
+        mandatory = False
+        for pack in await self._packs:
+            judged = await pack.judge(new, goal, provider)
+            new = replace(new, inputs=judged.inputs)
+            for violation in judged.violations:
+                self._run.objected(violation)
+                mandatory |= violation.level == "mandatory"
+        if mandatory and not self._run.preview:
+            raise self._run.stop()
+        return new
+
+    async def _diff(self, old: Resource, new: Resource, provider: Provider | None) -> Diff:
+        if await self._provider_changed(old, new):
+            return Diff("some", replaces=("provider",))
+        if provider is None:
+            return NO_DIFFERENCE if equal(old.inputs, new.inputs) else Diff("some")
+        try:
+            answer = await provider.diff(
+                new.urn,
+                old.id,
+                old.inputs,
+                old.outputs,
+                new.inputs,
+                unknowns=self._run.preview,
+                ignored=new.ignore_changes,
+            )
+        except DiffUnavailableError:
+            self._run.say("warning", _PENDING_CONFIG, new.urn)
+            return Diff("some")
+        return decide.settle(answer, old.inputs, new.inputs, new.ignore_changes)
+
+    async def _provider_changed(self, old: Resource, new: Resource) -> bool:
+        """Tell whether moving to another provider means replacement: that provider's own opinion."""
+        if old.provider == new.provider:
+            return False
+        if not old.provider or not new.provider:
+            return True
+        former = self._registrations.before(order.provider_urn(old))
+        present = self._registrations.done.get(order.provider_urn(new))
+        if former is None or present is None:
+            return True
+        diff = await self._registry.diff_config(new.provider, former, present.inputs)
+        return diff.demands_replacement
+
+    def _refuse_replacement(self, urn: str) -> None:
+        """Refuse to replace what is protected; a preview goes on to show what would happen."""
+        message = (
+            "it must be replaced, but it is protected\n→ remove `protect` from it in the program, run again"
+        )
+        if not self._run.preview:
+            raise self._run.fail(message, urn)
+        self._run.flaw(message, urn)

@@ -1,0 +1,175 @@
+"""Provider resources: which configured provider stands behind a reference `urn::id`."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import defaultdict
+from typing import Final
+
+from pulumi_sandbox.engine.model.diff import Diff
+from pulumi_sandbox.engine.model.goal import INTERNAL, package_of
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.plugins.provider import (
+    Checked,
+    CheckFailure,
+    Live,
+    PluginProvider,
+    Provider,
+    ProviderError,
+)
+from pulumi_sandbox.engine.plugins.provider_processes import Plugins
+from pulumi_sandbox.protocol import signatures
+from pulumi_sandbox.protocol.urns import parse
+from pulumi_sandbox.protocol.values import Properties, equal
+
+UNKNOWN_ID: Final = signatures.UNKNOWN
+"""The id of a provider that a preview would make, in references only."""
+
+
+class Registry:
+    """Manages provider resources as other providers manage theirs, and hands out the configured ones.
+
+    The instance that answers CheckConfig is the one that gets configured (engine facts 2.5).
+    """
+
+    def __init__(self, plugins: Plugins, builtin: Provider) -> None:
+        """Know no provider but the builtin one."""
+        self._plugins = plugins
+        self._builtin = builtin
+        self._checked: dict[str, PluginProvider] = {}
+        self._configured: dict[str, PluginProvider] = {}
+        self._keeping: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def get(self, reference: str) -> Provider:
+        """Return the provider behind a reference.
+
+        Raises:
+            ProviderError: When nobody registered it in this run.
+        """
+        urn = reference.rpartition("::")[0]
+        if package_of(parse(urn).type) == "pulumi":
+            return self._builtin
+        provider = self._configured.get(reference)
+        if provider is None:
+            raise ProviderError(f"unknown provider {reference}")
+        return provider
+
+    def knows(self, reference: str) -> bool:
+        """Tell whether the provider behind a reference is ready."""
+        return reference in self._configured
+
+    async def keep(self, record: Resource) -> None:
+        """Configure an unchanged provider as the state has it.
+
+        One that nobody checked in this run is started.
+        """
+        reference = f"{record.urn}::{record.id}"
+        async with self._keeping[reference]:
+            if reference in self._configured or package_of(record.type) == "pulumi":
+                return
+            provider = self._checked.pop(record.urn, None) or await self._plugins.start(
+                package_of(record.type)
+            )
+            await provider.configure(record.urn, record.id, visible(record.inputs))
+            self._configured[reference] = provider
+
+    async def diff_config(self, reference: str, old: Resource, news: Properties) -> Diff:
+        """Ask a configured provider what moving to it from another, or another configuration, means."""
+        provider = self._configured.get(reference)
+        if provider is None:
+            raise ProviderError(f"unknown provider {reference}")
+        return await provider.diff_config(
+            reference.rpartition("::")[0], visible(old.inputs), old.outputs, visible(news)
+        )
+
+    async def check(self, urn: str, olds: Properties | None, news: Properties, *, preview: bool) -> Checked:
+        """Start a provider and let it validate its configuration; see `Provider`."""
+        del preview
+        package = package_of(parse(urn).type)
+        if package == "pulumi":
+            return Checked(news)
+        provider = await self._plugins.start(package)
+        answer = await provider.check_config(urn, None if olds is None else visible(olds), visible(news))
+        self._checked[urn] = provider
+        engines_own = {key: news[key] for key in ("version", INTERNAL) if key in news}
+        if not equal(answer.inputs.get("version", news.get("version")), news.get("version")):
+            return Checked(news, (CheckFailure("version", "the provider changed its own version"),))
+        return Checked({**answer.inputs, **engines_own}, answer.failures)
+
+    async def diff(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        news: Properties,
+        *,
+        unknowns: bool,
+        ignored: tuple[str, ...] = (),
+    ) -> Diff:
+        """Compare configurations; where the provider cannot, any difference is a change. See `Provider`."""
+        del unknowns, ignored
+        provider = self._checked.get(urn) or self._configured.get(f"{urn}::{id}")
+        found = (
+            await provider.diff_config(urn, visible(old_inputs), old_outputs, visible(news))
+            if provider
+            else Diff("unknown")
+        )
+        if found.changes == "unknown":
+            return Diff("none" if equal(old_outputs, visible(news)) else "some")
+        return found
+
+    async def create(self, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> Live:
+        """Configure the provider that was checked; see `Provider`."""
+        del timeout
+        id_ = "" if preview else str(uuid.uuid4())
+        await self._configure(urn, id_ or UNKNOWN_ID, inputs)
+        return Live(id_, visible(inputs))
+
+    async def update(
+        self,
+        urn: str,
+        id: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        news: Properties,
+        *,
+        timeout: float,
+        ignored: tuple[str, ...],
+        preview: bool,
+    ) -> Live:
+        """Put the newly checked provider in place of the old one; see `Provider`."""
+        del old_inputs, old_outputs, timeout, ignored, preview
+        await self._configure(urn, id, news)
+        return Live(id, visible(news))
+
+    async def delete(
+        self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, *, timeout: float
+    ) -> None:
+        """Forget a provider; its process ends with the deployment. See `Provider`."""
+        del old_inputs, old_outputs, timeout
+        self._configured.pop(f"{urn}::{id}", None)
+
+    async def read(self, urn: str, id: str, inputs: Properties, outputs: Properties) -> Live:
+        """Report what is known: there is nothing outside to look at. See `Provider`."""
+        del urn
+        return Live(id, outputs, inputs)
+
+    async def invoke(self, token: str, args: Properties, *, preview: bool) -> Checked:
+        """Refuse: provider resources have no functions."""
+        del args, preview
+        raise ProviderError(f"provider resources have no function {token}")
+
+    async def _configure(self, urn: str, id_: str, inputs: Properties) -> None:
+        package = package_of(parse(urn).type)
+        if package == "pulumi":
+            return
+        provider = self._checked.pop(urn, None) or await self._plugins.start(package)
+        await provider.configure(urn, id_, visible(inputs))
+        self._configured[f"{urn}::{id_}"] = provider
+
+
+def visible(inputs: Properties) -> Properties:
+    """Return a provider's inputs without what only the engine may see."""
+    return {key: value for key, value in inputs.items() if key != INTERNAL}

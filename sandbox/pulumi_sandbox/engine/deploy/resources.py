@@ -1,0 +1,91 @@
+"""Which registration has which name and which old record, and how far each has come: goal, plan, result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pulumi_sandbox.engine.deploy.control import Run
+from pulumi_sandbox.engine.model.aliases import former_urns
+from pulumi_sandbox.engine.model.goal import Goal
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.project.program_config import ProgramConfig
+from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.protocol import urns
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Where a deployment takes place; `program` is the folder of what is run."""
+
+    project: str
+    stack: str
+    config: ProgramConfig
+    program: Path
+
+    @property
+    def root(self) -> str:
+        """The URN of the stack itself."""
+        name = f"{self.project}-{self.stack}"
+        return urns.make(self.stack, self.project, "", urns.ROOT_STACK_TYPE, name)
+
+
+class Registrations:
+    """The bookkeeping of one run: every name is given once, every old record found by one resource only.
+
+    `planned` holds the URNs whose fate is decided, `replaced` those being replaced, and `recreated_later` old
+    ones that were deleted with what they depend on and await their own registration.
+    """
+
+    def __init__(self, run: Run, ledger: Ledger, identity: Identity) -> None:
+        """Begin with nothing registered."""
+        self._run = run
+        self._identity = identity
+        self._claimed: set[str] = set()
+        self._former: dict[str, str] = {}
+        self._found_under: dict[str, str] = {}
+        self._before = {each.urn: each for each in ledger.old if not each.delete}
+        self.goals: Final[dict[str, Goal]] = {}
+        self.done: Final[dict[str, Resource]] = {}
+        self.planned: Final[set[str]] = set()
+        self.replaced: Final[set[str]] = set()
+        self.recreated_later: Final[set[str]] = set()
+
+    def before(self, urn: str) -> Resource | None:
+        """Return the record the state began with, by the present or the former URN of the resource."""
+        return self._before.get(self._former.get(urn, urn))
+
+    def claim(self, parent: str, type_: str, name: str) -> str:
+        """Name a resource, once.
+
+        Raises:
+            Stopped: When the name is taken or the parent is not registered.
+        """
+        urn = urns.make(self._identity.stack, self._identity.project, parent, type_, name)
+        if parent and parent not in self.goals:
+            raise self._run.fail(f"its parent {parent} is not registered", urn)
+        if urn in self._claimed:
+            raise self._run.fail("duplicate resource: the program registers this type and name twice", urn)
+        self._claimed.add(urn)
+        return urn
+
+    def find_old(self, urn: str, goal: Goal) -> str:
+        """Return the URN under which the state has the resource: its own first, then its aliases in order.
+
+        Raises:
+            Stopped: When two resources claim the same record.
+        """
+        if urn in self._found_under:
+            other = self._found_under[urn]
+            raise self._run.fail(f"{other} was found under this URN by an alias; only one can have it", urn)
+        aliases = former_urns(urn, goal.parent, goal.aliases, self._former)
+        former = next((each for each in (urn, *aliases) if each in self._before), urn)
+        if former == urn:
+            return urn
+        other = former if former in self._claimed else self._found_under.get(former)
+        if other:
+            raise self._run.fail(f"its alias {former} belongs to {other}, too; only one can have it", urn)
+        self._former[urn] = former
+        self._found_under[former] = urn
+        return former

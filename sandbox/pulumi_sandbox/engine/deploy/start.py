@@ -1,0 +1,83 @@
+"""Deploying a stack: preview, up, refresh and destroy, from the outside.
+
+The program's process is started before anything else is even imported: it needs the longest to get ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from pulumi_sandbox.engine.deploy.options import Options, Result
+from pulumi_sandbox.engine.model.events import (
+    Diagnostic,
+    Operation,
+    Sink,
+)
+from pulumi_sandbox.engine.plugins.program import start_program
+from pulumi_sandbox.engine.workspace import Workspace
+
+
+def preview(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Run the program and show what an update would do; nothing is written.
+
+    Raises:
+        SandboxError: For what is wrong before anything could start.
+    """
+    return asyncio.run(_deploy(workspace, options, sink, "preview"))
+
+
+def up(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Run the program and bring the stack to what it declares. The state is saved before and after each call.
+
+    Ctrl-C or SIGTERM: calls under way finish and are saved, no other begins; a second one ends all at once.
+
+    Raises:
+        SandboxError: `stack-locked`, and for what is wrong before anything could start.
+    """
+    return _deploy_alone(workspace, options, sink, "update")
+
+
+def refresh(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Bring the state to what the providers report; the program is not run.
+
+    Raises:
+        SandboxError: As `up`.
+    """
+    return _deploy_alone(workspace, options, sink, "refresh")
+
+
+def destroy(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Delete all resources of the stack; the program is not run.
+
+    Raises:
+        SandboxError: As `up`.
+    """
+    return _deploy_alone(workspace, options, sink, "destroy")
+
+
+def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
+    """Deploy while holding the stack's lock."""
+    with workspace.store.locked() as gone:
+        for owner in gone:
+            message = f"took over the lock of a run that ended without releasing it (pid {owner.pid})"
+            sink.handle(Diagnostic("warning", message))
+        workspace.keep_salt()
+        return asyncio.run(_deploy(workspace, options, sink, operation))
+
+
+async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
+    project = workspace.project
+    python = project.virtualenv / "bin" / "python" if project.virtualenv else Path(sys.executable)
+    runs_program = operation in ("preview", "update")
+    program = await start_program(python, project.program) if runs_program else None
+    try:
+        from pulumi_sandbox.engine.deploy.deployment import Session
+
+        session = Session(workspace, options, sink, operation, python)
+        await session.deploy(program)
+    finally:
+        if program:
+            await program.stop()
+    return session.result()

@@ -1,0 +1,395 @@
+"""What a deployment tells while it runs, as plain facts that hold no secret.
+
+Values are masked and texts redacted when an event is built; nothing downstream has to take care. `to_json`
+follows the names of `pulumi up --json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from pulumi_sandbox.engine.model.diff import PropertyDiff
+from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.differences import differences
+from pulumi_sandbox.protocol.paths import Path, parse, render
+from pulumi_sandbox.protocol.values import MASK, Json, Properties, masked
+
+Operation: TypeAlias = Literal["preview", "update", "refresh", "destroy"]
+Op: TypeAlias = Literal[
+    "same",
+    "create",
+    "update",
+    "delete",
+    "replace",
+    "create-replacement",
+    "delete-replaced",
+    "read",
+    "read-replacement",
+    "discard",
+    "refresh",
+    "import",
+    "remove-pending-replace",
+]
+Severity: TypeAlias = Literal["debug", "info", "info#err", "warning", "error"]
+Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One property that differs, with what may be shown of both sides."""
+
+    path: str
+    kind: str
+    old: Json
+    new: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceView:
+    """What may be shown of a resource."""
+
+    urn: str
+    type: str
+    custom: bool
+    id: str
+    parent: str
+    provider: str
+    protect: bool
+    retain_on_delete: bool
+    external: bool
+    delete: bool
+    init_errors: tuple[str, ...]
+    inputs: dict[str, Json]
+    outputs: dict[str, Json]
+
+    @classmethod
+    def of(cls, resource: Resource) -> ResourceView:
+        """Mask a resource's properties."""
+        return cls(
+            urn=resource.urn,
+            type=resource.type,
+            custom=resource.custom,
+            id=resource.id,
+            parent=resource.parent,
+            provider=resource.provider,
+            protect=resource.protect,
+            retain_on_delete=resource.retain_on_delete,
+            external=resource.external,
+            delete=resource.delete,
+            init_errors=resource.init_errors,
+            inputs=_masked(resource.inputs),
+            outputs=_masked(resource.outputs),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the state as events carry it."""
+        return {
+            "type": self.type,
+            "urn": self.urn,
+            "custom": self.custom,
+            "delete": self.delete,
+            "id": self.id,
+            "parent": self.parent,
+            "protect": self.protect,
+            "external": self.external,
+            "retainOnDelete": self.retain_on_delete,
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "provider": self.provider,
+            "initErrors": [*self.init_errors],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation on one resource; `keys` are the properties that force a replacement."""
+
+    op: Op
+    urn: str
+    old: ResourceView | None
+    new: ResourceView | None
+    keys: tuple[str, ...] = ()
+    detailed_diff: Mapping[str, PropertyDiff] | None = None
+    changes: tuple[Change, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        op: Op,
+        old: Resource | None,
+        new: Resource | None,
+        *,
+        keys: tuple[str, ...] = (),
+        detailed_diff: Mapping[str, PropertyDiff] | None = None,
+    ) -> Step:
+        """Describe a step, from the records before and after it (None: not there).
+
+        Without a provider's own account of the differences, old and new inputs are compared.
+        """
+        resource = new or old
+        if resource is None:
+            raise ValueError(op)
+        before = ResourceView.of(old) if old else None
+        after = ResourceView.of(new) if new else None
+        changes: tuple[Change, ...] = ()
+        if old and new and before and after:
+            found = detailed_diff or {
+                render(each.path): PropertyDiff(each.kind, input_diff=True)
+                for each in differences(old.inputs, new.inputs)
+            }
+            changes = tuple(_change(path, diff, before, after) for path, diff in sorted(found.items()))
+        return cls(op, resource.urn, before, after, keys, detailed_diff, changes)
+
+    @property
+    def resource(self) -> ResourceView:
+        """The record after the step, or the one before it when nothing is left."""
+        view = self.new or self.old
+        if view is None:
+            raise ValueError(self.op)
+        return view
+
+    @property
+    def type(self) -> str:
+        """The resource's type token."""
+        return self.resource.type
+
+    @property
+    def name(self) -> str:
+        """The resource's logical name."""
+        return urns.parse(self.urn).name
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the step's metadata as events carry it."""
+        return {
+            "op": self.op,
+            "urn": self.urn,
+            "type": self.type,
+            "old": self.old.to_json() if self.old else None,
+            "new": self.new.to_json() if self.new else None,
+            "keys": [*self.keys],
+            "diffs": [change.path for change in self.changes],
+            "detailedDiff": {
+                path: {"diffKind": diff.kind, "inputDiff": diff.input_diff}
+                for path, diff in (self.detailed_diff or {}).items()
+            },
+            "provider": self.resource.provider,
+        }
+
+    def to_digest(self) -> dict[str, Json]:
+        """Return the step as `pulumi preview --json` lists it."""
+        return {
+            "op": self.op,
+            "urn": self.urn,
+            "provider": self.resource.provider,
+            "oldState": self.old.to_json() if self.old else None,
+            "newState": self.new.to_json() if self.new else None,
+            "diffReasons": [change.path for change in self.changes],
+            "replaceReasons": [*self.keys],
+            "detailedDiff": {
+                path: {"kind": diff.kind, "inputDiff": diff.input_diff}
+                for path, diff in (self.detailed_diff or {}).items()
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StackStarted:
+    """A deployment begins; `config` is shown as it is, secrets masked already."""
+
+    stack: str
+    project: str
+    operation: Operation
+    config: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {"preludeEvent": {"config": dict(self.config)}}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPackLoaded:
+    """A policy pack answers and will judge."""
+
+    name: str
+    version: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {"policyLoadEvent": {"policyPackName": self.name, "policyPackVersion": self.version}}
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlanned:
+    """A preview found that this step would be taken."""
+
+    step: Step
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {"resourcePreEvent": {"metadata": self.step.to_json(), "planning": True}}
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step is being taken."""
+
+    step: Step
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {"resourcePreEvent": {"metadata": self.step.to_json()}}
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """A step ended; `error` (redacted) tells why it failed and is None when it did not."""
+
+    step: Step
+    seconds: float
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        if self.error is not None:
+            return {"resOpFailedEvent": {"metadata": self.step.to_json(), "status": 0, "steps": 0}}
+        return {"resOutputsEvent": {"metadata": self.step.to_json()}}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something a person should read; `message` is redacted, `urn` empty when it is about no resource."""
+
+    severity: Severity
+    message: str
+    urn: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        about = {"urn": self.urn} if self.urn else {}
+        return {
+            "diagnosticEvent": {**about, "message": self.message, "color": "never", "severity": self.severity}
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StdoutLine:
+    """A line the program printed (redacted)."""
+
+    line: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {"stdoutEvent": {"message": self.line, "color": "never"}}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyViolation:
+    """A policy objects (`advisory`, `mandatory`) or changed the resource itself (`remediate`)."""
+
+    policy: str
+    pack: str
+    pack_version: str
+    level: Literal["advisory", "mandatory", "remediate"]
+    message: str
+    urn: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {
+            "policyEvent": {
+                "resourceUrn": self.urn,
+                "message": self.message,
+                "color": "never",
+                "policyName": self.policy,
+                "policyPackName": self.pack,
+                "policyPackVersion": self.pack_version,
+                "enforcementLevel": self.level,
+            }
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What the stack exports, masked."""
+
+    values: dict[str, Json]
+
+    @classmethod
+    def of(cls, outputs: Properties) -> Outputs:
+        """Mask a stack's outputs."""
+        return cls(_masked(outputs))
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event; the genuine stream has it only inside the stack's own step."""
+        return {"outputsEvent": {"outputs": self.values}}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a deployment ended: steps by kind (default providers left out), and seconds taken."""
+
+    operation: Operation
+    changes: Mapping[str, int]
+    seconds: float
+    outcome: Outcome = "succeeded"
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the event."""
+        return {
+            "summaryEvent": {
+                "maybeCorrupt": False,
+                "durationSeconds": round(self.seconds),
+                "resourceChanges": {op: count for op, count in self.changes.items()},
+                "isPreview": self.operation == "preview",
+                "result": self.outcome,
+            }
+        }
+
+
+Event: TypeAlias = (
+    StackStarted
+    | PolicyPackLoaded
+    | StepPlanned
+    | StepStarted
+    | StepFinished
+    | Diagnostic
+    | StdoutLine
+    | PolicyViolation
+    | Outputs
+    | Summary
+)
+
+
+def _masked(properties: Properties) -> dict[str, Json]:
+    return {key: masked(value) for key, value in properties.items() if key != "__provider"}
+
+
+def _change(path: str, diff: PropertyDiff, before: ResourceView, after: ResourceView) -> Change:
+    """Look both sides up in what is masked already, so that no secret can surface here."""
+    elements = parse(path)
+    old = _shown(before.inputs if diff.input_diff else before.outputs, elements)
+    return Change(path, diff.kind, old, _shown(after.inputs, elements))
+
+
+def _shown(value: Json, path: Path) -> Json:
+    for element in path:
+        if value == MASK:
+            return MASK
+        if isinstance(value, dict) and isinstance(element, str):
+            value = value.get(element)
+        elif isinstance(value, list) and isinstance(element, int) and element < len(value):
+            value = value[element]
+        else:
+            return None
+    return value
+
+
+class Sink(Protocol):
+    """Whoever is told what happens."""
+
+    def handle(self, event: Event) -> None:
+        """Take one event; events arrive one at a time."""
+        ...

@@ -1,0 +1,58 @@
+"""The program's process: started early, told where the engine is once the engine knows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pulumi_sandbox.engine.plugins.process import Child
+from pulumi_sandbox.engine.project.program_config import ProgramConfig
+
+ORGANIZATION = "organization"
+"""What the CLI calls the organization of a stack in a file backend (engine facts 2.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTask:
+    """All a program is told at its start; `address` is where monitor and engine listen."""
+
+    project: str
+    stack: str
+    program: Path
+    root: Path
+    address: str
+    parallel: int
+    preview: bool
+    config: ProgramConfig
+
+    def to_json(self) -> str:
+        """Write it for the language host."""
+        return json.dumps(
+            {
+                "project": self.project,
+                "stack": self.stack,
+                "organization": ORGANIZATION,
+                "program": str(self.program),
+                "root": str(self.root),
+                "monitor": self.address,
+                "parallel": self.parallel,
+                "preview": self.preview,
+                "config": dict(self.config.values),
+                "secretKeys": list(self.config.secret_keys),
+                "environment": self.config.environment,
+            }
+        )
+
+
+async def start_program(python: Path, program: Path) -> Child:
+    """Start the language host in the program's folder; it waits for its `ProgramTask` on standard input.
+
+    What it prints waits until someone follows it.
+
+    Raises:
+        SandboxError: `program-missing`, when the project's environment does not exist.
+    """
+    host = Path(__file__).with_name("language_host.py")
+    folder = program if program.is_dir() else program.parent
+    return await Child.start("program", [str(python), "-u", "-P", str(host)], cwd=folder, env={})

@@ -1,0 +1,150 @@
+"""What `Pulumi.yaml` says of a program: name, runtime, declared configuration, providers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pulumi_sandbox.engine.project.yaml_file import load_yaml
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Json
+
+_UNSUPPORTED: Final = ("backend", "options", "packages", "requiredPulumiVersion")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One configuration key a project declares; `key` is `namespace:name`.
+
+    `type` is empty when untyped, `items` the type of an array's elements (itself `{type, items}`);
+    `default` is what the file calls `default` or `value`, which only differ in where they may be written.
+    """
+
+    key: str
+    type: str = ""
+    items: Mapping[str, Any] | None = None
+    default: Json = None
+    has_default: bool = False
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files.
+
+    `virtualenv` is None when the program runs with this interpreter; `providers` maps a package to the
+    directory of the provider that serves it.
+    """
+
+    name: str
+    directory: Path
+    program: Path
+    stack_files: Path
+    virtualenv: Path | None
+    declarations: tuple[Declaration, ...]
+    providers: Mapping[str, Path]
+
+    @classmethod
+    def load(cls, directory: Path) -> Project:
+        """Read a project.
+
+        Raises:
+            SandboxError: `file-missing` or `yaml-invalid`; `project-invalid`, for what is wrong; or
+                `project-unsupported`, naming what only the genuine CLI does.
+        """
+        path = directory / "Pulumi.yaml"
+        document = load_yaml(path)
+        name = document.get("name")
+        if not isinstance(name, str) or not name:
+            raise _invalid(path, "it has no name", "add `name: …`")
+        for key in _UNSUPPORTED:
+            if key in document:
+                raise _unsupported(path, f"`{key}`")
+        options = _runtime_options(path, document.get("runtime"))
+        virtualenv = options.get("virtualenv")
+        return cls(
+            name=name,
+            directory=directory,
+            program=directory / document.get("main", "."),
+            stack_files=directory / document.get("stackConfigDir", "."),
+            virtualenv=directory / virtualenv if virtualenv else None,
+            declarations=tuple(
+                _declaration(path, name, key, value) for key, value in (document.get("config") or {}).items()
+            ),
+            providers=_providers(path, directory, document.get("plugins") or {}),
+        )
+
+    def key(self, name: str) -> str:
+        """Return a configuration key with its namespace, the project's if it has none."""
+        return name if ":" in name else f"{self.name}:{name}"
+
+
+def _runtime_options(path: Path, runtime: Any) -> dict[str, Any]:
+    name, options = (
+        (runtime.get("name"), runtime.get("options") or {}) if isinstance(runtime, dict) else (runtime, {})
+    )
+    if name != "python":
+        raise _unsupported(path, f"runtime {name!r}")
+    for option in options:
+        if option not in ("toolchain", "virtualenv", "typechecker"):
+            raise _unsupported(path, f"runtime option `{option}`")
+    if options.get("toolchain", "pip") != "pip":
+        raise _unsupported(path, f"toolchain {options['toolchain']!r}")
+    return options
+
+
+def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
+    """Read one entry of `config`; a bare value is a default (engine facts 2.1)."""
+    own = ":" not in key or key.startswith(f"{project}:")
+    if isinstance(value, str | int | list):
+        value = {"default" if own else "value": value}
+    wrong = _wrong(value, own=own)
+    if wrong:
+        raise _invalid(path, f"config {key} {wrong}", "correct it as the Pulumi CLI would have it")
+    default = value.get("default", value.get("value"))
+    return Declaration(
+        key=key if ":" in key else f"{project}:{key}",
+        type=value.get("type", ""),
+        items=value.get("items"),
+        default=default,
+        has_default=default is not None,
+        secret=value.get("secret", False),
+    )
+
+
+def _wrong(value: Any, *, own: bool) -> str:
+    """Say what the genuine CLI would not accept in a declaration; an empty text if all is well."""
+    if not isinstance(value, dict):
+        return "is no text, whole number, truth value, list or declaration"
+    unknown = value.keys() - {"type", "items", "description", "secret", "default", "value"}
+    if unknown:
+        return f"has unknown keys: {', '.join(sorted(map(str, unknown)))}"
+    if "default" in value and "value" in value:
+        return "has both a default and a value"
+    if not own and ("type" in value or "default" in value):
+        return "is of another namespace, so it can have nothing but a value"
+    if value.get("type") == "array" and not value.get("items"):
+        return "is an array without `items: {type: …}`"
+    return ""
+
+
+def _providers(path: Path, directory: Path, plugins: dict[str, Any]) -> dict[str, Path]:
+    for kind in plugins:
+        if kind != "providers":
+            raise _unsupported(path, f"`plugins.{kind}`")
+    return {each["name"]: directory / each["path"] for each in plugins.get("providers") or ()}
+
+
+def _invalid(path: Path, cause: str, mend: str) -> SandboxError:
+    return SandboxError(code="project-invalid", place=str(path), cause=cause, mend=mend)
+
+
+def _unsupported(path: Path, what: str) -> SandboxError:
+    return SandboxError(
+        code="project-unsupported",
+        place=str(path),
+        cause=f"the embedded engine does not know {what}",
+        mend="remove it, or run this project with the Pulumi CLI",
+    )

@@ -1,0 +1,182 @@
+"""A snapshot as JSON: deployment format, version 3, as `pulumi stack export` prints it (engine facts 3)."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any, Final
+
+from pulumi_sandbox.engine.model.resource import CustomTimeouts, PendingOperation, Resource, Snapshot, now
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import signatures
+from pulumi_sandbox.protocol.tagged import tag, untag
+from pulumi_sandbox.protocol.values import Json, Secret, Value
+
+_FEATURES: Final = {"resource_hooks": "hooks", "taint": "taint", "replace_with": "replaceWith"}
+_VALUES: Final = frozenset({"inputs", "outputs", "replacement_trigger"})
+_REQUIRED: Final = frozenset({"urn", "custom", "type"})
+
+
+def _spelled(name: str) -> str:
+    head, *tail = name.split("_")
+    return "importID" if name == "import_id" else head + "".join(map(str.capitalize, tail))
+
+
+_FIELDS: Final = {
+    _spelled(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
+}
+
+
+@cache
+def engine_version() -> str:
+    """Return the version a state is written under: that of the installed SDK, as `v3.272.0`."""
+    from importlib.metadata import version
+
+    return f"v{version('pulumi')}"
+
+
+class Encoder:
+    """Writes one snapshot after the other, each resource once as long as it is the same object."""
+
+    __slots__ = ("_crypter", "_known")
+
+    def __init__(self, crypter: PassphraseCrypter) -> None:
+        self._crypter = crypter
+        self._known: dict[int, tuple[Resource, str]] = {}
+
+    def deployment(self, snapshot: Snapshot) -> str:
+        """Return the text of the deployment."""
+        pending = [(each, each.resource) for each in snapshot.pending]
+        present = [*snapshot.resources, *(resource for _, resource in pending)]
+        self._known = {id(each): (each, self._resource(each)) for each in present}
+        text = {key: compact(value) for key, value in self._head().items()}
+        if snapshot.resources:
+            text["resources"] = f"[{','.join(self._known[id(each)][1] for each in snapshot.resources)}]"
+        if pending:
+            operations = (
+                f'{{"resource":{self._known[id(resource)][1]},"type":{compact(each.type)}}}'
+                for each, resource in pending
+            )
+            text["pending_operations"] = f"[{','.join(operations)}]"
+        text["metadata"] = "{}"
+        return "{" + ",".join(f'"{key}":{value}' for key, value in text.items()) + "}"
+
+    def _head(self) -> dict[str, Json]:
+        version = engine_version()
+        magic = hashlib.sha256(version.encode()).hexdigest()
+        return {
+            "manifest": {"time": now(), "magic": magic, "version": version},
+            "secrets_providers": self._crypter.state,
+        }
+
+    def _resource(self, resource: Resource) -> str:
+        known = self._known.get(id(resource))
+        return known[1] if known else compact(_encode(resource, self._crypter))
+
+
+def features(snapshot: Snapshot) -> list[str]:
+    """Return the names of what a reader of this snapshot must understand; any of them makes it version 4."""
+    return sorted(
+        feature
+        for field, feature in _FEATURES.items()
+        if any(getattr(resource, field) for resource in snapshot.resources)
+    )
+
+
+def decode(deployment: Mapping[str, Any], crypter: PassphraseCrypter) -> Snapshot:
+    """Read a deployment (the format's own names; its integrity is not judged here).
+
+    Raises:
+        SandboxError: `wrong-passphrase` or `ciphertext-unreadable`, for secrets of another passphrase;
+            `secrets-provider-unsupported`, for a stack encrypted by a cloud's key; `state-unreadable`, for a
+            record without its required fields.
+    """
+    provider = deployment.get("secrets_providers")
+    if provider:
+        if provider.get("type") != "passphrase":
+            raise SandboxError(
+                code="secrets-provider-unsupported",
+                place="the state's secrets_providers",
+                cause=f"{provider.get('type')} keys cannot be used by the embedded engine",
+                mend="run this stack with the Pulumi CLI, or change its provider to passphrase with it",
+            )
+        crypter = crypter.reopened(provider["state"]["salt"])
+    return Snapshot(
+        resources=tuple(_decode(record, crypter) for record in deployment.get("resources") or ()),
+        pending=tuple(
+            PendingOperation(resource=_decode(each["resource"], crypter), type=each["type"])
+            for each in deployment.get("pending_operations") or ()
+        ),
+    )
+
+
+def compact(value: Json) -> str:
+    """Return JSON in one line without spaces; a number JSON cannot write is an error."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _encode(resource: Resource, crypter: PassphraseCrypter) -> dict[str, Json]:
+    record: dict[str, Json] = {}
+    for spelled, name in _FIELDS.items():
+        value = getattr(resource, name)
+        if name in _VALUES and value not in (None, {}):
+            write_secret = partial(_write_secret, crypter=crypter)
+            record[spelled] = tag(value, write_secret, f"{resource.urn}/{spelled}")
+        elif isinstance(value, CustomTimeouts):
+            if value != CustomTimeouts():
+                record[spelled] = {key: item for key, item in dataclasses.asdict(value).items() if item}
+        elif name in _REQUIRED or value:
+            record[spelled] = value
+    return record | resource.other
+
+
+def _decode(record: Mapping[str, Any], crypter: PassphraseCrypter) -> Resource:
+    fields: dict[str, Any] = {"other": {}}
+    read_secret = partial(_read_secret, crypter=crypter)
+    for spelled, value in record.items():
+        name = _FIELDS.get(spelled)
+        if name is None:
+            fields["other"][spelled] = value
+        elif name in _VALUES:
+            fields[name] = untag(value, read_secret, f"{record.get('urn')}/{spelled}")
+        elif name == "custom_timeouts":
+            fields[name] = CustomTimeouts(**value)
+        elif isinstance(value, dict):
+            fields[name] = {key: tuple(item or ()) for key, item in value.items()}
+        elif value is not None:
+            fields[name] = tuple(value) if isinstance(value, list) else value
+    missing = sorted(_REQUIRED - fields.keys())
+    if missing:
+        raise SandboxError(
+            code="state-unreadable",
+            place=f"resource {record.get('urn', 'without a urn')} in the state",
+            cause=f"it has no {' and no '.join(missing)}",
+            mend="restore the state from its backup (beside it, with .bak behind its name)",
+        )
+    return Resource(**fields)
+
+
+def _write_secret(secret: Secret, place: str, *, crypter: PassphraseCrypter) -> Json:
+    plaintext = compact(tag(secret.value, _write_nested))
+    return {signatures.KEY: signatures.SECRET, "ciphertext": crypter.encrypt(plaintext, place=place)}
+
+
+def _write_nested(secret: Secret, place: str) -> Json:
+    """Write a secret inside a secret: not encrypted twice, its JSON stands where the ciphertext would."""
+    return {signatures.KEY: signatures.SECRET, "ciphertext": compact(tag(secret.value, _write_nested, place))}
+
+
+def _read_secret(record: Mapping[str, Json], place: str, *, crypter: PassphraseCrypter) -> Value:
+    plaintext = record.get("plaintext")
+    if plaintext is None:
+        plaintext = crypter.decrypt(str(record.get("ciphertext")), place=place)
+    return Secret(untag(json.loads(str(plaintext)), _read_nested))
+
+
+def _read_nested(record: Mapping[str, Json], place: str) -> Value:
+    plaintext = record.get("plaintext", record.get("ciphertext"))
+    return Secret(untag(json.loads(str(plaintext)), _read_nested, place))

@@ -1,0 +1,190 @@
+"""The state while a deployment runs: what is done, what is left of before, and which calls are under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from pulumi_sandbox.engine.model.resource import OperationType, PendingOperation, Resource, Snapshot
+
+
+class Store(Protocol):
+    """Where snapshots go; `save` returns once the snapshot would survive a crash."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Write a snapshot in place of the one before."""
+        ...
+
+
+class Ledger:
+    """The mutable list of records behind the snapshots of one deployment.
+
+    Records stand in order of completion, followed by old ones not yet touched; so each stands after what it
+    refers to (engine facts 3). Waiters for one write share it: calls that begin while a snapshot is being
+    written are in the next one together.
+    """
+
+    def __init__(self, base: Snapshot, store: Store | None) -> None:
+        """Begin with the state as it is; without a store (previews) nothing is ever written.
+
+        Of the operations that an earlier run left pending only creates are kept: each stays until its
+        resource is registered again or a refresh clears it.
+        """
+        self._store = store
+        self._old: dict[int, Resource] = dict(enumerate(base.resources))
+        self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
+        self._new: dict[str, Resource] = {}
+        self._pending: dict[int, PendingOperation] = {}
+        self._interrupted = {each.resource.urn: each for each in base.pending if each.type == "creating"}
+        self._wanted = 0 if len(self._interrupted) == len(base.pending) else 1
+        self._written = 0
+        self._writer: asyncio.Task[None] | None = None
+
+    @property
+    def old(self) -> tuple[Resource, ...]:
+        """The records of before that no step has replaced or removed yet, in their order."""
+        return tuple(self._old.values())
+
+    @property
+    def new(self) -> tuple[Resource, ...]:
+        """The records of this deployment, in order of completion."""
+        return tuple(self._new.values())
+
+    def live(self, urn: str) -> Resource | None:
+        """Return the old record of a resource, unless its deletion is due already or it was replaced."""
+        index = self._live.get(urn)
+        return None if index is None else self._old[index]
+
+    def interrupted(self, urn: str) -> Resource | None:
+        """Return what an earlier run began to create under this URN, if nobody recorded the end."""
+        operation = self._interrupted.get(urn)
+        return operation.resource if operation else None
+
+    @property
+    def interruptions(self) -> tuple[str, ...]:
+        """The URNs of all creates whose end nobody recorded."""
+        return tuple(self._interrupted)
+
+    def snapshot(self) -> Snapshot:
+        """Return the state as of now."""
+        return Snapshot(
+            resources=(*self._new.values(), *self._old.values()),
+            pending=(*self._interrupted.values(), *self._pending.values()),
+        )
+
+    async def begin(self, type_: OperationType, resource: Resource) -> None:
+        """Record that a call is about to be made, and return once that is on disk."""
+        self._interrupted.pop(resource.urn, None)
+        self._pending[id(resource)] = PendingOperation(resource, type_)
+        self._changed()
+        await self.settled()
+
+    def end(self, resource: Resource) -> None:
+        """Forget the call begun for this very record."""
+        if self._pending.pop(id(resource), None):
+            self._changed()
+
+    def put(self, new: Resource, *, replaces: str = "") -> Resource:
+        """Add a record, in place of the live old one named; an equal one costs no write.
+
+        If it was renamed, the remaining old records refer to it by its new URN from now on (engine facts 4).
+
+        Returns:
+            The record that stands now.
+        """
+        gone = self._old.pop(self._live.pop(replaces, -1), None)
+        if gone is not None and gone == new:
+            new = gone
+        else:
+            self._changed()
+        self._new[new.urn] = new
+        for former in new.aliases:
+            self._old = {index: _renamed(old, former, new.urn) for index, old in self._old.items()}
+        return new
+
+    def amend(self, new: Resource) -> None:
+        """Change a record of this deployment where it stands."""
+        if self._new[new.urn] != new:
+            self._new[new.urn] = new
+            self._changed()
+
+    def condemn(self, urn: str) -> None:
+        """Mark a live old record for deletion: its replacement exists."""
+        index = self._live.pop(urn)
+        self._old[index] = replace(self._old[index], delete=True)
+        self._changed()
+
+    def await_replacement(self, urn: str) -> None:
+        """Mark a live old record as deleted already, its replacement still to come."""
+        index = self._live[urn]
+        self._old[index] = replace(self._old[index], pending_replacement=True)
+        self._changed()
+
+    def drop(self, gone: Resource) -> None:
+        """Remove an old record, or one of this deployment: the resource is gone."""
+        for index, each in self._old.items():
+            if each is gone:
+                del self._old[index]
+                self._live = {urn: live for urn, live in self._live.items() if live != index}
+                self._changed()
+                return
+        if self._new.get(gone.urn) is gone:
+            del self._new[gone.urn]
+            self._changed()
+
+    def rebase(self, resources: Iterable[Resource]) -> None:
+        """Replace all records by what a refresh found.
+
+        The calls of before that were no creates are settled by that.
+        """
+        resources = tuple(resources)
+        if resources != tuple(self._old.values()):
+            self._changed()
+        self._old = dict(enumerate(resources))
+        self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
+
+    async def settled(self) -> None:
+        """Return once all that was changed so far is on disk.
+
+        Raises:
+            SandboxError: What the store says, for example `disk-full`.
+        """
+        wanted = self._wanted
+        while self._written < wanted:
+            if self._writer is None or self._writer.done():
+                self._writer = asyncio.create_task(self._write())
+            await asyncio.shield(self._writer)
+
+    async def _write(self) -> None:
+        version = self._wanted
+        if self._store is not None:
+            await asyncio.to_thread(self._store.save, self.snapshot())
+        self._written = version
+
+    def _changed(self) -> None:
+        self._wanted += 1
+
+
+def _renamed(resource: Resource, former: str, urn: str) -> Resource:
+    """Replace a URN wherever a record refers to it; a record that does not stays the same object."""
+
+    def name(each: str) -> str:
+        return urn if each == former else each
+
+    def names(all_: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(name, all_))
+
+    provider, _, id_ = resource.provider.rpartition("::")
+    if former != provider and former not in resource.references:
+        return resource
+    return replace(
+        resource,
+        provider=f"{name(provider)}::{id_}" if provider else "",
+        parent=name(resource.parent),
+        dependencies=names(resource.dependencies),
+        property_dependencies={key: names(all_) for key, all_ in resource.property_dependencies.items()},
+        deleted_with=name(resource.deleted_with),
+        replace_with=names(resource.replace_with),
+    )

@@ -1,0 +1,160 @@
+"""Property values as gRPC messages carry them: protobuf Structs with tagged objects (engine facts 2.4).
+
+Every value of every resource passes here several times in each deployment, so each is walked once, message
+and value side by side, with no copy in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from google.protobuf import struct_pb2
+
+from pulumi_sandbox.protocol import signatures
+from pulumi_sandbox.protocol.tagged import tag, untag
+from pulumi_sandbox.protocol.values import (
+    UNKNOWN,
+    Json,
+    Properties,
+    ResourceReference,
+    Secret,
+    Unknown,
+    Value,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Receiver:
+    """What the other side takes."""
+
+    secrets: bool
+    resources: bool
+    unknowns: bool
+
+
+def decode(struct: struct_pb2.Struct) -> Properties:
+    """Read properties from a message, sorted by key, since messages have no order.
+
+    Output values become secrets and unknowns, without their dependencies.
+    """
+    fields = struct.fields
+    return {key: _read(fields[key], key) for key in sorted(fields)}
+
+
+def encode(properties: Properties, *, secrets: bool, resources: bool, unknowns: bool) -> struct_pb2.Struct:
+    """Write properties for a receiver that may not take everything.
+
+    Args:
+        properties: What to send.
+        secrets: Whether it takes secrets; else they are sent bare.
+        resources: Whether it takes resource references; else it gets their id, or the URN of a component.
+        unknowns: Whether it takes unknowns; else whatever is unknown is left out.
+    """
+    struct = struct_pb2.Struct()
+    _fill(struct, properties, _Receiver(secrets, resources, unknowns))
+    return struct
+
+
+def _fill(struct: struct_pb2.Struct, properties: Properties, receiver: _Receiver) -> None:
+    fields = struct.fields
+    for key, value in properties.items():
+        if receiver.unknowns or not _is_unknown(value, receiver):
+            _write(fields[key], value, receiver)
+
+
+def _is_unknown(value: Value, receiver: _Receiver) -> bool:
+    while isinstance(value, Secret):
+        value = value.value
+    if isinstance(value, ResourceReference) and not receiver.resources:
+        value = value.id
+    return isinstance(value, Unknown)
+
+
+def _write(target: struct_pb2.Value, value: Value, receiver: _Receiver) -> None:
+    if isinstance(value, str):
+        target.string_value = value
+    elif isinstance(value, dict):
+        target.struct_value.SetInParent()
+        _fill(target.struct_value, value, receiver)
+    elif value is None:
+        target.null_value = struct_pb2.NULL_VALUE
+    elif isinstance(value, bool):
+        target.bool_value = value
+    elif isinstance(value, int | float):
+        target.number_value = value
+    elif isinstance(value, list):
+        target.list_value.SetInParent()
+        values = target.list_value.values
+        for item in value:
+            if receiver.unknowns or not _is_unknown(item, receiver):
+                _write(values.add(), item, receiver)
+    else:
+        _write_special(target, value, receiver)
+
+
+def _write_special(target: struct_pb2.Value, value: Value, receiver: _Receiver) -> None:
+    if isinstance(value, Secret):
+        if receiver.secrets:
+            fields = target.struct_value.fields
+            fields[signatures.KEY].string_value = signatures.SECRET
+            target = fields["value"]
+        _write(target, value.value, receiver)
+    elif isinstance(value, ResourceReference) and not receiver.resources:
+        _write(target, value.urn if value.id is None else value.id, receiver)
+    else:
+        _write_json(target, tag(value, _no_secret))
+
+
+def _write_json(target: struct_pb2.Value, json: Json) -> None:
+    """Write a tagged object: texts, and for archives objects of such."""
+    if isinstance(json, dict):
+        target.struct_value.SetInParent()
+        for key, item in json.items():
+            _write_json(target.struct_value.fields[key], item)
+    elif isinstance(json, str):
+        target.string_value = json
+
+
+def _read(value: struct_pb2.Value, place: str) -> Value:
+    kind = value.WhichOneof("kind")
+    if kind == "string_value":
+        text = value.string_value
+        return UNKNOWN if text in signatures.UNKNOWNS else text
+    if kind == "struct_value":
+        fields = value.struct_value.fields
+        if signatures.KEY in fields:
+            return untag(_json(value), _read_secret, place)
+        return {key: _read(fields[key], key) for key in sorted(fields)}
+    if kind == "list_value":
+        return [_read(item, place) for item in value.list_value.values]
+    if kind == "number_value":
+        number = value.number_value
+        return int(number) if number.is_integer() else number
+    return value.bool_value if kind == "bool_value" else None
+
+
+def _json(value: struct_pb2.Value) -> Json:
+    """Return a tagged object as it stands, to be untagged."""
+    match value.WhichOneof("kind"):
+        case "bool_value":
+            return value.bool_value
+        case "string_value":
+            return value.string_value
+        case "number_value":
+            return value.number_value
+        case "list_value":
+            return [_json(item) for item in value.list_value.values]
+        case "struct_value":
+            fields = value.struct_value.fields
+            return {key: _json(fields[key]) for key in sorted(fields)}
+        case _:
+            return None
+
+
+def _read_secret(json: Mapping[str, Json], place: str) -> Value:
+    return Secret(untag(json.get("value"), _read_secret, place))
+
+
+def _no_secret(secret: Secret, place: str) -> Json:
+    raise AssertionError(place, secret)
