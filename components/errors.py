@@ -40,6 +40,10 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.place}: {self.cause} → {self.mend}"
 
+    def within(self, place: str) -> Problem:
+        """Return the same problem at another place: where what was judged is written."""
+        return Problem(place, self.cause, self.mend)
+
 
 class ConfigurationError(CredfleetError):
     """Everything wrong with the configuration of a stack, reported at once."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.pull_secret.faults import Fault
+from components.errors import Problem
 from components.pull_secret.labels import secret_labels
-from components.pull_secret.names import DERIVED, Name, cluster_id_faults, secret_id, secret_id_faults
+from components.pull_secret.names import DERIVED, Name, cluster_id_problems, secret_id, secret_id_problems
 
 
 class Availability(StrEnum):
@@ -59,18 +59,20 @@ class Cluster:
         """Its secret's labels in Secret Manager; raises ValueError for an id that has faults."""
         return secret_labels(self.id, self.name)
 
-    def faults(self, names: Sequence[Name] = DERIVED) -> Iterator[Fault]:
+    def problems(self, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
         """Tell everything that is wrong with what was said of it, in the order of HyperFleet's own job.
 
         names: those made of its id. What was left out is no fault: the cluster is not ready for a pull secret
         yet.
         """
         if self.pull_secret == "":
-            yield Fault("pullSecret", "it is empty, and names no credential", "name one, or leave it out")
+            yield Problem("pullSecret", "it is empty, and names no credential", "name one, or leave it out")
         if self.project == "":
-            yield Fault("project", "it is empty, and names no GCP project", "name one, or leave it out")
-        yield from cluster_id_faults(self.id, "id", names)
+            yield Problem("project", "it is empty, and names no GCP project", "name one, or leave it out")
+        yield from cluster_id_problems(self.id, "id", names)
         if self.explicit_secret_id:
-            yield from secret_id_faults(self.explicit_secret_id, "secretId")
+            yield from secret_id_problems(self.explicit_secret_id, "secretId")
         if self.generation < 1:
-            yield Fault("generation", "HyperFleet counts generations from 1", "give the cluster's generation")
+            yield Problem(
+                "generation", "HyperFleet counts generations from 1", "give the cluster's generation"
+            )

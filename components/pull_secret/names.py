@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from components.errors import Problem
 from components.naming import (
     LABEL_VALUE_LIMIT,
     NAMESPACE_LIMIT,
@@ -17,7 +18,6 @@ from components.naming import (
     is_namespace,
     is_object_name,
 )
-from components.pull_secret.faults import Fault
 
 _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _CLUSTER_ID = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -68,7 +68,7 @@ def cluster_secret_of(template: str) -> Name:
     return replace(CLUSTER_SECRET, template=template)
 
 
-def template_fault(name: Name, place: str) -> Fault | None:
+def template_problem(name: Name, place: str) -> Problem | None:
     """Tell why nothing of a kind Kubernetes takes can be made of a template."""
     fits, usual = (
         (is_namespace, NAMESPACE) if name.limit == NAMESPACE_LIMIT else (is_object_name, CLUSTER_SECRET)
@@ -77,10 +77,10 @@ def template_fault(name: Name, place: str) -> Fault | None:
     strange = {*_PLACEHOLDER.findall(name.template)} - {"{id}", "{region}"}
     if strange or name.template.count("{id}") > 1:
         cause = "it is made of {id}, once, and {region}, and nothing else is filled in"
-        return Fault(place, cause, mend)
+        return Problem(place, cause, mend)
     if not fits(name.of("0", "0")):
         cause = f"Kubernetes takes no such name for {name.what}"
-        return Fault(place, cause, mend)
+        return Problem(place, cause, mend)
     return None
 
 
@@ -94,39 +94,41 @@ def secret_id(cluster_id: str, explicit: str | None = None) -> str:
     return explicit or SECRET.of(cluster_id)
 
 
-def secret_id_faults(explicit: str, place: str) -> Iterator[Fault]:
+def secret_id_problems(explicit: str, place: str) -> Iterator[Problem]:
     """Tell why Secret Manager would not take an explicit id."""
     if not _SECRET_ID.fullmatch(explicit):
-        yield Fault(
+        yield Problem(
             place,
             "Secret Manager takes 1 to 255 letters, digits, - and _, and would refuse it",
             f"correct it, or leave it out for {SECRET.template}",
         )
 
 
-def cluster_id_faults(cluster_id: str, place: str, names: Sequence[Name] = DERIVED) -> Iterator[Fault]:
+def cluster_id_problems(cluster_id: str, place: str, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
     """Tell why names made of a cluster's id would be refused: its letters, then every limit it breaks."""
     if not cluster_id:
-        yield Fault(place, "it is empty, so nothing can be named after the cluster", "give the cluster's id")
+        yield Problem(
+            place, "it is empty, so nothing can be named after the cluster", "give the cluster's id"
+        )
         return
     if not _CLUSTER_ID.fullmatch(cluster_id):
-        yield Fault(
+        yield Problem(
             place,
             "it becomes a namespace and a label, which take lower-case letters, digits, and - between them",
             "give the id as HyperFleet has it, such as cls-0123456789ab",
         )
     for name in names:
-        yield from _length_faults(name, cluster_id, place)
+        yield from _length_problems(name, cluster_id, place)
 
 
-def job_faults(cluster_id: str, generation: int, place: str) -> Iterator[Fault]:
+def job_problems(cluster_id: str, generation: int, place: str) -> Iterator[Problem]:
     """Tell when HyperFleet could not run its own Job for the cluster; nothing here needs it."""
-    yield from _length_faults(job(generation), cluster_id, place)
+    yield from _length_problems(job(generation), cluster_id, place)
 
 
-def _length_faults(name: Name, cluster_id: str, place: str) -> Iterator[Fault]:
+def _length_problems(name: Name, cluster_id: str, place: str) -> Iterator[Problem]:
     if name.is_of_one_cluster and len(cluster_id) > name.longest_id:
-        yield Fault(
+        yield Problem(
             place,
             f"it has {len(cluster_id)} characters, and {name.what} ({name.template}) has room for"
             f" {name.longest_id}",

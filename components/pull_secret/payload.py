@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
-from components.pull_secret.faults import Fault
+from components.errors import Problem
 
 LIMIT: Final = 64 * 1024
 """Bytes Secret Manager takes."""
@@ -42,8 +42,8 @@ class Verdict:
 
     size: int
     registries: tuple[str, ...]
-    errors: tuple[Fault, ...]
-    warnings: tuple[Fault, ...]
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
 def judge(payload: bytes, *, strict: bool = False) -> Verdict:
@@ -67,11 +67,11 @@ class _NoPullSecretError(Exception):
 
     def __init__(self, place: str, cause: str, mend: str) -> None:
         super().__init__(place, cause, mend)
-        self.fault = Fault(place, cause, mend)
+        self.fault = Problem(place, cause, mend)
 
 
-def _too_large(size: int) -> Fault:
-    return Fault(
+def _too_large(size: int) -> Problem:
+    return Problem(
         "payload",
         f"it has {size} bytes, and Secret Manager takes {LIMIT}",
         "keep only the registries the cluster pulls from",
@@ -140,7 +140,7 @@ def _auths(document: Any) -> _Object:
     return auths
 
 
-def _doubts(document: _Object, auths: _Object) -> Iterator[Fault]:
+def _doubts(document: _Object, auths: _Object) -> Iterator[Problem]:
     if _is_repetitive(document):
         yield _repeated("payload")
     if _is_repetitive(auths):
@@ -149,7 +149,7 @@ def _doubts(document: _Object, auths: _Object) -> Iterator[Fault]:
         told = _may_be_told(name)
         place = f'auths["{name}"]' if told else f"auths, entry {position}"
         if not told:
-            yield Fault(
+            yield Problem(
                 place,
                 "its key is no registry's name, and is not shown since it may be a credential",
                 "write HOST, HOST:PORT or a URL, in lower case, without user and password",
@@ -157,7 +157,7 @@ def _doubts(document: _Object, auths: _Object) -> Iterator[Fault]:
         if isinstance(entry, tuple) and _is_repetitive(entry):
             yield _repeated(place)
         if cause := _auth_doubt(entry):
-            yield Fault(
+            yield Problem(
                 place, cause, "have it written anew: podman login --authfile FILE REGISTRY asks for both"
             )
 
@@ -166,8 +166,8 @@ def _is_repetitive(pairs: _Object) -> bool:
     return max(Counter(key for key, _ in pairs).values(), default=0) > 1
 
 
-def _repeated(place: str) -> Fault:
-    return Fault(
+def _repeated(place: str) -> Problem:
+    return Problem(
         place, "a key is given twice, and readers differ in which one they take", "remove one of them"
     )
 

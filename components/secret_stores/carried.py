@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, Problem
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Written
 from components.secret_stores.clients.client import Place
@@ -28,7 +28,7 @@ from components.secret_stores.direct import (
 )
 from components.secret_stores.errors import StoreError
 from components.secret_stores.faults import faults
-from components.secret_stores.model import ClusterSecretStore, Refusal
+from components.secret_stores.model import ClusterSecretStore
 from components.secret_stores.pushing import Done, Pusher, place, push_objections
 from components.secret_stores.reading import Reading, is_current, open_secrets, read_objections, written
 from components.secret_stores.stack_cluster import StackCluster
@@ -150,7 +150,7 @@ class CarriedPush:
             yield Pusher(self._push, self._properties["owner"], secrets, client)
 
 
-def _refuse(place: str, objections: Iterable[Refusal]) -> None:
+def _refuse(place: str, objections: Iterable[Problem]) -> None:
     for objection in objections:
         raise StoreError(code="refused", place=place, cause=objection.cause, mend=objection.mend)
 
@@ -178,7 +178,7 @@ def _admitted(properties: Properties, purpose: Purpose, site: Site) -> Use:
     if document is not None:
         with _told(document["kind"], document):
             provider = provider_from(document)
-    if isinstance(provider, Refusal):
+    if isinstance(provider, Problem):
         raise StoreError(code="refused", place=store.title, cause=provider.cause, mend=provider.mend)
     caller, labels = properties["namespace"], properties["labels"]
     if isinstance(store, ClusterSecretStore) and any(

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from components.secret_stores.model import Condition, LabelSelector, Refusal, Requirement
+from components.errors import Problem
+from components.secret_stores.model import Condition, LabelSelector, Requirement
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """The label by which conditions know a namespace's name."""
@@ -30,7 +31,7 @@ _MOST_REPEATS: Final = 1000
 """How often Go repeats a part at most, the repeats around it counted in."""
 
 
-def condition_objections(conditions: Iterable[Condition]) -> Iterator[Refusal]:
+def condition_objections(conditions: Iterable[Condition]) -> Iterator[Problem]:
     """Find what keeps conditions from being accepted: regular expressions that are none, or not for all."""
     for index, condition in enumerate(conditions):
         for position, pattern in enumerate(condition.namespace_regexes):
@@ -38,7 +39,7 @@ def condition_objections(conditions: Iterable[Condition]) -> Iterator[Refusal]:
             yield from _regex_objections(place, pattern)
 
 
-def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]) -> bool | Refusal:
+def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]) -> bool | Problem:
     """Tell whether a namespace meets any of the conditions; an empty list takes all.
 
     A condition that makes no sense refuses everybody, whatever the others say.
@@ -77,30 +78,35 @@ def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def _requirement_faults(conditions: Iterable[Condition]) -> Iterator[Refusal]:
+def _requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
     for index, condition in enumerate(conditions):
         selector = condition.namespace_selector or LabelSelector()
         for position, requirement in enumerate(selector.match_expressions):
             place = f"spec.conditions[{index}].namespaceSelector.matchExpressions[{position}]"
             if requirement.operator not in _OPERATORS:
-                yield Refusal(f"{place}.operator is none that Kubernetes knows", f"use {_listed()}")
+                yield Problem(
+                    f"{place}.operator", f"{place}.operator is none that Kubernetes knows", f"use {_listed()}"
+                )
             elif requirement.operator in ("In", "NotIn") and not requirement.values:
-                yield Refusal(f"{place} compares with no value", "add values")
+                yield Problem(place, f"{place} compares with no value", "add values")
             elif requirement.operator in ("Exists", "DoesNotExist") and requirement.values:
-                yield Refusal(f"{place} asks for a key only, so its values would be ignored", "remove values")
+                yield Problem(
+                    place, f"{place} asks for a key only, so its values would be ignored", "remove values"
+                )
 
 
 def _listed() -> str:
     return f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
 
 
-def _regex_objections(place: str, pattern: str) -> Iterator[Refusal]:
+def _regex_objections(place: str, pattern: str) -> Iterator[Problem]:
     """Judge a pattern as ESO does, which is written in Go (RE2), and as this program, written in Python."""
     parts: list[str] = _PARTS.findall(pattern)
     if any(map(_ONLY_PYTHON.fullmatch, parts)) or any(map(_is_possessive, parts, parts[1:])):
-        yield Refusal(f"{place} is read otherwise by Go (RE2), or not at all", "do without it")
+        yield Problem(place, f"{place} is read otherwise by Go (RE2), or not at all", "do without it")
     elif any(map(_ONLY_GO.fullmatch, parts)) or any(map(_FLAGS.fullmatch, parts[1:])):
-        yield Refusal(
+        yield Problem(
+            place,
             f"{place} says what only Go's regular expressions (RE2) can, and Python reads it here",
             "write the characters out, such as [a-z0-9]",
         )
@@ -108,10 +114,11 @@ def _regex_objections(place: str, pattern: str) -> Iterator[Refusal]:
         try:
             re.compile(pattern)
         except re.error:
-            yield Refusal(f"{place} is no regular expression", "correct it, such as ^tenant-")
+            yield Problem(place, f"{place} is no regular expression", "correct it, such as ^tenant-")
             return
         if _repeats(parts) > _MOST_REPEATS:
-            yield Refusal(
+            yield Problem(
+                place,
                 f"{place} repeats a part more than {_MOST_REPEATS} times, and Go (RE2) does not",
                 "repeat it less",
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from components.secret_stores.model import AnyProvider, AnyStore, Refusal, SecretStore
+from components.errors import Problem
+from components.secret_stores.model import AnyProvider, AnyStore, SecretStore
 from components.secret_stores.registry import RefRegister
 
 
-def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> AnyProvider | Refusal:
+def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> AnyProvider | Problem:
     """Make the provider that a store's embedded block stands for.
 
     It is named after the store, is of its namespace or of the whole cluster as the store is, and has ESO's
@@ -17,10 +18,12 @@ def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> An
     """
     if len(block) != 1:
         given, mend = (", ".join(block), "keep one") if block else ("none", "add one")
-        return Refusal(f"spec.provider has exactly one key, the kind of provider; given: {given}", mend)
+        return Problem(
+            store.title, f"spec.provider has exactly one key, the kind of provider; given: {given}", mend
+        )
     [(key, spec)] = block.items()
     kind = kinds.embedded(key)
-    if isinstance(kind, Refusal):
+    if isinstance(kind, Problem):
         return kind
     return kind.provider(store.namespace if isinstance(store, SecretStore) else None, store.name, spec)
 

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from components.connection import ClusterTarget
+from components.errors import Problem
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.client_manager import ClientKey, ClientManager, spec_digest
 from components.secret_stores.clients.client import Capability, ClientRequest, SecretsClient, Validity
@@ -29,7 +30,6 @@ from components.secret_stores.model import (
     ClusterProvider,
     ClusterSecretStore,
     Provider,
-    Refusal,
     RetrySettings,
     SecretStore,
 )
@@ -114,14 +114,14 @@ def store_from(document: Mapping[str, Any]) -> AnyStore:
     return model.model_validate(document)
 
 
-def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> AnyProvider | Refusal:
+def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> AnyProvider | Problem:
     """Read a provider: {apiVersion, kind, namespace?, name, spec, module}.
 
     module: where the kind is registered; in this process a stack's own may not be yet.
     """
     importlib.import_module(document["module"])
     kind = kinds.referred(document["apiVersion"], document["kind"])
-    if isinstance(kind, Refusal):
+    if isinstance(kind, Problem):
         return kind
     return kind.provider(document.get("namespace"), document["name"], document["spec"])
 
@@ -226,11 +226,13 @@ def lent_client(
 
 
 def _denied(store: AnyStore, found: Explanation) -> StoreError:
-    causes, mends = _joined(found.refusals or [Refusal(str(found.deferred), "name a namespace that uses it")])
+    causes, mends = _joined(
+        found.refusals or [Problem(store.title, str(found.deferred), "name a namespace that uses it")]
+    )
     return _refused(store, f"namespace {found.caller} may not use it: {causes}", mends)
 
 
-def _joined(refusals: Sequence[Refusal]) -> tuple[str, str]:
+def _joined(refusals: Sequence[Problem]) -> tuple[str, str]:
     return "; ".join(each.cause for each in refusals), "; ".join(each.mend for each in refusals)
 
 

@@ -10,18 +10,12 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, Problem
 from components.labels import PREFIX
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import embed
 from components.secret_stores.eso_limits import push_limits, read_limits, store_limits
-from components.secret_stores.model import (
-    AnyProvider,
-    AnyStore,
-    CaSelector,
-    Refusal,
-    SecretStore,
-)
+from components.secret_stores.model import AnyProvider, AnyStore, CaSelector, SecretStore
 from components.secret_stores.referent import (
     Resolution,
     pinned,
@@ -44,7 +38,7 @@ PROVIDER: Final = f"{PREFIX}provider"
 class EsoError(CredfleetError):
     """What the rule of references refuses, or ESO cannot express; nothing was compiled."""
 
-    def __init__(self, place: str, refusals: list[Refusal]) -> None:
+    def __init__(self, place: str, refusals: list[Problem]) -> None:
         super().__init__(
             code="not-for-eso",
             place=place,
@@ -61,9 +55,9 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     refusals = [*store_objections(store, kinds), *selector_objections(store, provider, kinds)]
     refusals.extend(store_limits(store, provider, kinds.kind_of(provider)))
     resolution = resolve(store, provider, "", kinds)
-    if isinstance(resolution, Refusal):
+    if isinstance(resolution, Problem):
         refusals.append(resolution)
-    if refusals or isinstance(resolution, Refusal):
+    if refusals or isinstance(resolution, Problem):
         raise EsoError(store.title, refusals)
     own = isinstance(store, SecretStore)
     metadata: Manifest = {"name": store.name, **({"namespace": store.namespace} if own else {})}

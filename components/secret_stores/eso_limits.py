@@ -12,6 +12,7 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Final
 
+from components.errors import Problem
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
 from components.secret_stores.direct import CONTROLLER
@@ -21,7 +22,6 @@ from components.secret_stores.model import (
     CaSelector,
     ClusterProvider,
     ClusterSecretStore,
-    Refusal,
     SecretSelector,
 )
 from components.secret_stores.referent import selectors
@@ -82,10 +82,11 @@ _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
 """By the key of the embedded block."""
 
 
-def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator[Refusal]:
+def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator[Problem]:
     """Find what of an admissible store and its provider has no equal in ESO."""
     if store.spec.controller == CONTROLLER:
-        yield Refusal(
+        yield Problem(
+            store.title,
             f"it is of class {CONTROLLER}, which the direct back end serves, so ESO would leave it alone",
             "leave controller out, or name the class of the ESO that is meant",
         )
@@ -93,16 +94,21 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator
         yield from _cluster_store_limits(store, provider, _habits(kind))
     for path, selector in selectors(provider.spec):
         if isinstance(selector, SecretSelector | CaSelector) and selector.key is None:
-            yield Refusal(f"{provider.key.title}: {path} names no key, and ESO reads one", "add the key")
+            yield Problem(
+                provider.key.title,
+                f"{provider.key.title}: {path} names no key, and ESO reads one",
+                "add the key",
+            )
 
 
 def _cluster_store_limits(
     store: ClusterSecretStore, provider: AnyProvider, habits: Habits
-) -> Iterator[Refusal]:
+) -> Iterator[Problem]:
     ref = store.spec.provider_ref
     if not isinstance(provider, ClusterProvider):
         if ref is not None and ref.namespace is None:
-            yield Refusal(
+            yield Problem(
+                store.title,
                 "spec.providerRef means another provider for each caller, and a store of ESO holds one",
                 "add the namespace of the provider, or refer to one of the whole cluster",
             )
@@ -116,53 +122,64 @@ def _cluster_store_limits(
             cause = "ESO looks for it before anybody calls, so the store never gets ready"
         else:
             continue
-        yield Refusal(
+        yield Problem(
+            provider.key.title,
             f"{provider.key.title}: {path} has no namespace, and {cause}",
             "add the namespace it is in, or give every caller a SecretStore",
         )
 
 
-def read_limits(read: ExternalSecret, kind: Kind) -> Iterator[Refusal]:
+def read_limits(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
     """Find what of a read ESO would ignore."""
     if kind.has_versions:
         return
     for key, remote in read.data.items():
         if remote.version is not None:
-            yield Refusal(
+            yield Problem(
+                read.title,
                 f"data.{key} asks for a version, and of this kind of provider ESO gives the latest",
                 "leave the version out",
             )
 
 
-def push_limits(push: PushSecret, kind: Kind) -> Iterator[Refusal]:
+def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
     """Find what of a push ESO would ignore or fail at."""
     if kind.capabilities is Capability.READ_ONLY:
-        yield Refusal(f"providers of kind {kind.name} are only read", "push to a store of another kind")
+        yield Problem(
+            push.title, f"providers of kind {kind.name} are only read", "push to a store of another kind"
+        )
     secrets = dict.fromkeys(each.secret for each in push.data)
     if len(secrets) > 1:
-        yield Refusal(
+        yield Problem(
+            push.title,
             f"data is of several Secrets, {', '.join(secrets)}, and a PushSecret of ESO is of one",
             "make it one push for each Secret",
         )
     for index, each in enumerate(push.data):
         refusal = _property_limit(push, each.property_name is not None, _habits(kind).properties)
         if refusal is not None:
-            yield Refusal(f"data[{index}] {refusal.cause}", refusal.mend)
+            yield Problem(push.title, f"data[{index}] {refusal.cause}", refusal.mend)
 
 
-def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Refusal | None:
+def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Problem | None:
     match properties:
         case Properties.REQUIRED if not given:
-            return Refusal("has no property, and ESO pushes a key of a Secret to one only", "add property")
+            return Problem(
+                push.title, "has no property, and ESO pushes a key of a Secret to one only", "add property"
+            )
         case Properties.IGNORED if given:
-            return Refusal("has a property, and ESO would write the whole secret", "leave property out")
+            return Problem(
+                push.title, "has a property, and ESO would write the whole secret", "leave property out"
+            )
         case Properties.UNSEEN if given and push.update_policy is UpdatePolicy.IF_NOT_EXISTS:
-            return Refusal(
+            return Problem(
+                push.title,
                 "has a property, and ESO would write none of a secret that exists",
                 "leave property out, or set updatePolicy: Replace",
             )
         case Properties.UNSEEN if given and push.deletion_policy is DeletionPolicy.DELETE:
-            return Refusal(
+            return Problem(
+                push.title,
                 "has a property, and ESO would delete the whole secret",
                 "leave property out, or set deletionPolicy: None",
             )

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from components.errors import Problem
 from components.secret_stores.conditions import allows
-from components.secret_stores.model import (
-    AnyProvider,
-    AnyStore,
-    ClusterSecretStore,
-    Condition,
-    ProviderKey,
-    Refusal,
-)
+from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
     provider_of,
@@ -38,7 +32,7 @@ class Ready(StrEnum):
 
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
 
-_Verdict: TypeAlias = tuple[Ready, tuple[Refusal, ...], str | None]
+_Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
 """What it comes to, all that stands in the way, and why nobody can tell yet."""
 
 
@@ -63,7 +57,7 @@ class Explanation:
     store: str
     caller: str
     ready: Ready
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[Problem, ...]
     deferred: str | None
     provider: str | None
     referent: bool
@@ -72,7 +66,7 @@ class Explanation:
     @property
     def reason(self) -> str | None:
         """Say it in one line; None when there is nothing to say."""
-        return "; ".join(map(str, self.refusals)) or self.deferred
+        return "; ".join(f"{each.cause} → {each.mend}" for each in self.refusals) or self.deferred
 
     @property
     def admitted(self) -> bool:
@@ -86,7 +80,7 @@ def explain(store: AnyStore, caller: str, around: Surroundings) -> Explanation:
     caller: a namespace, or empty for the validation of the store itself, which no condition concerns.
     """
     provider = _provider(store, caller, around)
-    known = None if isinstance(provider, Refusal) else provider
+    known = None if isinstance(provider, Problem) else provider
     resolution = resolve(store, known, caller, around.kinds) if known else None
     ready, refusals, deferred = _reach(store, caller, around) or _verdict(
         store, provider, resolution, around.kinds
@@ -112,7 +106,8 @@ def _reach(store: AnyStore, caller: str, around: Surroundings) -> _Verdict | Non
         return _barred(store.spec.conditions, caller, around)
     if caller == store.namespace:
         return None
-    elsewhere = Refusal(
+    elsewhere = Problem(
+        store.title,
         f"a SecretStore is looked for in the caller's namespace only: {caller}, not {store.namespace}",
         "use a ClusterSecretStore, or a store of that namespace",
     )
@@ -121,17 +116,20 @@ def _reach(store: AnyStore, caller: str, around: Surroundings) -> _Verdict | Non
 
 def _barred(conditions: Sequence[Condition], caller: str, around: Surroundings) -> _Verdict | None:
     if conditions and caller not in around.namespaces:
-        unknown = Refusal(
+        unknown = Problem(
+            caller,
             f"there is no Namespace {caller}, so nobody can tell whether it meets the conditions",
             "add it to the files",
         )
         return Ready.INVALID, (unknown,), None
     match allows(conditions, caller, around.namespaces.get(caller, {})):
-        case Refusal() as senseless:
+        case Problem() as senseless:
             return Ready.INVALID, (senseless,), None
         case False:
-            denied = Refusal(
-                f"namespace {caller} meets none of spec.conditions", "extend them, or use another store"
+            denied = Problem(
+                caller,
+                f"namespace {caller} meets none of spec.conditions",
+                "extend them, or use another store",
             )
             return Ready.DENIED, (denied,), None
         case _:
@@ -140,15 +138,15 @@ def _barred(conditions: Sequence[Condition], caller: str, around: Surroundings) 
 
 def _verdict(
     store: AnyStore,
-    provider: AnyProvider | Refusal | None,
-    resolution: Resolution | Refusal | None,
+    provider: AnyProvider | Problem | None,
+    resolution: Resolution | Problem | None,
     kinds: RefRegister,
 ) -> _Verdict:
     """Tell what a caller that gets to the provider finds there; every refusal of both layers, each once."""
     refusals = [*store_objections(store, kinds)]
-    if provider is not None and not isinstance(provider, Refusal):
+    if provider is not None and not isinstance(provider, Problem):
         refusals.extend(selector_objections(store, provider, kinds))
-    refusals.extend(each for each in (provider, resolution) if isinstance(each, Refusal))
+    refusals.extend(each for each in (provider, resolution) if isinstance(each, Problem))
     if refusals:
         return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
     if provider is None:
@@ -159,12 +157,14 @@ def _verdict(
     return Ready.READY, (), None
 
 
-def _provider(store: AnyStore, caller: str, around: Surroundings) -> AnyProvider | Refusal | None:
+def _provider(store: AnyStore, caller: str, around: Surroundings) -> AnyProvider | Problem | None:
     found = provider_of(store, caller, around.kinds)
     if not isinstance(found, ProviderKey):
         return found
-    return around.providers.get(found) or Refusal(
-        f"there is no provider {found.title} ({found.api_version})", _near(found, around.providers)
+    return around.providers.get(found) or Problem(
+        store.title,
+        f"there is no provider {found.title} ({found.api_version})",
+        _near(found, around.providers),
     )
 
 

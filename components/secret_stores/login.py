@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from components.secret_stores.model import Refusal
+from components.errors import Problem
 from components.secret_stores.registry import Kind
 
 
@@ -16,10 +16,12 @@ def secret_name(provider: str) -> str:
     return f"{provider}-credentials"
 
 
-def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Refusal:
+def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Problem:
     """Write into a spec the selectors that the provider's own Secret serves."""
     if not kind.credential:
-        return Refusal(f"providers of kind {kind.name} log in with no Secret", "leave credentialsFrom out")
+        return Problem(
+            kind.name, f"providers of kind {kind.name} log in with no Secret", "leave credentialsFrom out"
+        )
     filled: dict[str, Any] = json.loads(json.dumps(spec))
     for key, path in kind.credential.items():
         *steps, last = path.split(".")
@@ -34,18 +36,26 @@ def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, 
     return filled
 
 
-def login_fault(kind: Kind, content: bytes) -> Refusal | None:
+def login_fault(kind: Kind, content: bytes) -> Problem | None:
     """Tell why a credential cannot be the Secret of a provider of a kind, without its values."""
     if not content:
-        return Refusal("the credential is empty, and an empty one opens nothing", "give its text")
+        return Problem(
+            "credential", "the credential is empty, and an empty one opens nothing", "give its text"
+        )
     if len(kind.credential) == 1:
         return None
     fields = _fields(content)
     if fields is None or set(fields) != set(kind.credential):
         names = ", ".join(kind.credential)
-        return Refusal(f"it is no JSON object with exactly {names}", f"give it as JSON text with {names}")
+        return Problem(
+            "credential", f"it is no JSON object with exactly {names}", f"give it as JSON text with {names}"
+        )
     unfit = [name for name, value in fields.items() if not isinstance(value, str) or not value]
-    return Refusal(f"{', '.join(unfit)} is empty or no text", "give each as text") if unfit else None
+    return (
+        Problem("credential", f"{', '.join(unfit)} is empty or no text", "give each as text")
+        if unfit
+        else None
+    )
 
 
 def login_data(kind: Kind, content: bytes) -> Mapping[str, str]:
@@ -57,8 +67,12 @@ def login_data(kind: Kind, content: bytes) -> Mapping[str, str]:
     return {key: base64.b64encode(str(fields[key]).encode()).decode() for key in kind.credential}
 
 
-def _given(path: str) -> Refusal:
-    return Refusal(f"spec.{path} is given, and credentialsFrom is another way to log in", "keep one of them")
+def _given(path: str) -> Problem:
+    return Problem(
+        f"spec.{path}",
+        f"spec.{path} is given, and credentialsFrom is another way to log in",
+        "keep one of them",
+    )
 
 
 def _fields(content: bytes) -> Mapping[str, Any] | None:

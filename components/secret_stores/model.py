@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
@@ -21,17 +20,6 @@ from pydantic_core import PydanticCustomError
 from components.naming import is_data_key, is_namespace, is_object_name
 
 _DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why something is not done, and how to mend it; neither holds a value of a secret."""
-
-    cause: str
-    mend: str
-
-    def __str__(self) -> str:
-        return f"{self.cause} → {self.mend}"
 
 
 class Shape(BaseModel):

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from components.errors import Problem
 from components.projection.model import JsonObject, SecretRef, data_of
 from components.secret_stores.clients.client import Kept, Place, SecretsClient
 from components.secret_stores.consumers import DeletionPolicy, Pushed, PushSecret, UpdatePolicy
 from components.secret_stores.errors import StoreError
-from components.secret_stores.model import Refusal
 from components.secret_stores.registry import Kind
 
 _ATTEMPTS: Final = 5
@@ -46,16 +46,18 @@ def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
     return Move.KEEP if there.content == content else Move.WRITE
 
 
-def push_objections(push: PushSecret, kind: Kind) -> Iterator[Refusal]:
+def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
     """Find entries that go to no place as providers of a kind have them."""
     for each in push.data:
         if kind.has_properties and each.property_name is None:
-            yield Refusal(
+            yield Problem(
+                push.title,
                 f"{each.remote_key} of a provider of kind {kind.name} has keys, and none is named to push to",
                 "add property",
             )
         elif not kind.has_properties and each.property_name is not None:
-            yield Refusal(
+            yield Problem(
+                push.title,
                 f"{each.remote_key} of a provider of kind {kind.name} is one value, so the direct back end"
                 f" pushes to no property {each.property_name} of it",
                 "leave property out",

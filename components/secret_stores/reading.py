@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.connection import Connection, reach
+from components.errors import Problem
 from components.projection.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
@@ -28,7 +29,6 @@ from components.secret_stores.clients.client import Place, SecretsClient
 from components.secret_stores.consumers import ExternalSecret
 from components.secret_stores.direct import Purpose, Site, Use, lent_client
 from components.secret_stores.errors import StoreError
-from components.secret_stores.model import Refusal
 from components.secret_stores.registry import Kind
 
 _STORE: Final = "STORE"
@@ -89,12 +89,13 @@ class Reading:
         )
 
 
-def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Refusal]:
+def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
     """Find values that providers of a kind do not have."""
     if not kind.has_versions:
         for key, remote in read.data.items():
             if remote.version is not None:
-                yield Refusal(
+                yield Problem(
+                    read.title,
                     f"data.{key} asks for version {remote.version} of {remote.key}, and in a provider of kind"
                     f" {kind.name} a value has no versions",
                     "leave version out",

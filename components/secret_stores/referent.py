@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
+from components.errors import Problem
 from components.secret_stores.conditions import condition_objections
 from components.secret_stores.convert import convert
 from components.secret_stores.model import (
@@ -26,7 +27,6 @@ from components.secret_stores.model import (
     Provider,
     ProviderKey,
     ProviderRef,
-    Refusal,
     SecretStore,
     Selector,
 )
@@ -66,30 +66,35 @@ def selectors(part: object, path: str = "") -> Iterator[tuple[str, Selector]]:
             pass
 
 
-def store_objections(store: AnyStore, kinds: RefRegister) -> Iterator[Refusal]:
+def store_objections(store: AnyStore, kinds: RefRegister) -> Iterator[Problem]:
     """Admission of a store: find what keeps it from being accepted, whoever calls."""
     spec = store.spec
     if isinstance(store, ClusterSecretStore):
         yield from condition_objections(store.spec.conditions)
     if (spec.provider is None) == (spec.provider_ref is None):
         both = "both are given, and one would be ignored" if spec.provider_ref else "neither is given"
-        yield Refusal(f"a store has spec.provider or spec.providerRef; {both}", "give exactly one of the two")
+        yield Problem(
+            store.title,
+            f"a store has spec.provider or spec.providerRef; {both}",
+            "give exactly one of the two",
+        )
     elif spec.provider is not None:
         converted = convert(store, spec.provider, kinds)
-        if isinstance(converted, Refusal):
+        if isinstance(converted, Problem):
             yield converted
     elif spec.provider_ref is not None:
         yield from _reference_objections(store, spec.provider_ref, kinds)
 
 
-def _reference_objections(store: AnyStore, ref: ProviderRef, kinds: RefRegister) -> Iterator[Refusal]:
+def _reference_objections(store: AnyStore, ref: ProviderRef, kinds: RefRegister) -> Iterator[Problem]:
     kind = kinds.referred(ref.api_version, ref.kind)
-    if isinstance(kind, Refusal):
+    if isinstance(kind, Problem):
         yield kind
     elif ref.namespace is None:
         return
     elif is_clusterwide(ref.api_version):
-        yield Refusal(
+        yield Problem(
+            store.title,
             f"spec.providerRef.namespace is {ref.namespace}, but a {ref.kind} of {ref.api_version} has none",
             "leave the namespace out",
         )
@@ -97,8 +102,9 @@ def _reference_objections(store: AnyStore, ref: ProviderRef, kinds: RefRegister)
         yield _foreign_provider(store, ref.namespace)
 
 
-def _foreign_provider(store: SecretStore, namespace: str) -> Refusal:
-    return Refusal(
+def _foreign_provider(store: SecretStore, namespace: str) -> Problem:
+    return Problem(
+        store.title,
         f"spec.providerRef.namespace is {namespace}, and a SecretStore uses providers of its own namespace"
         f" {store.namespace} only",
         "refer to a provider of that namespace, or to one of the whole cluster",
@@ -107,7 +113,7 @@ def _foreign_provider(store: SecretStore, namespace: str) -> Refusal:
 
 def provider_of(
     store: AnyStore, caller: str, kinds: RefRegister
-) -> AnyProvider | ProviderKey | Refusal | None:
+) -> AnyProvider | ProviderKey | Problem | None:
     """Resolution of a store: give the provider it means for a caller, or what to look it up by.
 
     None: it is the caller's own one, and there is no caller.
@@ -119,7 +125,7 @@ def provider_of(
         return next(store_objections(store, kinds))
     ref = spec.provider_ref
     kind = kinds.referred(ref.api_version, ref.kind)
-    if isinstance(kind, Refusal):
+    if isinstance(kind, Problem):
         return kind
     if is_clusterwide(ref.api_version):
         namespace = None
@@ -134,7 +140,7 @@ def provider_of(
     return ProviderKey(ref.api_version, ref.kind, namespace, ref.name)
 
 
-def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Refusal]:
+def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
     """Admission of a provider in a store: find every selector that no caller could be served by."""
     home = _home(store, provider)
     strict = kinds.kind_of(provider).strict
@@ -148,7 +154,7 @@ def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegist
             yield _out_of_reach(provider, path, selector.namespace, home)
 
 
-def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegister) -> Resolution | Refusal:
+def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegister) -> Resolution | Problem:
     """Resolution of a provider in a store: say where each selector is read for a caller.
 
     caller: namespace of the consumer; empty while a store is only being validated.
@@ -160,7 +166,7 @@ def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegis
                 return _no_ca(provider, path)
     if not (whole_cluster and isinstance(provider, ClusterProvider)):
         confined = confine(provider, _home(store, provider) or "")
-        if isinstance(confined, Refusal):
+        if isinstance(confined, Problem):
             return confined
         follows = whole_cluster and store.spec.provider_ref is not None and _follows(store.spec.provider_ref)
         return Resolution(confined, referent=follows, deferred=False)
@@ -178,7 +184,7 @@ def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegis
     return Resolution(namespaces, referent=omitted, deferred=omitted and not caller)
 
 
-def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Refusal:
+def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Problem:
     """Read every selector in the base and nowhere else: one that names another namespace is refused.
 
     So are those of a generator, whatever its scope, with its caller as the base (case C11).
@@ -235,8 +241,9 @@ def _home(store: AnyStore, provider: AnyProvider) -> str | None:
     return store.namespace if isinstance(store, SecretStore) else None
 
 
-def _out_of_reach(provider: AnyProvider, path: str, named: str, base: str) -> Refusal:
-    return Refusal(
+def _out_of_reach(provider: AnyProvider, path: str, named: str, base: str) -> Problem:
+    return Problem(
+        provider.key.title,
         f"{provider.key.title}: {path} names namespace {named}, but through this store it may be read in"
         f" {base} only",
         f"leave the namespace out or write {base}; only a ClusterSecretStore with a provider of the whole"
@@ -244,15 +251,17 @@ def _out_of_reach(provider: AnyProvider, path: str, named: str, base: str) -> Re
     )
 
 
-def _no_ca(provider: AnyProvider, path: str) -> Refusal:
-    return Refusal(
+def _no_ca(provider: AnyProvider, path: str) -> Problem:
+    return Problem(
+        provider.key.title,
         f"{provider.key.title}: {path} has no namespace; certificates are the server's, never the caller's",
         "add the namespace they are in",
     )
 
 
-def _too_loose(provider: AnyProvider, path: str) -> Refusal:
-    return Refusal(
+def _too_loose(provider: AnyProvider, path: str) -> Problem:
+    return Problem(
+        provider.key.title,
         f"{provider.key.title}: {path} has no namespace, and providers of kind {provider.kind} are not read"
         " wherever a caller comes from",
         "add the namespace it is in",

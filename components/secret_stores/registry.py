@@ -13,15 +13,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
-from components.secret_stores.model import (
-    AnyProvider,
-    ClusterProvider,
-    Provider,
-    ProviderSpec,
-    Refusal,
-)
+from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec
 
 GROUP: Final = "providers.credfleet.io"
 CLUSTER_GROUP: Final = f"cluster.{GROUP}"
@@ -149,23 +143,25 @@ class RefRegister:
 
         return take
 
-    def referred(self, api_version: str, name: str) -> Kind | Refusal:
+    def referred(self, api_version: str, name: str) -> Kind | Problem:
         """Find the kind of a provider object."""
         found = self._kinds.get((api_version, name))
         if found is not None:
             return found
         versions = [version for version, kind in self._kinds if kind == name]
-        return Refusal(
+        return Problem(
+            name,
             f"no kind of provider {name} is known in {api_version}; known are {self.listed()}",
             self._nearest(api_version, versions)
             if versions
             else self._nearest(name, [kind for _, kind in self._kinds]),
         )
 
-    def embedded(self, key: str) -> Kind | Refusal:
+    def embedded(self, key: str) -> Kind | Problem:
         """Find the kind an embedded block is of, by its key."""
         found = self._embedded.get(key)
-        return found or Refusal(
+        return found or Problem(
+            key,
             f"no kind of provider is known by the key {key}; known are {', '.join(self._embedded)}",
             self._nearest(key, self._embedded),
         )

@@ -287,9 +287,9 @@ def _review_templates(section: PullSecrets) -> _Problems:
         (section.namespaces, "namespaceTemplate"),
         (section.cluster_secrets, "secretNameTemplate"),
     ):
-        fault = names.template_fault(name, config_path(KEY, key))
-        if fault is not None:
-            yield Problem(fault.place, fault.cause, fault.mend)
+        problem = names.template_problem(name, config_path(KEY, key))
+        if problem is not None:
+            yield problem
 
 
 def _review_observations(section: PullSecrets, root: Path) -> _Problems:
@@ -308,9 +308,8 @@ def _review_names(place: str, id_: str, section: PullSecrets) -> _Problems:
     given = section.clusters[id_]
     made = [name.in_region(given.region or "") for name in (section.namespaces, section.cluster_secrets)]
     derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
-    for fault in section.cluster(id_, {}).faults(derived):
-        where = place if fault.place == "id" else f"{place}.{fault.place}"
-        yield Problem(where, fault.cause, fault.mend)
+    for problem in section.cluster(id_, {}).problems(derived):
+        yield problem.within(place if problem.place == "id" else f"{place}.{problem.place}")
     for name, key in (
         (section.namespaces, "namespaceTemplate"),
         (section.cluster_secrets, "secretNameTemplate"),
@@ -334,8 +333,8 @@ def _review_payload(place: str, name: str, section: PullSecrets, credentials: Cr
         yield unknown_credential(place, name, credentials)
         return
     verdict = credentials.judged(name, partial(judge, strict=section.strict))
-    for fault in verdict.errors if verdict else ():
-        yield Problem(f"{place} ({name}: {fault.place})", fault.cause, fault.mend)
+    for problem in verdict.errors if verdict else ():
+        yield problem.within(f"{place} ({name}: {problem.place})")
 
 
 def _review_account(

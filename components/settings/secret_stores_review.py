@@ -19,12 +19,7 @@ from components.secret_stores.explain import Ready, Surroundings, explain
 from components.secret_stores.faults import faults
 from components.secret_stores.kinds import KINDS, KubernetesSpec
 from components.secret_stores.login import login_fault
-from components.secret_stores.model import (
-    AnyProvider,
-    AnyStore,
-    ClusterSecretStore,
-    Refusal,
-)
+from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore
 from components.secret_stores.pushing import push_objections
 from components.secret_stores.reading import read_objections
 from components.secret_stores.referent import selector_objections, store_objections
@@ -110,8 +105,8 @@ class _Review:
         given, place = self._section.providers[name], config_path(KEY, "providers", name)
         problems: list[Problem] = []
         kind = KINDS.referred(given.api_version, given.kind)
-        if isinstance(kind, Refusal):
-            yield Problem(f"{place}.kind", kind.cause, kind.mend)
+        if isinstance(kind, Problem):
+            yield kind.within(f"{place}.kind")
             return
         if given.namespace is not None:
             problems += self._unknown_namespace(place, given.namespace)
@@ -119,8 +114,8 @@ class _Review:
             problems += self._credential(f"{place}.credentialsFrom", given.credentials_from, kind)
         try:
             model = provider_model(self._section, name)
-            if isinstance(model, Refusal):
-                problems.append(Problem(f"{place}.credentialsFrom", model.cause, model.mend))
+            if isinstance(model, Problem):
+                problems.append(model.within(f"{place}.credentialsFrom"))
         except ValidationError as error:
             problems += _faults(f"{place}.spec", error, kind)
         if not problems:
@@ -146,12 +141,12 @@ class _Review:
             [key] = given.provider or {}
             yield from _faults(f"{place}.provider.{key}", error, KINDS.embedded(key))
             return
-        if isinstance(provider, Refusal):
-            yield Problem(f"{place}.provider", provider.cause, provider.mend)
+        if isinstance(provider, Problem):
+            yield provider.within(f"{place}.provider")
             return
         objections = [*store_objections(store, KINDS), *selector_objections(store, provider, KINDS)]
         for objection in dict.fromkeys(objections):
-            yield Problem(place, objection.cause, objection.mend)
+            yield objection.within(place)
         if objections:
             return
         self._ways[name] = _Way(store, provider)
@@ -174,7 +169,7 @@ class _Review:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
             return
         for objection in read_objections(model, KINDS.kind_of(provider)):
-            yield Problem(place, objection.cause, objection.mend)
+            yield objection.within(place)
 
     def push(self, name: str, push: Push) -> _Problems:
         """Judge a push by its back end, and that no other goes where it does."""
@@ -202,7 +197,7 @@ class _Review:
             yield from _refused(place, partial(compile_push, model, provider, KINDS))
             return
         for objection in push_objections(model, KINDS.kind_of(provider)):
-            yield Problem(f"{place}.data", objection.cause, objection.mend)
+            yield objection.within(f"{place}.data")
 
     def _consumer(self, place: str, given: Read | Push, purpose: Purpose) -> _Problems:
         unknown = [*self._unknown_namespace(place, given.namespace)]
@@ -275,7 +270,7 @@ class _Review:
             return
         fault = self._credentials.judged(name, partial(login_fault, kind))
         if fault is not None:
-            yield Problem(f"{place} ({name})", fault.cause, fault.mend)
+            yield fault.within(f"{place} ({name})")
 
     def _as_model(self, document: Mapping[str, Any], given: Read | Push) -> Mapping[str, Any]:
         return {**document, "namespace": given.namespace, "backend": given.backend}
@@ -299,6 +294,6 @@ def _refused(place: str, made: Callable[[], object]) -> _Problems:
         yield Problem(place, error.cause, error.mend)
 
 
-def _faults(place: str, error: ValidationError, kind: Kind | Refusal) -> _Problems:
+def _faults(place: str, error: ValidationError, kind: Kind | Problem) -> _Problems:
     for path, cause, mend in faults(error, kind.spec if isinstance(kind, Kind) else None):
         yield Problem(f"{place}.{path}" if path else place, cause, mend)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from components.errors import Problem
 from components.labels import TENANT
 from components.naming import tenant_label
 from components.secret_stores.consumers import Backend
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import with_login
-from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Refusal, SecretStore
+from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, SecretStore
 from components.secret_stores.referent import provider_of
 from components.settings.nouns import Tenant
 from components.settings.secret_stores import Push, Read, SecretStores, Store
@@ -19,14 +20,14 @@ Named = Callable[[str], Any]
 """Gives the name of the Secret of an account, tenant/slot: a text, or an output."""
 
 
-def provider_model(section: SecretStores, name: str) -> AnyProvider | Refusal:
+def provider_model(section: SecretStores, name: str) -> AnyProvider | Problem:
     """Make a provider. Raises pydantic.ValidationError for a spec its kind does not know."""
     given = section.providers[name]
     kind = KINDS.referred(given.api_version, given.kind)
-    if isinstance(kind, Refusal):
+    if isinstance(kind, Problem):
         return kind
     spec = given.spec if given.credentials_from is None else with_login(kind, given.spec, name)
-    return spec if isinstance(spec, Refusal) else kind.provider(given.namespace, name, spec)
+    return spec if isinstance(spec, Problem) else kind.provider(given.namespace, name, spec)
 
 
 def store_model(section: SecretStores, name: str) -> AnyStore:
@@ -46,7 +47,7 @@ def store_model(section: SecretStores, name: str) -> AnyStore:
     return SecretStore.model_validate({"namespace": given.namespace, "name": name, "spec": spec})
 
 
-def meant_provider(section: SecretStores, name: str) -> AnyProvider | Refusal:
+def meant_provider(section: SecretStores, name: str) -> AnyProvider | Problem:
     """Make the provider of a store, referred to or embedded. Raises pydantic.ValidationError."""
     reference = section.stores[name].provider_ref
     if reference is not None:

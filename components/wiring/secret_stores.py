@@ -9,6 +9,7 @@ from typing import Any
 import pulumi
 
 from components.credentials import Credentials
+from components.errors import Problem
 from components.naming import stack_holder
 from components.secret_stores.component import (
     ConsumerArgs,
@@ -19,7 +20,7 @@ from components.secret_stores.component import (
 )
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_data, secret_name
-from components.secret_stores.model import AnyProvider, Refusal
+from components.secret_stores.model import AnyProvider
 from components.settings import secret_stores as nouns
 from components.settings.nouns import Tenant
 from components.settings.store_models import (
@@ -146,7 +147,7 @@ class _Wiring:
         return self._declared.deliveries[account].urn.apply(lambda _: target)
 
 
-def _sound(model: AnyProvider | Refusal) -> AnyProvider:
-    if isinstance(model, Refusal):
+def _sound(model: AnyProvider | Problem) -> AnyProvider:
+    if isinstance(model, Problem):
         raise TypeError(f"settings let a provider through that is none: {model.cause}")
     return model

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import typer
 
+from components.errors import Problem
 from components.pull_secret import names
-from components.pull_secret.faults import Fault
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.payload import judge
 from operations.cli.answer import print_json, print_table
@@ -24,8 +24,8 @@ class Finding:
 
     size: int
     registries: tuple[str, ...]
-    errors: tuple[Fault, ...]
-    warnings: tuple[Fault, ...]
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
     secret_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -51,8 +51,8 @@ def examine(payload: bytes, cluster_id: str | None, *, strict: bool) -> Finding:
     verdict = judge(payload, strict=strict)
     if cluster_id is None:
         return Finding(verdict.size, verdict.registries, verdict.errors, verdict.warnings)
-    unfit = (*names.cluster_id_faults(cluster_id, _CLUSTER_ID),)
-    doubtful = (*names.job_faults(cluster_id, 1, _CLUSTER_ID),)
+    unfit = (*names.cluster_id_problems(cluster_id, _CLUSTER_ID),)
+    doubtful = (*names.job_problems(cluster_id, 1, _CLUSTER_ID),)
     return Finding(
         verdict.size,
         verdict.registries,

@@ -21,14 +21,7 @@ from components.secret_stores.convert import convert
 from components.secret_stores.explain import Surroundings
 from components.secret_stores.faults import faults
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.model import (
-    AnyProvider,
-    AnyStore,
-    ClusterSecretStore,
-    ProviderKey,
-    Refusal,
-    SecretStore,
-)
+from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, ProviderKey, SecretStore
 from components.secret_stores.registry import Kind, is_clusterwide
 
 STDIN: Final = "-"
@@ -61,8 +54,8 @@ class _Reading:
                 self.add(f"{place}: items[{index}]", item)
             return
         reader = _reader(api_version, kind)
-        if isinstance(reader, Refusal):
-            self.refuse(f"{place}: kind", reader.cause, reader.mend)
+        if isinstance(reader, Problem):
+            self.problems.append(reader.within(f"{place}: kind"))
             return
         metadata = _map(document.get("metadata"))
         name, namespace = metadata.get("name"), metadata.get("namespace")
@@ -203,7 +196,7 @@ def _documents(name: str) -> Iterator[object]:
         raise _UnreadableError(line, cause, "correct this line") from None
 
 
-def _reader(api_version: str, kind: str) -> _Reader | Refusal:
+def _reader(api_version: str, kind: str) -> _Reader | Problem:
     if reader := _READERS.get((api_version, kind)):
         return reader
     if isinstance(found := KINDS.referred(api_version, kind), Kind):
@@ -211,7 +204,8 @@ def _reader(api_version: str, kind: str) -> _Reader | Refusal:
     own = [f"{name} ({version})" for version, name in _READERS]
     known = [*own, *(f"{name} ({version})" for version, name in KINDS.references())]
     near = difflib.get_close_matches(f"{kind} ({api_version})", known, n=1)
-    return Refusal(
+    return Problem(
+        "kind",
         f"{kind or 'a document without kind'} ({api_version or 'no apiVersion'}) is nothing that is explained"
         f" here; known are {', '.join(own)}, {KINDS.listed()}",
         f"did you mean {near[0]}?" if near else "leave this document out",

@@ -18,11 +18,11 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 from pydantic import ValidationError
 
+from components.errors import Problem
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.model import Refusal
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.stores import provider, store_in
 
@@ -181,7 +181,7 @@ SELECTOR = {"name": "login", "key": "k"}
 def test_our_defaults_of_a_block_are_those_that_the_server_fills_in(eso: Eso, block: dict[str, Any]) -> None:
     store = store_in("tenant-acme", provider=block)
     converted = convert(store, block, KINDS)
-    assert not isinstance(converted, Refusal)
+    assert not isinstance(converted, Problem)
     taken = eso.take(
         {
             "apiVersion": "external-secrets.io/v1",

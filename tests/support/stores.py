@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from components.errors import Problem
 from components.secret_stores.explain import Explanation, Surroundings, explain
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.model import (
-    AnyProvider,
-    AnyStore,
-    ClusterSecretStore,
-    Refusal,
-    SecretStore,
-)
+from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, SecretStore
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, Kind, RefRegister
 
 PROVIDERS = f"{GROUP}/v1alpha1"
@@ -32,7 +27,7 @@ def cluster_store(**spec: Any) -> ClusterSecretStore:
 def kind(name: str, *, clusterwide: bool = False, kinds: RefRegister = KINDS) -> Kind:
     """A kind by its name."""
     found = kinds.referred(CLUSTER_PROVIDERS if clusterwide else PROVIDERS, name)
-    assert not isinstance(found, Refusal)
+    assert not isinstance(found, Problem)
     return found
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from components.errors import Problem
 from components.secret_stores.errors import StoreError
 
 if TYPE_CHECKING:
     from components.connection import ClusterTarget
     from components.secret_manager import SecretManagerTarget
     from components.secret_stores.consumers import RemoteRef
-    from components.secret_stores.model import Refusal, SecretSelector, ServiceAccountSelector
+    from components.secret_stores.model import SecretSelector, ServiceAccountSelector
 
 
 class Capability(StrEnum):
@@ -137,7 +138,7 @@ class ClientRequest:
 
 ClientFactory: TypeAlias = Callable[[ClientRequest], SecretsClient]
 
-SpecLimits: TypeAlias = Callable[[Any], "Iterable[Refusal]"]
+SpecLimits: TypeAlias = Callable[[Any], "Iterable[Problem]"]
 """Finds what of a kind's spec its client does not do, before anybody is asked."""
 
 

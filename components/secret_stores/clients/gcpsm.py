@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from components.errors import Problem
 from components.importing import ALONE
 from components.secret_manager import (
     LATEST,
@@ -34,7 +35,6 @@ from components.secret_stores.clients.client import (
     property_of,
 )
 from components.secret_stores.errors import StoreError
-from components.secret_stores.model import Refusal
 
 if TYPE_CHECKING:
     from components.secret_stores.consumers import RemoteRef
@@ -159,16 +159,18 @@ def owner_label(owner: str) -> str:
     return hashlib.sha256(owner.encode()).hexdigest()[:40]
 
 
-def gcpsm_limits(given: Any) -> Iterator[Refusal]:
+def gcpsm_limits(given: Any) -> Iterator[Problem]:
     """Find what of a spec this client does not do."""
     spec: GcpSecretManagerSpec = given
     if not spec.project_id:
-        yield Refusal(
+        yield Problem(
+            "projectID",
             "it does not say which project's secrets are meant, and the direct back end asks nobody",
             "add projectID",
         )
     if spec.auth is not None and _key_of(spec.auth) is None:
-        yield Refusal(
+        yield Problem(
+            "auth",
             "the direct back end knows no workload identity: it runs in no workload",
             "give auth.secretRef, leave auth out to be whoever runs this, or use backend: eso",
         )

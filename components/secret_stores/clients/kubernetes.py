@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
+from components.errors import Problem
 from components.importing import ALONE
 from components.labels import PREFIX
 from components.secret_stores.clients.client import (
@@ -27,7 +28,6 @@ from components.secret_stores.clients.client import (
     Value,
 )
 from components.secret_stores.errors import StoreError
-from components.secret_stores.model import Refusal
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -179,21 +179,24 @@ class KubernetesClient:
         return reply.status < 300
 
 
-def kubernetes_limits(given: Any) -> Iterator[Refusal]:
+def kubernetes_limits(given: Any) -> Iterator[Problem]:
     """Find what of a spec this client does not do."""
     spec: KubernetesSpec = given
     if spec.auth_ref is not None:
-        yield Refusal(
+        yield Problem(
+            "authRef",
             "the direct back end takes no authRef: a kubeconfig can name programs to run",
             "give auth.serviceAccount, auth.token or auth.cert instead, or choose backend: eso",
         )
     elif spec.auth is None:
-        yield Refusal(
+        yield Problem(
+            "auth",
             "it does not say as whom it logs in, and the direct back end reads as nobody else",
             "give auth.serviceAccount, auth.token or auth.cert, or choose backend: eso",
         )
     if _is_foreign(spec.server) and not spec.server.url.startswith("https://"):
-        yield Refusal(
+        yield Problem(
+            "server.url",
             "server.url is no https:// address, so anybody on the way could read the token",
             "write https://, or leave server out for the stack's own cluster",
         )

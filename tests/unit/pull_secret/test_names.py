@@ -16,14 +16,14 @@ from components.pull_secret.names import (
     NAMESPACE,
     SECRET,
     Name,
-    cluster_id_faults,
+    cluster_id_problems,
     cluster_secret_of,
     job,
-    job_faults,
+    job_problems,
     namespace_of,
     secret_id,
-    secret_id_faults,
-    template_fault,
+    secret_id_problems,
+    template_problem,
 )
 
 GOOGLE_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
@@ -31,7 +31,7 @@ SIX = {"managed-by", "adapter", "cluster-id", "resource-type", "hyperfleet-versi
 
 
 def causes(cluster_id: str) -> list[str]:
-    return [fault.cause for fault in cluster_id_faults(cluster_id, "id")]
+    return [fault.cause for fault in cluster_id_problems(cluster_id, "id")]
 
 
 def test_a_secret_is_named_after_its_cluster_b3() -> None:
@@ -86,7 +86,7 @@ def test_an_id_is_told_every_limit_it_breaks(length: int, broken: list[str]) -> 
     ("length", "generation", "doubted"), [(47, 1, False), (48, 1, True), (46, 10, False), (47, 10, True)]
 )
 def test_an_id_too_long_for_hyperfleets_job_is_told(length: int, generation: int, doubted: bool) -> None:
-    assert bool([*job_faults("x" * length, generation, "id")]) is doubted
+    assert bool([*job_problems("x" * length, generation, "id")]) is doubted
 
 
 @pytest.mark.parametrize("bad", ["CLS-1", "cls_1", "cls.1", "-cls", "cls-", "cls 1", "clé", "cls-1\n", "²"])
@@ -108,7 +108,7 @@ def test_an_empty_id_is_refused_b2() -> None:
 def test_an_id_without_faults_is_taken_by_every_service(cluster_id: str, cluster_name: str) -> None:
     if causes(cluster_id):
         return
-    assert not [*secret_id_faults(secret_id(cluster_id), "secretId")]
+    assert not [*secret_id_problems(secret_id(cluster_id), "secretId")]
     assert naming.is_namespace(NAMESPACE.of(cluster_id))
     assert naming.is_object_name(CLUSTER_SECRET.of(cluster_id))
     assert secret_labels(cluster_id, cluster_name)["cluster-id"] == cluster_id
@@ -116,11 +116,11 @@ def test_an_id_without_faults_is_taken_by_every_service(cluster_id: str, cluster
 
 @pytest.mark.parametrize("explicit", ["a.b", "a/b", "x" * 256, "ü", "a\n"])
 def test_an_explicit_name_secret_manager_would_refuse_is_refused(explicit: str) -> None:
-    assert [fault.place for fault in secret_id_faults(explicit, "secretId")] == ["secretId"]
+    assert [fault.place for fault in secret_id_problems(explicit, "secretId")] == ["secretId"]
 
 
 def test_an_explicit_name_of_255_characters_is_taken() -> None:
-    assert not [*secret_id_faults("aA_-9" * 51, "secretId")]
+    assert not [*secret_id_problems("aA_-9" * 51, "secretId")]
 
 
 def test_a_secret_has_the_six_labels_of_hyperfleet() -> None:
@@ -157,20 +157,20 @@ def test_an_id_is_never_changed_to_fit_a_label(bad: str) -> None:
 
 @pytest.mark.parametrize("template", ["clusters-{id}", "{region}-clusters", "clusters", "{region}-{id}"])
 def test_a_template_of_a_namespace_is_made_of_id_and_region(template: str) -> None:
-    assert template_fault(namespace_of(template), "place") is None
+    assert template_problem(namespace_of(template), "place") is None
 
 
 @pytest.mark.parametrize(
     "template", ["{name}-x", "a{id", "a}", "{id}{id}", "{}", "UPPER-{id}", "-{id}", "a.{id}"]
 )
 def test_a_template_no_namespace_comes_of_is_refused(template: str) -> None:
-    fault = template_fault(namespace_of(template), "place")
+    fault = template_problem(namespace_of(template), "place")
     assert fault is not None
     assert fault.mend == "write it such as clusters-{id}"
 
 
 def test_a_secret_may_have_dots_in_its_name() -> None:
-    assert template_fault(cluster_secret_of("pull.{id}"), "place") is None
+    assert template_problem(cluster_secret_of("pull.{id}"), "place") is None
 
 
 def test_the_region_takes_its_part_of_the_room() -> None:

@@ -145,16 +145,16 @@ def test_a_cluster_that_keeps_its_pull_secret_is_warned_of_every_condition() -> 
 
 def test_what_is_empty_is_told_in_the_order_of_hyperfleets_job_b1_b2() -> None:
     empty = replace(COMPLETE, pull_secret="", project="", id="")
-    assert [fault.place for fault in empty.faults()] == ["pullSecret", "project", "id"]
+    assert [problem.place for problem in empty.problems()] == ["pullSecret", "project", "id"]
 
 
 def test_what_is_left_out_is_no_fault() -> None:
-    assert not [*replace(COMPLETE, pull_secret=None, project=None).faults()]
+    assert not [*replace(COMPLETE, pull_secret=None, project=None).problems()]
 
 
 def test_everything_wrong_with_a_cluster_is_told_at_once() -> None:
     wrong = replace(COMPLETE, project="", id="CLS", explicit_secret_id="a.b", generation=0)
-    assert [fault.place for fault in wrong.faults()] == ["project", "id", "secretId", "generation"]
+    assert [problem.place for problem in wrong.problems()] == ["project", "id", "secretId", "generation"]
 
 
 def test_an_explicit_name_changes_the_secrets_id_and_no_label_b4() -> None:

@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, Problem
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.kinds import KINDS, FakeSpec
-from components.secret_stores.model import (
-    ClusterProvider,
-    Provider,
-    ProviderSpec,
-    Refusal,
-)
+from components.secret_stores.model import ClusterProvider, Provider, ProviderSpec
 from components.secret_stores.registry import RefRegister
 from tests.support.stores import PROVIDERS, cluster_store, store_in, token_spec
 
@@ -119,7 +114,7 @@ def test_a_block_converted_and_embedded_again_is_the_block_with_its_defaults(
 ) -> None:
     store = cluster_store(provider=block) if clusterwide else store_in("a", provider=block)
     converted = convert(store, block, KINDS)
-    assert not isinstance(converted, Refusal)
+    assert not isinstance(converted, Problem)
     assert embed(converted, KINDS) == normalised(block)
 
 
@@ -188,6 +183,6 @@ def test_a_kind_of_the_stacks_own_is_registered_by_one_decorator_for_both_groups
 
     for group in ("providers", "cluster.providers"):
         found = kinds.referred(f"{group}.credfleet.io/v1beta1", "Vault")
-        assert not isinstance(found, Refusal)
+        assert not isinstance(found, Problem)
         assert found.spec is VaultSpec
-    assert isinstance(kinds.referred(PROVIDERS, "Vault"), Refusal)
+    assert isinstance(kinds.referred(PROVIDERS, "Vault"), Problem)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from components.errors import Problem
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import RemoteRef
@@ -22,7 +23,7 @@ from components.secret_stores.direct import (
 )
 from components.secret_stores.errors import StoreError
 from components.secret_stores.kinds import KINDS, KubernetesSpec
-from components.secret_stores.model import AnyStore, ProviderSpec, Refusal
+from components.secret_stores.model import AnyStore, ProviderSpec
 from components.secret_stores.referent import confine, pinned, resolve, selectors
 from components.secret_stores.registry import Maintenance, RefRegister
 from tests.support.stores import (
@@ -98,7 +99,7 @@ def test_c11_a_generator_reads_in_its_callers_namespace_only(
     if allowed:
         assert answer == {"auth.serviceAccount": "a"}
     else:
-        assert isinstance(answer, Refusal)
+        assert isinstance(answer, Problem)
         assert "auth.serviceAccount names namespace b" in answer.cause
 
 
@@ -203,7 +204,7 @@ def test_a_kind_of_ones_own_is_registered_in_another_process_by_its_module() -> 
     document = document_of(provider("Fake", {"data": []}))
     assert document["module"] == "components.secret_stores.kinds"
     unknown = provider_from({**document, "kind": "Fakes"})
-    assert isinstance(unknown, Refusal)
+    assert isinstance(unknown, Problem)
     assert "did you mean Fake?" in unknown.mend
 
 
@@ -226,8 +227,8 @@ def test_a_spec_with_every_namespace_written_out_resolves_to_itself() -> None:
     of = provider("Kubernetes", LOGIN)
     store = cluster_store(providerRef=ref(of))
     first = resolve(store, of, "a", KINDS)
-    assert not isinstance(first, Refusal)
+    assert not isinstance(first, Problem)
     again = resolve(store, of.model_copy(update={"spec": pinned(of.spec, first.namespaces)}), "b", KINDS)
-    assert not isinstance(again, Refusal)
+    assert not isinstance(again, Problem)
     assert (again.namespaces, again.referent) == (first.namespaces, False)
     assert of.api_version == CLUSTER_PROVIDERS

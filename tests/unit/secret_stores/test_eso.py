@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.errors import Problem
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import EsoError, Manifest, compile_push, compile_read, compile_store
@@ -21,7 +22,6 @@ from components.secret_stores.model import (
     ClusterSecretStore,
     Provider,
     ProviderSpec,
-    Refusal,
     SecretSelector,
     SecretStore,
     Selector,
@@ -48,7 +48,7 @@ def called(name: str, of: AnyProvider) -> AnyProvider:
 def stored(store: AnyStore, of: AnyProvider | None = None, kinds: RefRegister = KINDS) -> Manifest:
     """What a store comes to: with the provider it refers to, or its embedded one."""
     meant = of or convert(store, store.spec.provider or {}, kinds)
-    assert not isinstance(meant, Refusal)
+    assert not isinstance(meant, Problem)
     return compile_store(store, meant, kinds)
 
 
@@ -223,7 +223,7 @@ def emitted(manifest: Manifest) -> dict[str, str | None]:
     """The namespaces that a manifest's selectors name."""
     [(key, spec)] = manifest["spec"]["provider"].items()
     of = KINDS.embedded(key)
-    assert not isinstance(of, Refusal)
+    assert not isinstance(of, Problem)
     return {path: each.namespace for path, each in selectors(of.provider(None, "it", spec).spec)}
 
 
@@ -513,7 +513,7 @@ class Eso:
     def __init__(self, manifest: Manifest) -> None:
         [(key, spec)] = manifest["spec"]["provider"].items()
         of = KINDS.embedded(key)
-        assert not isinstance(of, Refusal)
+        assert not isinstance(of, Problem)
         self.home: str | None = manifest["metadata"].get("namespace")
         self.selectors: dict[str, Selector] = dict(selectors(of.provider(None, "it", spec).spec))
 
@@ -552,7 +552,7 @@ def uses(draw: st.DrawFn) -> tuple[AnyStore, AnyProvider]:
     if draw(st.booleans()):
         embedded = store(provider={kind(name).embedded: spec})
         converted = convert(embedded, embedded.spec.provider or {}, KINDS)
-        assert not isinstance(converted, Refusal)
+        assert not isinstance(converted, Problem)
         return embedded, converted
     of = provider(name, spec, draw(MAYBE))
     home = of.namespace if isinstance(of, Provider) else None

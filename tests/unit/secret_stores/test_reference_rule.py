@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.errors import Problem
 from components.secret_stores.direct import Asked, Purpose, admit
 from components.secret_stores.errors import StoreError
 from components.secret_stores.explain import Ready
@@ -15,7 +16,6 @@ from components.secret_stores.model import (
     AnyStore,
     ClusterSecretStore,
     ProviderSpec,
-    Refusal,
     SecretSelector,
     SecretStore,
 )
@@ -313,7 +313,7 @@ def test_admission_and_resolution_refuse_the_same(
         return  # the provider is never reached
     admitted = not any(selector_objections(store, known, KINDS))
     resolved = resolve(store, known, store_namespace or caller, KINDS)
-    assert admitted == (not isinstance(resolved, Refusal))
+    assert admitted == (not isinstance(resolved, Problem))
 
 
 @given(store_namespace=MAYBE, of=MAYBE, token=MAYBE, caller=NAMESPACES)
