@@ -128,8 +128,10 @@ class PullSecret(pulumi.ComponentResource):
         self.register_outputs({"status": self.status, "skipped": self.skipped})
 
     def _told(self, reasons: Sequence[str]) -> pulumi.Output[Any]:
-        """Tell why the cluster is skipped; nothing is declared for it."""
-        pulumi.log.info(skipping.line(reasons), self)
+        """Say why the cluster is skipped; nothing is declared for it."""
+        pulumi.log.info(skipping.sentence(reasons), self)
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.info(skipping.line(reasons), self)
         return self._status(of_skipped(reasons), skipped=[*reasons])
 
     def _continued(self) -> pulumi.Output[Any]:

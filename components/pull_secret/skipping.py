@@ -1,4 +1,4 @@
-"""The line in which a preview tells that a cluster is skipped, and how a report reads it back.
+"""What a preview says of a cluster that is skipped: a sentence for people, and a line for its review.
 
 Unchanged resources are left out of the CLI's digest of a preview, lines never are.
 """
@@ -6,29 +6,32 @@ Unchanged resources are left out of the CLI's digest of a preview, lines never a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-_OPENING: Final = "skipped: "
-_BETWEEN: Final = "; "
-_REASON: Final = re.compile(
-    r"HyperFleet knows no such cluster \(ResourceNotFound\)"
-    r"|the cluster is being deleted"
-    r"|its provider is [A-Za-z0-9 -]{1,63}, and Secret Manager is only there on gcp"
-    r"|no GCP project is named"
-    r"|no pull secret is named"
-    r"|adapter [a-z]{1,63} (has not reported|reports (True|False|Unknown))"
-)
-"""What preconditions say. Any other reason may quote what it found, and is left to the log."""
+from components.report_lines import report_line, reported
+
+_SUBJECT: Final = "pull-secret"
+_QUOTABLE: Final = re.compile(r"[A-Za-z0-9 ,()-]{1,160}")
+"""What a review shows of a reason; with other characters one quotes the configuration, and is left to the log."""
 
 
-def line(unmet: Sequence[str]) -> str:
-    """Tell why a cluster is skipped."""
-    return _OPENING + _BETWEEN.join(unmet)
+def sentence(reasons: Sequence[str]) -> str:
+    """Return why a cluster is skipped, for people."""
+    return f"skipped: {'; '.join(reasons)}"
 
 
-def heard(told: str) -> tuple[str, ...] | None:
-    """Read the reasons back, those that are preconditions' own; None for a line that tells something else."""
-    if not told.startswith(_OPENING):
-        return None
-    return tuple(one for one in told.removeprefix(_OPENING).strip().split(_BETWEEN) if _REASON.fullmatch(one))
+def line(reasons: Sequence[str]) -> str:
+    """Return the line by which a review knows that a cluster is skipped."""
+    return report_line(_SUBJECT, {"skipped": [each for each in reasons if _QUOTABLE.fullmatch(each)]})
+
+
+def heard(told: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the reasons among the lines of a log; None when none of them says that a cluster is skipped."""
+    for content in reported(_SUBJECT, told):
+        match content:
+            case {"skipped": [*reasons]}:
+                return tuple(map(str, reasons))
+            case _:
+                pass
+    return None

@@ -357,7 +357,7 @@ def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
 
 def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
     for each in diagnostics:
-        reasons = skipping.heard(each.message)
+        reasons = skipping.heard(each.message.splitlines())
         if reasons is not None and each.urn and urns.parse(each.urn).type == _SKIPPABLE:
             yield Skipped(_named(each.urn), reasons or ("the log says why",))
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from components.account_pool.forecast import lines, unseen_lines
 from components.account_pool.outlook import Expectation, Prospect, Vacancy
+from components.pull_secret import skipping
 from components.report_lines import MARKER
 from operations.main import app
 from operations.preview_report.command import as_json
@@ -288,28 +289,37 @@ def objection(rule: str, level: str) -> dict[str, Any]:
     return {"policyName": rule, "enforcementLevel": level, "resourceUrn": urn("a", SECRET), "message": "no"}
 
 
-def skipped(cluster: str, told: str, type_: str = "credfleet:index:PullSecret") -> dict[str, Any]:
-    return said(told, about=urn(cluster, type_))
+def skipped(
+    cluster: str, *reasons: str, type_: str = "credfleet:index:PullSecret", words: str = ""
+) -> list[dict[str, Any]]:
+    told = (words or skipping.sentence(reasons), skipping.line(reasons))
+    return [said(each, about=urn(cluster, type_)) for each in told]
 
 
 def test_a_skipped_pull_secret_is_told_with_what_its_cluster_waits_for():
-    found = reviewed(
-        diagnostics=[skipped("cls-2", "skipped: no GCP project is named; adapter dns reports False")]
-    )
-
     reasons = ("no GCP project is named", "adapter dns reports False")
+    found = reviewed(diagnostics=skipped("cls-2", *reasons))
+
     assert as_json(found)["skippedPullSecrets"] == [{"cluster": "cls-2", "reasons": reasons}]
     row = f"| {code('cls-2')} | {'; '.join(map(code, reasons))} |"
     assert row in section(render(found, "p.json"), "Skipped pull secrets")
 
 
-def test_a_reason_that_is_none_of_the_rooms_own_is_left_to_the_log():
-    strange = skipped("cls-2", "skipped: hunter2")
-    elsewhere = skipped("x", "skipped: no GCP project is named", "credfleet:index:AccountPool")
+def test_a_reason_that_quotes_strange_text_is_left_to_the_log():
+    strange = skipped("cls-2", "its provider is <b>, and Secret Manager is only there on gcp")
+    elsewhere = skipped("x", "no GCP project is named", type_="credfleet:index:AccountPool")
 
-    assert as_json(reviewed(diagnostics=[strange, elsewhere]))["skippedPullSecrets"] == [
+    assert as_json(reviewed(diagnostics=[*strange, *elsewhere]))["skippedPullSecrets"] == [
         {"cluster": "cls-2", "reasons": ("the log says why",)}
     ]
+
+
+def test_rewording_why_a_pull_secret_is_skipped_changes_no_review():
+    usual, reworded = (skipped("cls-2", "no GCP project is named", words=words) for words in ("", "wait"))
+
+    found = as_json(reviewed(diagnostics=usual))
+    assert len(found["skippedPullSecrets"]) == 1
+    assert as_json(reviewed(diagnostics=reworded)) == found
 
 
 def test_mandatory_rules_come_before_advisory_ones():

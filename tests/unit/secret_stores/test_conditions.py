@@ -160,9 +160,8 @@ def test_b8_what_both_know_is_taken(pattern: str) -> None:
 
 
 def judged(pattern: str) -> str:
-    return "; ".join(
-        map(str, condition_objections([Condition.model_validate({"namespaceRegexes": [pattern]})]))
-    )
+    objections = condition_objections([Condition.model_validate({"namespaceRegexes": [pattern]})])
+    return "; ".join(f"{each.cause} → {each.mend}" for each in objections)
 
 
 def test_b11_the_validation_of_a_store_is_not_barred_by_its_conditions() -> None:
