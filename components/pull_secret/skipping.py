@@ -13,7 +13,7 @@ from components.report_lines import report_line, reported
 
 _SUBJECT: Final = "pull-secret"
 _QUOTABLE: Final = re.compile(r"[A-Za-z0-9 ,()-]{1,160}")
-"""What a review shows of a reason; with other characters one quotes the configuration, and is left to the log."""
+"""What a review shows of a reason; one with other characters quotes the configuration: the log has it."""
 
 
 def sentence(reasons: Sequence[str]) -> str:
