@@ -3,7 +3,7 @@
 import pulumi
 
 from components.fleet import Fleet
-from components.settings import Settings
+from components.settings.stack import Settings
 
 fleet = Fleet("fleet", Settings.load(pulumi.Config()))
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import pulumi
 
 from components.providers import kubernetes_provider
-from components.settings import Settings
+from components.service_credentials.component import declare_services
+from components.settings.stack import Settings
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared
 from components.wiring.secret_stores import declare_secret_stores
-from components.wiring.services import declare_services
 from components.wiring.tenants import Tenants
 
 
@@ -88,7 +88,7 @@ class Fleet(pulumi.ComponentResource):
         settings = self._settings
         if settings.services is None:
             return {}
-        return declare_services(settings.services, settings.credentials, declared, self._child)
+        return declare_services(settings.services, settings.credentials, declared.namespace, self._child)
 
     def _secret_stores(
         self, declared: Declared, tenants: Tenants

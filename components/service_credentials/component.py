@@ -3,25 +3,27 @@
 Owns the source Secret of an instance and, per binding, the binding Secret with a file per credential and the
 Secret with VCAP_SERVICES; all derived in the program from one secret input. Of a legacy instance it owns what
 was made of the legacy Secret, never that Secret itself: bindings keep referring to it until credentials are
-declared, and then move once (service credentials, table G).
+declared, and then move once (docs/service-credentials.md, migrating a legacy instance).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.credentials import Credentials
+from components.naming import guid_of, stack_holder
 from components.service_credentials.binding import (
     DEFAULT_TYPE,
     BoundInstance,
     ServiceCredentials,
     binding_data,
+    binding_type,
     source_data,
     vcap_services,
 )
@@ -35,40 +37,56 @@ from components.service_credentials.names import (
     source_secret,
 )
 from components.service_credentials.provider import ServiceMigration, ServiceMigrationArgs
+from components.service_credentials.settings import Binding, Instance, Services
+
+_Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredCredentials:
-    """The credentials of an instance.
+def declare_services(
+    section: Services,
+    credentials: Credentials,
+    namespace: Callable[[str], pulumi.Input[str]],
+    opts: pulumi.ResourceOptions,
+) -> Mapping[str, Any]:
+    """Declare every instance and its bindings.
 
-    content: secret. type: of the Secrets of its bindings, `servicebinding.io/…`; plain, because another type
-    means another Secret, which a preview has to tell.
+    namespace: gives a namespace by its name as the stack declares it. Returns instance → {secretName,
+    bindings}, where bindings is name → {secretName, type, mountPath, vcapServices}.
     """
-
-    content: pulumi.Input[ServiceCredentials]
-    type: str
+    declared: dict[str, Any] = {}
+    stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
+    for name, instance in section.instances.items():
+        args = UserProvidedServiceArgs(
+            namespace=namespace(instance.namespace),
+            instance=instance,
+            owner=stack_holder(*stack, section.KEY, name),
+            credentials=credentials,
+        )
+        service = UserProvidedService(name, args, opts)
+        bindings = {
+            key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), opts).outputs
+            for key, binding in instance.bindings.items()
+        }
+        declared[name] = {"secretName": service.secret_name, "bindings": bindings}
+    return declared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserProvidedServiceArgs:
-    """An instance: its name and namespace, and its id, the same whenever the program runs.
+    """An instance, by the configuration.
 
-    owner: the text a migrated Secret is known by as this stack's. credentials: None for those of the legacy
-    Secret. legacy: a flat Secret of the instance's name is in the cluster. label, tags: for VCAP_SERVICES.
+    owner: the same text whenever the program runs; a migrated Secret is known by it as this stack's, and ids
+    are made of it. credentials: those of the stack.
     """
 
     namespace: pulumi.Input[str]
-    instance: str
-    guid: str
+    instance: Instance
     owner: str
-    credentials: DeclaredCredentials | None
-    legacy: bool = False
-    label: str = DEFAULT_TYPE
-    tags: Sequence[str] = ()
+    credentials: Credentials
 
 
 class UserProvidedService(pulumi.ComponentResource):
-    """An instance. Outputs: namespace, secretName (of the source Secret), guid."""
+    """An instance, by its name. Outputs: namespace, secretName (of the source Secret), guid."""
 
     TYPE: ClassVar = "credfleet:index:UserProvidedService"
     namespace: pulumi.Output[str]
@@ -77,42 +95,73 @@ class UserProvidedService(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: UserProvidedServiceArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        if args.credentials is None and not args.legacy:
-            raise ValueError(f"instance {args.instance} has neither credentials nor a legacy Secret")
-        props = {"namespace": args.namespace, "instance": args.instance, "legacy": args.legacy}
+        given = args.instance
+        props = {"namespace": args.namespace, "instance": name, "legacy": given.legacy}
         super().__init__(self.TYPE, name, props, opts)
-        self.args = args
+        self.args, self.instance, self.guid = args, name, guid_of(args.owner)
         self.namespace = pulumi.Output.from_input(args.namespace)
-        secret_name = source_secret(args.instance, legacy=args.legacy)
-        migrated = [_migrated(f"{name}-migration", args, secret_name, self)] if args.legacy else []
-        if args.credentials is None:
+        secret_name = source_secret(name, legacy=given.legacy)
+        migrated = self.migrated(f"{name}-migration", secret_name, self)
+        if given.credentials_from is None:
             self.secret_name = migrated[0].target_name
         else:
-            labels = {SERVICE_INSTANCE_GUID: args.guid}
+            labels = {SERVICE_INSTANCE_GUID: self.guid}
             source = Secret(
                 f"{name}-source",
                 metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace, labels=labels),
                 type=OPAQUE,
-                data=_data(args.credentials, source_data),
+                data=self.data(source_data),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=migrated),
             )
             self.secret_name = source.metadata.name
+        for warning in given.verdict(args.credentials).warnings:
+            pulumi.log.warn(f"{given.credentials_from}: {warning}", self)
         self.register_outputs(
-            {"namespace": self.namespace, "secretName": self.secret_name, "guid": args.guid}
+            {"namespace": self.namespace, "secretName": self.secret_name, "guid": self.guid}
         )
 
+    def data(self, made_of: _Data) -> pulumi.Output[Mapping[str, str]]:
+        """Return the data of a Secret that is made of the instance's credentials."""
+        given = self.args.instance
+        return self.args.credentials.secret(
+            given.credentials_from or "", lambda text: encoded(made_of(given.read(text)))
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def binding_type(self) -> str:
+        """Return the type of the binding Secrets; plain, because a preview has to tell another type."""
+        given = self.args.instance
+        type_ = self.args.credentials.judged(
+            given.credentials_from or "", lambda text: binding_type(given.read(text))
+        )
+        if type_ is None:
+            raise TypeError(f"settings let credential {given.credentials_from} through that cannot be read")
+        return type_
+
+    def migrated(
+        self, name: str, target: str, parent: pulumi.Resource, bound: BoundInstance | None = None
+    ) -> list[ServiceMigration]:
+        """Make a Secret of the legacy one, or make place for the declared one of the same name."""
+        if not self.args.instance.legacy:
+            return []
+        args = ServiceMigrationArgs(
+            namespace=self.args.namespace,
+            instance=self.instance,
+            instance_guid=self.guid,
+            target_name=target,
+            owner=self.args.owner,
+            binding=bound,
+            handed_over=self.args.instance.credentials_from is not None,
+        )
+        return [ServiceMigration(name, args, pulumi.ResourceOptions(parent=parent))]
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceBindingArgs:
-    """Who is bound to an instance: the binding's name, and its id, the same whenever the program runs.
-
-    display_name: the directory of its files and its name in VCAP_SERVICES, instead of the binding's.
-    """
+    """Who is bound to an instance: the binding by its name, as the configuration has it."""
 
     service: UserProvidedService
-    binding: str
-    guid: str
-    display_name: str | None = None
+    name: str
+    binding: Binding
 
 
 class SecretKey(TypedDict):
@@ -139,84 +188,52 @@ class ServiceBinding(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: ServiceBindingArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        service = args.service.args
-        props = {"instance": service.instance, "binding": args.binding, "displayName": args.display_name}
+        service, display_name = args.service, args.binding.display_name
+        given, namespace = service.args.instance, service.args.namespace
+        props = {"instance": service.instance, "binding": args.name, "displayName": display_name}
         super().__init__(self.TYPE, name, props, opts)
         bound = BoundInstance(
             instance_guid=service.guid,
             instance_name=service.instance,
-            binding_guid=args.guid,
-            binding_name=args.display_name,
-            tags=tuple(service.tags),
-            label=service.label,
+            binding_guid=guid_of(f"{service.args.owner}/{args.name}"),
+            binding_name=display_name,
+            tags=given.tags,
+            label=given.label or DEFAULT_TYPE,
         )
-        env_name = environment_secret(args.binding)
-        migrated: list[ServiceMigration] = []
-        if service.legacy:
-            migrated.append(_migrated(f"{name}-env-migration", service, env_name, self, bound))
-        if service.credentials is None:
+        env_name = environment_secret(args.name)
+        migrated = service.migrated(f"{name}-env-migration", env_name, self, bound)
+        if given.credentials_from is None:
             self.secret_name = pulumi.Output.from_input(service.instance)
             self.type = migrated[0].source_type
             env_secret_name = migrated[0].target_name
         else:
             files = Secret(
                 f"{name}-binding",
-                metadata=ObjectMetaArgs(name=args.binding, namespace=service.namespace),
-                type=service.credentials.type,
-                data=_data(service.credentials, binding_data),
+                metadata=ObjectMetaArgs(name=args.name, namespace=namespace),
+                type=service.binding_type(),
+                data=service.data(binding_data),
                 # another type is another Secret, and of the same name
                 opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
             )
             env = Secret(
                 f"{name}-env",
-                metadata=ObjectMetaArgs(name=env_name, namespace=service.namespace),
+                metadata=ObjectMetaArgs(name=env_name, namespace=namespace),
                 type=OPAQUE,
-                data=_data(service.credentials, partial(_environment, bound)),
+                data=service.data(lambda content: {VCAP_KEY: vcap_services(bound, content)}),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=migrated),
             )
             self.secret_name, self.type = files.metadata.name, files.type
             env_secret_name = env.metadata.name
-        self.mount_path = f"{BINDINGS_ROOT}/{args.display_name or args.binding}"
-        self.vcap_services = {
-            "namespace": args.service.namespace,
-            "secretName": env_secret_name,
-            "key": VCAP_KEY,
+        self.mount_path = f"{BINDINGS_ROOT}/{display_name or args.name}"
+        self.vcap_services = {"namespace": service.namespace, "secretName": env_secret_name, "key": VCAP_KEY}
+        self.register_outputs(self.outputs)
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """The outputs, by their names."""
+        return {
+            "secretName": self.secret_name,
+            "type": self.type,
+            "mountPath": self.mount_path,
+            "vcapServices": self.vcap_services,
         }
-        self.register_outputs(
-            {
-                "secretName": self.secret_name,
-                "type": self.type,
-                "mountPath": self.mount_path,
-                "vcapServices": self.vcap_services,
-            }
-        )
-
-
-def _migrated(
-    name: str,
-    service: UserProvidedServiceArgs,
-    target: str,
-    parent: pulumi.Resource,
-    bound: BoundInstance | None = None,
-) -> ServiceMigration:
-    """Make a Secret of the legacy one, or make place for the declared one of the same name."""
-    args = ServiceMigrationArgs(
-        namespace=service.namespace,
-        instance=service.instance,
-        instance_guid=service.guid,
-        target_name=target,
-        owner=service.owner,
-        binding=bound,
-        handed_over=service.credentials is not None,
-    )
-    return ServiceMigration(name, args, pulumi.ResourceOptions(parent=parent))
-
-
-def _data(
-    credentials: DeclaredCredentials, made_of: Callable[[ServiceCredentials], Mapping[str, bytes]]
-) -> pulumi.Output[Mapping[str, str]]:
-    return pulumi.Output.secret(credentials.content).apply(lambda content: encoded(made_of(content)))
-
-
-def _environment(bound: BoundInstance, credentials: ServiceCredentials) -> Mapping[str, bytes]:
-    return {VCAP_KEY: vcap_services(bound, credentials)}

@@ -1,5 +1,1 @@
-"""A stack's configuration."""
-
-from components.settings.stack import Settings
-
-__all__ = ["Settings"]
+"""A stack's configuration: `stack.py` reads it whole, `section.py` is what all rooms build theirs on."""

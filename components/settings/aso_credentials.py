@@ -22,9 +22,9 @@ from components.settings.aso_words import (
     Scope,
     Subject,
 )
-from components.settings.nouns import Noun
+from components.settings.noun import Noun
+from components.settings.section import Written
 from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Text, unfit
-from components.settings.written_secrets import Written
 
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
 

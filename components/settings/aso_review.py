@@ -17,9 +17,9 @@ from components.naming import config_path
 from components.settings.aso_contents import faults_of, federations, own_federations, secret_data, sources
 from components.settings.aso_credentials import AsoCredentials, Entry, Identity
 from components.settings.aso_resources import DeclaredResource, read_resources, resolutions
+from components.settings.document import nearest
 from components.settings.nouns import Cluster, Tenant
 from components.settings.review import (
-    nearest,
     unknown_credential,
     unusable_namespace,
     usable_namespaces,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
@@ -72,6 +72,12 @@ def unknown_key(place: str, key: str, known: Iterable[str]) -> Problem:
     near = difflib.get_close_matches(key, names, n=1)
     mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
     return Problem(place, f"{key} is not a known key, so it would be ignored without a word", mend)
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """Suggest what may have been meant by a name that is none of these."""
+    near = difflib.get_close_matches(name, sorted(names), n=1)
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(names)) or 'none'}."
 
 
 def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) -> None:

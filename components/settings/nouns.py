@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field, model_validator
 
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
-from components.labels import ASO_CREDENTIAL, EU_ACCESS
-from components.projection.errors import ProjectionError
-from components.projection.keys import AsoMethod, plan_keys
+from components.labels import EU_ACCESS
+from components.projection.settings import Delivery
+from components.settings.noun import Noun
 from components.settings.words import (
     ClusterUid,
     FilePath,
@@ -32,14 +31,6 @@ Partition = Mapping[PartitionKey, PartitionValue]
 Count = Annotated[int, Field(ge=0)]
 
 
-class Noun(BaseModel):
-    """A part of the configuration: unknown keys are errors, nothing changes later, no error shows a value."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
-    )
-
-
 class Cluster(Noun):
     """Which cluster the stack writes to. Any other is refused before the first write (decision 5)."""
 
@@ -55,33 +46,6 @@ class Cluster(Noun):
     existing_namespaces: tuple[NamespaceName, ...] = Field(
         default=(), description="Namespaces that are there already: used, never declared."
     )
-
-
-class Delivery(Noun):
-    """A copy of the claimed account's Secret in the tenant's namespace, which follows its rotation."""
-
-    name: ObjectName | None = Field(default=None, description="Name of the copy.")
-    aso_credential: AsoMethod | None = Field(
-        default=None, description="Method of an Azure Service Operator credential; the copy has its keys."
-    )
-    keys: Mapping[Text, Text] = Field(
-        default={}, description="Key of the copy → key of the account's Secret; empty means all of them."
-    )
-
-    @property
-    def target(self) -> str:
-        """The name of the copy; for ASO the one it looks for by itself."""
-        return self.name or ASO_CREDENTIAL
-
-    @model_validator(mode="after")
-    def _can_be_written(self) -> Self:
-        if self.name is None and self.aso_credential is None:
-            raise unfit("a copy has a name, else nobody would find it", "add name, or asoCredential")
-        try:
-            plan_keys(self.keys, self.aso_credential)
-        except ProjectionError as error:
-            raise unfit(error.cause, error.mend) from None
-        return self
 
 
 def _as_delivery(given: object) -> object:

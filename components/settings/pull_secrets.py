@@ -22,15 +22,16 @@ from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read
 from components.pull_secret.payload import judge
 from components.pull_secret.retention import Retention
-from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
+from components.settings.document import nearest
+from components.settings.noun import Noun
+from components.settings.nouns import AccountPool, Cluster, Tenant
 from components.settings.review import (
-    nearest,
     unknown_credential,
     unusable_namespace,
     usable_namespaces,
 )
+from components.settings.section import Written
 from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, unfit
-from components.settings.written_secrets import Written
 
 KEY: Final = "pullSecrets"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -12,6 +11,7 @@ from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
 from components.naming import config_path, is_data_key
+from components.settings.document import nearest
 from components.settings.members_file import ExistingMember
 from components.settings.nouns import AccountPool, Cluster, Member, Slot, Tenant
 
@@ -255,9 +255,3 @@ def unknown_credential(place: str, name: str, credentials: Credentials) -> Probl
     """Say that a reference names no credential, and which one may have been meant."""
     cause = f"{name} is no entry of credentials"
     return Problem(place, cause, nearest(name, credentials.names))
-
-
-def nearest(name: str, names: Collection[str]) -> str:
-    """Suggest what may have been meant by a name that is none of these."""
-    near = difflib.get_close_matches(name, sorted(names), n=1)
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(names)) or 'none'}."

@@ -18,9 +18,9 @@ from components.secret_stores.consumers import (
 from components.secret_stores.login import secret_name
 from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
-from components.settings.nouns import Noun
+from components.settings.noun import Noun
+from components.settings.section import Written
 from components.settings.words import NamespaceName, ObjectName, Text, unfit
-from components.settings.written_secrets import Written
 
 KEY: Final = "secretStores"
 

@@ -24,9 +24,9 @@ from components.secret_stores.pushing import push_objections
 from components.secret_stores.reading import read_objections
 from components.secret_stores.referent import selector_objections, store_objections
 from components.secret_stores.registry import Kind
+from components.settings.document import nearest
 from components.settings.nouns import AccountPool, Cluster, Tenant
 from components.settings.review import (
-    nearest,
     unknown_credential,
     unusable_namespace,
     usable_namespaces,

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
+from components.account_pool.rules import Pool
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
-from components.naming import config_path
-from components.settings import aso_credentials, pull_secrets, secret_stores, services
+from components.service_credentials.settings import Services
+from components.settings import aso_credentials, pull_secrets, secret_stores
 from components.settings.aso_credentials import AsoCredentials
 from components.settings.aso_review import review_aso_credentials
 from components.settings.document import read_as_meant, well_formed
 from components.settings.members_file import read_members_file
-from components.settings.nouns import AccountPool, Cluster, Noun, Tenant
+from components.settings.noun import Noun
+from components.settings.nouns import AccountPool, Cluster, Slot, Tenant
 from components.settings.pull_secrets import PullSecrets, review_pull_secrets
 from components.settings.review import (
     Stated,
@@ -25,12 +27,13 @@ from components.settings.review import (
     review_cluster,
     review_namespaces,
     review_pool,
+    usable_namespaces,
 )
 from components.settings.secret_stores import SecretStores
 from components.settings.secret_stores_review import review_secret_stores
-from components.settings.services import Services, review_services
-from components.settings.words import Name
-from components.settings.written_secrets import Written, deliveries_of, members_of, review_written
+from components.settings.section import Account, Section, Surroundings, Written
+from components.settings.words import Name, unfit
+from components.settings.written_secrets import deliveries_of, members_of, review_written
 
 if TYPE_CHECKING:
     import pulumi
@@ -51,6 +54,20 @@ _CREDENTIALS_SCHEMA: Final = {
 }
 
 
+def _section(*, of: type[Noun]) -> BeforeValidator:
+    """Read a section: `{}` is the same as none, and any other empty value is a slip."""
+
+    def read(given: object) -> object:
+        if not given and given != {}:
+            raise unfit(
+                "it is empty but no map: taken as absent, the next update would delete all that it declared",
+                "give its keys, {} to declare nothing, or remove it",
+            )
+        return given or None
+
+    return BeforeValidator(read, json_schema_input_type=of)
+
+
 class Settings(Noun):
     """What a stack declares. Make it with `load` or `parse`, which check what no part can know alone."""
 
@@ -59,11 +76,11 @@ class Settings(Noun):
         default_factory=lambda: Credentials({})
     )
     tenants: Mapping[Name, Tenant] = {}
-    account_pool: Annotated[AccountPool | None, BeforeValidator(lambda given: given or None)] = None
-    aso_credentials: Annotated[AsoCredentials | None, BeforeValidator(lambda given: given or None)] = None
-    pull_secrets: Annotated[PullSecrets | None, BeforeValidator(lambda given: given or None)] = None
-    services: Annotated[Services | None, BeforeValidator(lambda given: given or None)] = None
-    secret_stores: Annotated[SecretStores | None, BeforeValidator(lambda given: given or None)] = None
+    account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
+    aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
+    pull_secrets: Annotated[PullSecrets | None, _section(of=PullSecrets)] = None
+    services: Annotated[Services | None, _section(of=Services)] = None
+    secret_stores: Annotated[SecretStores | None, _section(of=SecretStores)] = None
 
     @classmethod
     def load(cls, config: pulumi.Config) -> Self:
@@ -107,6 +124,32 @@ class Settings(Noun):
             raise ConfigurationError(problems)
         return settings
 
+    @property
+    def sections(self) -> Sequence[Section]:
+        """The sections of rooms that are given."""
+        return [section for section in (self.services,) if section is not None]
+
+    def surroundings(self, root: Path, malformed: Sequence[Problem] = ()) -> Surroundings:
+        """Return what the sections may refer to. malformed: what was left out of the settings, and why."""
+        return Surroundings(
+            tenants={name: tenant.namespace for name, tenant in self.tenants.items()},
+            namespaces=usable_namespaces(self.tenants, self.cluster),
+            accounts={
+                f"{name}/{slot}": Account(tenant.namespace, self._type(account), account.deliver_to)
+                for name, tenant in self.tenants.items()
+                for slot, account in tenant.accounts.items()
+            },
+            pool=self.account_pool and self.account_pool.namespace,
+            credentials=self.credentials,
+            root=root,
+            faulty=tuple(problem.place for problem in malformed),
+        )
+
+    def _type(self, account: Slot) -> str | None:
+        """Return the type of a tenant's account; None without a pool that serves it."""
+        served_by = self.account_pool and account.pool(self.account_pool.ruleset)
+        return served_by.type if isinstance(served_by, Pool) else None
+
     def _review(self, stated: Stated, root: Path, malformed: Sequence[Problem]) -> Iterator[Problem]:
         pool, existing = self.account_pool, ()
         writes = (self.aso_credentials, self.pull_secrets, self.services, self.secret_stores)
@@ -118,13 +161,9 @@ class Settings(Noun):
                 yield from problems
             yield from review_pool(pool, existing, stated, self.credentials)
         yield from review_accounts(self.tenants, pool, existing, stated)
-        if self.services is not None:
-            yield from review_services(self.services, self.tenants, self.cluster, self.credentials)
-
-        def whole(*keys: str) -> bool:
-            places = tuple(config_path(key) for key in keys)
-            return not any(problem.place.startswith(places) for problem in malformed)
-
+        around = self.surroundings(root, malformed)
+        for section in self.sections:
+            yield from section.review(around)
         if self.aso_credentials is not None:
             yield from review_aso_credentials(
                 self.aso_credentials,
@@ -132,7 +171,7 @@ class Settings(Noun):
                 self.cluster,
                 self.credentials,
                 root,
-                whole=whole("asoCredentials", "tenants"),
+                whole=around.whole("asoCredentials", "tenants"),
             )
         if self.pull_secrets is not None:
             yield from review_pull_secrets(
@@ -142,7 +181,7 @@ class Settings(Noun):
                 self.cluster,
                 credentials=self.credentials,
                 root=root,
-                whole=whole("tenants"),
+                whole=around.whole("tenants"),
             )
         if self.secret_stores is not None:
             yield from review_secret_stores(
@@ -151,7 +190,7 @@ class Settings(Noun):
                 pool,
                 self.cluster,
                 credentials=self.credentials,
-                whole=whole("secretStores", "tenants"),
+                whole=around.whole("secretStores", "tenants"),
             )
         yield from review_written(self._written())
 
@@ -159,8 +198,8 @@ class Settings(Noun):
         if self.account_pool is not None:
             yield from members_of(self.account_pool)
         yield from deliveries_of(self.tenants)
-        if self.services is not None:
-            yield from services.secrets_of(self.services)
+        for section in self.sections:
+            yield from section.written()
         if self.aso_credentials is not None:
             yield from aso_credentials.secrets_of(self.aso_credentials)
         if self.pull_secrets is not None:

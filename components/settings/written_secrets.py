@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
 
 from components.errors import Problem
 from components.naming import config_path
 from components.settings.nouns import AccountPool, Tenant
-
-Written: TypeAlias = tuple[str, str, str]
-"""Namespace and name of a Secret, and the place in the configuration it comes from."""
+from components.settings.section import Written
 
 
 def members_of(pool: AccountPool) -> Iterator[Written]:

@@ -25,7 +25,9 @@ from components.credentials import Credentials
 from components.labels import TENANT, TENANT_NAME
 from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
-from components.settings import Settings, nouns
+from components.projection.settings import Delivery
+from components.settings import nouns
+from components.settings.stack import Settings
 from components.wiring.declared import Account, Declared
 
 _ACCOUNT_READER: Final = "account-reader"
@@ -148,7 +150,7 @@ def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.Resou
     return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
 
 
-def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: nouns.Delivery) -> DeliveryArgs:
+def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery) -> DeliveryArgs:
     """Copy what a claim got, as long as it is the tenant's; a shared account bears no owner."""
     return DeliveryArgs(
         source_namespace=claimed.accounts[claim.slot]["namespace"],

@@ -16,9 +16,8 @@ from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
-from components.settings import Settings
 from components.settings.nouns import AccountPool
-from components.settings.stack import NAMESPACE
+from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import print_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import open_workspace

@@ -9,28 +9,31 @@ from collections.abc import Callable
 import pulumi
 import pytest
 
-from components.service_credentials.binding import binding_type, read_credentials_object
+from components.credentials import Credentials
+from components.naming import guid_of
 from components.service_credentials.component import (
-    DeclaredCredentials,
     ServiceBinding,
     ServiceBindingArgs,
     UserProvidedService,
     UserProvidedServiceArgs,
 )
+from components.service_credentials.settings import Binding, Instance
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
 MIGRATION = "pulumi-python:dynamic/credfleet:ServiceMigration"
 SERVICE = "credfleet:index:UserProvidedService"
 BINDING = "credfleet:index:ServiceBinding"
+OWNER = "pulumi/o/p/s/services/orders-db"
+GUID, BINDING_GUID = guid_of(OWNER), guid_of(f"{OWNER}/orders-api")
 E = b'{"type":"database","port":5432,"user":{"name":"alice"}}'
 ENTRY = {
     "label": "user-provided",
     "name": "orders",
     "tags": ["sql"],
-    "instance_guid": "guid-1",
+    "instance_guid": GUID,
     "instance_name": "orders-db",
-    "binding_guid": "guid-2",
+    "binding_guid": BINDING_GUID,
     "binding_name": "orders",
     "credentials": json.loads(E),
     "syslog_drain_url": None,
@@ -52,29 +55,21 @@ def declare(
     """An instance with one binding; made inside the program, since outputs live in its event loop."""
 
     def program() -> ServiceBinding:
-        credentials = None
-        if text is not None:
-            content = read_credentials_object(text)
-            credentials = DeclaredCredentials(
-                content=pulumi.Output.secret(content), type=binding_type(content)
-            )
+        given = {} if text is None else {"credentialsFrom": "db"}
         service = UserProvidedService(
             "orders-db",
             UserProvidedServiceArgs(
                 namespace="tenant-acme",
-                instance="orders-db",
-                guid="guid-1",
-                owner="pulumi/o/p/s/services/orders-db",
-                credentials=credentials,
-                legacy=legacy,
-                tags=["sql"],
+                instance=Instance.model_validate(
+                    {"namespace": "tenant-acme", "legacy": legacy, "tags": ["sql"], **given}
+                ),
+                owner=OWNER,
+                credentials=Credentials({} if text is None else {"db": text.decode()}),
             ),
         )
         binding = ServiceBinding(
             "orders-api",
-            ServiceBindingArgs(
-                service=service, binding="orders-api", guid="guid-2", display_name=display_name
-            ),
+            ServiceBindingArgs(service, "orders-api", Binding.model_validate({"displayName": display_name})),
             pulumi.ResourceOptions(parent=service),
         )
         pulumi.export("source", service.secret_name)
@@ -109,7 +104,7 @@ def test_one_credentials_object_becomes_the_three_secrets_of_an_instance_and_its
             "metadata": {
                 "name": "orders-db",
                 "namespace": "tenant-acme",
-                "labels": {"korifi.cloudfoundry.org/service-instance-guid": "guid-1"},
+                "labels": {"korifi.cloudfoundry.org/service-instance-guid": GUID},
             },
             "type": "Opaque",
             "data": Secret(
@@ -174,8 +169,8 @@ def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -
 @pytest.mark.parametrize(
     ("display_name", "directory", "name", "binding_name"),
     [
-        pytest.param(None, "orders-api", "orders-db", None, id="F-no-display-name"),
-        pytest.param("shop", "shop", "shop", "shop", id="F-binding-display-name-set"),
+        pytest.param(None, "orders-api", "orders-db", None, id="no display name"),
+        pytest.param("shop", "shop", "shop", "shop", id="a display name"),
     ],
 )
 def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
@@ -189,13 +184,13 @@ def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
     assert recorder.stack_outputs["secretName"] == "orders-api"
 
 
-def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old_secret_g() -> None:
+def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old_secret() -> None:
     recorder = recorded(declare(None, legacy=True))
     shared = {
         "namespace": "tenant-acme",
         "instance": "orders-db",
-        "instanceGuid": "guid-1",
-        "owner": "pulumi/o/p/s/services/orders-db",
+        "instanceGuid": GUID,
+        "owner": OWNER,
         "handedOver": False,
     }
     assert recorder.of_type(SECRET) == {}
@@ -204,7 +199,7 @@ def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old
         "orders-api-env-migration": {
             **shared,
             "targetName": "orders-api-env",
-            "binding": {"guid": "guid-2", "name": "orders", "tags": ["sql"], "label": "user-provided"},
+            "binding": {"guid": BINDING_GUID, "name": "orders", "tags": ["sql"], "label": "user-provided"},
         },
     }
     assert recorder.stack_outputs == {
@@ -224,7 +219,7 @@ def test_the_type_of_a_legacy_secret_is_unknown_until_it_was_looked_at() -> None
     assert recorded(declare(None, legacy=True), preview=True).stack_outputs["type"] == Unknown()
 
 
-def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_these_are_free_g() -> None:
+def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_these_are_free() -> None:
     recorder = recorded(declare(legacy=True))
     secrets, migrations = recorder.of_type(SECRET), recorder.of_type(MIGRATION)
     assert {one.inputs["metadata"]["name"] for one in secrets.values()} == {
@@ -241,13 +236,10 @@ def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_thes
 def test_no_credential_leaves_the_data_of_its_secrets() -> None:
     canary = b'{"password":"canary-7f3a","type":"x"}'
     recorder = recorded(declare(canary))
+    data = [decoded(plain(one.inputs["data"])) for one in recorder.of_type(SECRET).values()]
+    assert ["canary-7f3a" in repr(one) for one in data] == [True] * 3
     for one in recorder.registrations:
         told = repr({key: value for key, value in one.inputs.items() if key != "data"})
         assert "canary-7f3a" not in told
         assert encoded("canary-7f3a") not in told
     assert "canary" not in repr(recorder.stack_outputs)
-
-
-def test_a_service_without_credentials_and_without_a_legacy_secret_is_a_mistake_of_the_program() -> None:
-    with pytest.raises(ValueError, match="neither credentials nor a legacy Secret"):
-        recorded(declare(None))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.errors import ConfigurationError, Problem
-from components.settings import Settings
+from components.settings.stack import Settings
 
 ROOT: Final = Path(__file__).parents[2]
 SECRET_KEYS: Final = frozenset({"credfleet:credentials"})

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from components.account_pool.model import Policy
 from components.errors import ConfigurationError
-from components.settings import Settings
+from components.settings.stack import Settings
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
 
 CANARY = "canary-7f3a"
@@ -33,6 +33,18 @@ def test_a_stack_that_declares_nothing_needs_nothing() -> None:
 
     assert problems(empty) == problems({}) == ()
     assert settings(empty).account_pool is None
+
+
+@pytest.mark.parametrize("given", ["null", "[]", '""', "", "0", "false"])
+@pytest.mark.parametrize("key", ["accountPool", "asoCredentials", "pullSecrets", "services", "secretStores"])
+def test_a_section_that_is_empty_without_being_a_map_is_a_slip_and_not_absent(key: str, given: str) -> None:
+    values = {f"credfleet:{key}": given}
+
+    (problem,) = problems(values)
+
+    assert problem.place == f"credfleet:{key}"
+    assert "would delete all that it declared" in problem.cause
+    assert "{}" in problem.mend
 
 
 def test_settings_never_change() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import Problem
-from components.settings.services import Instance
+from components.service_credentials.settings import Instance
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"

@@ -1,0 +1,95 @@
+"""A section of a stack's configuration: what one room reads, and what of the rest it may refer to.
+
+A room states its section in `<room>/settings.py`, beside its core; `components/settings/stack.py` composes
+the sections. This module imports no room, so that all of them can import it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+from components.credentials import Credentials
+from components.errors import Problem
+from components.naming import config_path
+from components.projection.settings import Delivery
+from components.settings.document import nearest
+from components.settings.noun import Noun
+
+Problems: TypeAlias = Iterator[Problem]
+
+Written: TypeAlias = tuple[str, str, str]
+"""Namespace and name of a Secret, and the place in the configuration it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account that a tenant claims, as other sections refer to it by `tenant/slot`.
+
+    namespace: the tenant's. type: None when the rules of the pool choose none. delivery: its copy in that
+    namespace, if there is one.
+    """
+
+    namespace: str
+    type: str | None
+    delivery: Delivery | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The rest of the configuration, as a section sees it.
+
+    tenants: name → namespace. namespaces: those that a room may write into. pool: namespace of the account
+    pool, None without one. root: directory of Pulumi.yaml. faulty: places of what is malformed and left out.
+    """
+
+    tenants: Mapping[str, str]
+    namespaces: Collection[str]
+    accounts: Mapping[str, Account]
+    pool: str | None
+    credentials: Credentials
+    root: Path
+    faulty: tuple[str, ...] = ()
+
+    def whole(self, *keys: str) -> bool:
+        """Whether nothing was left out of these keys of the configuration; else a reference may miss it."""
+        places = tuple(config_path(key) for key in keys)
+        return not any(place.startswith(places) for place in self.faulty)
+
+    def review_namespace(
+        self,
+        place: str,
+        namespace: str,
+        mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
+    ) -> Problems:
+        """Refuse a namespace that rooms may not write into."""
+        if namespace not in self.namespaces:
+            cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
+            yield Problem(place, cause, mend)
+
+    def review_credential(self, place: str, name: str) -> Problems:
+        """Refuse a reference that names no credential, and say which one may have been meant."""
+        if name not in self.credentials.names:
+            yield Problem(place, f"{name} is no entry of credentials", nearest(name, self.credentials.names))
+
+
+class Section(Noun):
+    """What one room reads of the configuration, under the key KEY."""
+
+    KEY: ClassVar[str]
+
+    @classmethod
+    def place(cls, *segments: str | int) -> str:
+        """Return the place of what is at a path inside of the section."""
+        return config_path(cls.KEY, *segments)
+
+    @abstractmethod
+    def review(self, around: Surroundings) -> Problems:
+        """Yield what no part of the section can know alone: references, contents, clashes."""
+
+    @abstractmethod
+    def written(self) -> Iterator[Written]:
+        """Yield every Secret that the stack writes for the section, those that are there already included."""
