@@ -1,7 +1,7 @@
 """Credentials of Azure Service Operator: Secrets it reads as they stand, and resources that name one.
 
 ASO checks nothing of this before it is deployed, uses values untrimmed, and never falls back from a broken
-Secret to another (ASO facts 1.2, 1.3 and 3.1).
+Secret to another (docs/design/aso-facts.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pulumi_policy import EnforcementLevel
 from rule import SECRETS, UNKNOWN, Resource, resource_rule, stack_rule
 
 from components.aso_credentials.keys import (
@@ -57,14 +56,12 @@ def _is_scoped(secret: Resource) -> bool:
 
 
 @resource_rule(
-    "aso-secret-reserved-name",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="The two names ASO reads by itself are used for what it reads there.",
     mend="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
     config={"operatorNamespace": {"type": "string", "default": OPERATOR_NAMESPACE}},
 )
-def have_reserved_names_for_their_purpose(secret: Resource) -> Iterator[str]:
+def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
     """Refuse settings nobody reads, and a Secret that would take over a whole namespace by its name."""
     name, namespace = secret.text("metadata", "name"), secret.text("metadata", "namespace")
     operator = secret.config.get("operatorNamespace", OPERATOR_NAMESPACE)
@@ -80,14 +77,12 @@ def have_reserved_names_for_their_purpose(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "aso-secret-required-keys",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="A credential for ASO has every key that its method needs.",
     mend="add the key; ASO takes no other credential instead of a broken one",
 )
-def have_the_keys_of_their_method(secret: Resource) -> Iterator[str]:
-    """Refuse what ASO would refuse at every reconcile (cases R4, M11 and M13)."""
+def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
+    """Refuse what ASO would refuse at every reconcile."""
     keys = _keys(secret)
     if not _is_scoped(secret) or not keys:
         return
@@ -103,14 +98,12 @@ def have_the_keys_of_their_method(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "aso-secret-one-method",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="A credential for ASO says one way to sign in.",
     mend="keep the keys of one method: the secret, the certificate, or AUTH_MODE",
 )
-def have_one_method(secret: Resource) -> Iterator[str]:
-    """Refuse a second method: ASO takes the first in its own order and never tells (cases M2, M3 and M6)."""
+def aso_secret_one_method(secret: Resource) -> Iterator[str]:
+    """Refuse a second method: ASO takes the first in its own order and never tells."""
     keys = _keys(secret)
     if not _is_scoped(secret):
         return
@@ -122,26 +115,22 @@ def have_one_method(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "aso-secret-no-empty-key",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="No key of a credential for ASO is empty.",
     mend="leave the key out, or give it its value",
 )
-def have_no_empty_key(secret: Resource) -> Iterator[str]:
+def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
     """Refuse empty values: a key that is merely present already decides the method."""
     if _is_scoped(secret):
         yield from (f"data.{key} is empty" for key, value in _keys(secret).items() if value in ("", None))
 
 
 @resource_rule(
-    "aso-secret-no-global-key",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description=f"Settings of the operator stand in {GLOBAL_SETTINGS} alone.",
     mend=f"move the key into {GLOBAL_SETTINGS}",
 )
-def have_no_global_key(secret: Resource) -> Iterator[str]:
+def aso_secret_no_global_key(secret: Resource) -> Iterator[str]:
     """Refuse settings that ASO reads at its start only: in a credential it ignores them."""
     if _is_scoped(secret):
         yield from (f"data.{key} has no effect here" for key in _keys(secret) if _GLOBAL_KEY.fullmatch(key))
@@ -158,13 +147,11 @@ def _text(secret: Resource, key: str) -> str | None:
 
 
 @resource_rule(
-    "aso-annotation-spelled",
     types=_RESOURCES,
-    level=EnforcementLevel.MANDATORY,
     description="A resource of ASO names its credential where ASO looks for the name.",
     mend=f"write metadata.annotations and {CREDENTIAL_FROM}",
 )
-def spell_the_annotation(resource: Resource) -> Iterator[str]:
+def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
     """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
     if "annotation" in resource.mapping("metadata"):
         yield "metadata.annotation is no field of Kubernetes"
@@ -177,14 +164,12 @@ def spell_the_annotation(resource: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "aso-annotation-value",
     types=_RESOURCES,
-    level=EnforcementLevel.MANDATORY,
     description="A resource of ASO names its credential by the bare name of a Secret.",
     mend="give the name of a Secret in the resource's own namespace",
 )
-def name_a_secret(resource: Resource) -> Iterator[str]:
-    """Refuse names ASO cannot follow, another namespace's above all (ASO facts 1.1)."""
+def aso_annotation_value(resource: Resource) -> Iterator[str]:
+    """Refuse names ASO cannot follow, another namespace's above all."""
     name = resource.text("metadata", "annotations", CREDENTIAL_FROM)
     if name is None:
         return
@@ -198,15 +183,11 @@ def name_a_secret(resource: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    "aso-annotation-target",
-    level=EnforcementLevel.MANDATORY,
     description="The credential that a resource of ASO names is declared in its namespace.",
     mend="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )
-def find_their_credential(
-    resources: Sequence[Resource], _config: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Refuse a name that leads nowhere: ASO takes no other credential then (cases R7, R8 and R10)."""
+def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
+    """Refuse a name that leads nowhere: ASO takes no other credential then."""
     declared = {_place(one): one for one in resources if one.type in SECRETS}
     delivered = {
         (one.inputs.get("targetNamespace"), one.inputs.get("targetName"))

@@ -1,16 +1,16 @@
 """Azure's side of workload identity: federated credentials of managed identities, and what they may do.
 
-Azure accepts a wrong issuer, subject or audience, and fails only when a token is asked for (ASO facts 1.5).
+Azure accepts a wrong issuer, subject or audience, and fails only when a token is asked for
+(docs/design/aso-facts.md, workload identity and federated credentials).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
 from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
@@ -27,14 +27,12 @@ _SUBSCRIPTION: Final = re.compile(r"/subscriptions/[^/]+(/.*)?", re.IGNORECASE)
 
 
 @resource_rule(
-    "azure-federation-issuer",
     types=_FEDERATIONS,
-    level=EnforcementLevel.MANDATORY,
     description="A federated credential trusts an issuer by the exact text of its tokens.",
     mend="copy the cluster's OIDC issuer URL byte for byte, its last slash included",
     config={"issuers": {"type": "array", "items": {"type": "string"}, "default": []}},
 )
-def trust_an_exact_issuer(federation: Resource) -> Iterator[str]:
+def azure_federation_issuer(federation: Resource) -> Iterator[str]:
     """Refuse an issuer no token has, or one that is not the environment's, where its file lists them."""
     issuer, issuers = federation.text("issuer"), federation.config.get("issuers", [])
     if "issuer" not in federation.inputs:
@@ -46,13 +44,11 @@ def trust_an_exact_issuer(federation: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "azure-federation-subject",
     types=_FEDERATIONS,
-    level=EnforcementLevel.MANDATORY,
     description="A federated credential trusts one ServiceAccount.",
     mend=f"write {SUBJECT}NAMESPACE:NAME",
 )
-def trust_one_service_account(federation: Resource) -> Iterator[str]:
+def azure_federation_subject(federation: Resource) -> Iterator[str]:
     """Refuse a subject no ServiceAccount has; there are no wildcards."""
     subject = federation.inputs.get("subject")
     if subject is UNKNOWN:
@@ -63,13 +59,11 @@ def trust_one_service_account(federation: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "azure-federation-audience",
     types=_FEDERATIONS,
-    level=EnforcementLevel.MANDATORY,
     description="A federated credential has the one audience of Entra's token exchange.",
     mend=f"write audiences: [{AUDIENCE}]",
 )
-def have_one_audience(federation: Resource) -> Iterator[str]:
+def azure_federation_audience(federation: Resource) -> Iterator[str]:
     """Refuse any other audience: the exchange would refuse every token."""
     audiences = federation.inputs.get("audiences")
     if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
@@ -77,12 +71,10 @@ def have_one_audience(federation: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    "azure-identity-federation-limit",
-    level=EnforcementLevel.MANDATORY,
     description=f"An identity has at most {MOST} federated credentials.",
     mend="spread the ServiceAccounts over more identities",
 )
-def are_not_too_many(resources: Sequence[Resource], _config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse what Azure refuses only while the update is under way."""
     seen: Counter[tuple[str, str]] = Counter()
     for one in _federations(resources):
@@ -93,12 +85,10 @@ def are_not_too_many(resources: Sequence[Resource], _config: Mapping[str, Any]) 
 
 
 @stack_rule(
-    "azure-identity-federation-unique",
-    level=EnforcementLevel.MANDATORY,
     description="An identity trusts each issuer and subject once.",
     mend="drop one of the two federated credentials",
 )
-def are_unique(resources: Sequence[Resource], _config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a second credential for the same pair, which Azure answers with a conflict."""
     seen: set[tuple[tuple[str, str], str, str]] = set()
     for one in _federations(resources):
@@ -115,19 +105,17 @@ def _federations(resources: Sequence[Resource]) -> Iterator[Resource]:
 
 
 def _identity(federation: Resource) -> tuple[str, str] | None:
-    """Tell the identity by group and name, or None when a preview does not know them."""
+    """Return the identity by group and name, or None when a preview does not know them."""
     group, name = federation.text("resourceGroupName"), federation.text("resourceName")
     return None if group is None or name is None else (group.lower(), name.lower())
 
 
 @resource_rule(
-    "azure-role-principal-type",
     types=_ASSIGNMENTS,
-    level=EnforcementLevel.MANDATORY,
     description="A role assignment says that its principal is an identity.",
     mend="set principalType to ServicePrincipal; left out, the SDK makes it User",
 )
-def say_the_type_of_their_principal(assignment: Resource) -> Iterator[str]:
+def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
     """Refuse the SDK's default: a new identity is then looked for among people, and often not found."""
     given = assignment.inputs.get("principalType")
     if given is not UNKNOWN and given != "ServicePrincipal":
@@ -135,13 +123,11 @@ def say_the_type_of_their_principal(assignment: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "azure-role-no-owner",
     types=_ASSIGNMENTS,
-    level=EnforcementLevel.MANDATORY,
     description="No identity is made owner, or may make owners.",
     mend="assign the role that the work needs",
 )
-def make_no_owner(assignment: Resource) -> Iterator[str]:
+def azure_role_no_owner(assignment: Resource) -> Iterator[str]:
     """Refuse roles that can give themselves every other."""
     role = (assignment.text("roleDefinitionId") or "").rpartition("/")[2].lower()
     if role in _MAKING_OWNERS:
@@ -149,13 +135,11 @@ def make_no_owner(assignment: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "azure-role-scope",
     types=_ASSIGNMENTS,
-    level=EnforcementLevel.MANDATORY,
     description="A role is assigned within one subscription.",
     mend="write /subscriptions/ID, with the resource group behind it where that is enough",
 )
-def stay_within_a_subscription(assignment: Resource) -> Iterator[str]:
+def azure_role_scope(assignment: Resource) -> Iterator[str]:
     """Refuse the whole tenant and management groups: they hold subscriptions of others, now or later."""
     scope = assignment.inputs.get("scope")
     if scope is not UNKNOWN and not (isinstance(scope, str) and _SUBSCRIPTION.fullmatch(scope)):

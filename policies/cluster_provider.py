@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule
 
 _REQUIRED: Final[Mapping[str, bool]] = {
@@ -18,14 +17,12 @@ _REQUIRED: Final[Mapping[str, bool]] = {
 
 
 @resource_rule(
-    "kubernetes-provider-keeps-claims",
     types=["pulumi:providers:kubernetes"],
-    level=EnforcementLevel.MANDATORY,
     description="The Kubernetes provider updates Secrets where they are, never forces and never takes over.",
     mend="make providers with components/providers.py, and give every resource one",
 )
-def keeps_claims(provider: Resource) -> Iterator[str]:
-    """Refuse flags under which a Secret loses its claim, or somebody loses theirs (decision 8)."""
+def kubernetes_provider_keeps_claims(provider: Resource) -> Iterator[str]:
+    """Refuse flags under which a Secret loses its claim, or somebody loses theirs."""
     for flag, required in _REQUIRED.items():
         # The SDK sends the flags of a provider as JSON text.
         given = provider.inputs.get(flag)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pulumi_policy import EnforcementLevel, Secret
+from pulumi_policy import Secret
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from rule import UNKNOWN, Resource, remedy_rule, resource_rule
 
@@ -40,13 +40,11 @@ def _is_pull_secret(secret: Resource) -> bool:
 
 
 @resource_rule(
-    "gcp-pull-secret-name",
     types=_SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="No pull secret has the name of another cluster's.",
     mend="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
 )
-def are_named_after_no_other_cluster(secret: Resource) -> Iterator[str]:
+def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
     """Refuse a name under which HyperFleet looks for another cluster's secret."""
     cluster, found = secret.text("labels", _CLUSTER_ID), _PULL_SECRET.fullmatch(secret.text("secretId") or "")
     if found is not None and cluster is not None and found[1] != cluster:
@@ -54,13 +52,11 @@ def are_named_after_no_other_cluster(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "gcp-pull-secret-labels",
     types=_SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="A pull secret has the five labels by which HyperFleet knows its own.",
     mend=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
 )
-def are_labelled(secret: Resource) -> Iterator[str]:
+def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
     """Refuse a secret nobody could tell the owner of."""
     if not _is_pull_secret(secret) or secret.inputs.get("labels") is UNKNOWN:
         return
@@ -73,14 +69,12 @@ def are_labelled(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "gcp-secret-replication",
     types=_SECRETS[:1],
-    level=EnforcementLevel.MANDATORY,
     description="A secret is replicated in one declared way, the environment's where its file names one.",
     mend="set replication.auto, or replication.userManaged with each location once",
     config={"policy": {"type": "string", "enum": ["automatic", "user-managed"]}},
 )
-def are_replicated_as_declared(secret: Resource) -> Iterator[str]:
+def gcp_secret_replication(secret: Resource) -> Iterator[str]:
     """Refuse what cannot be changed later: the replication of a secret is settled when it is made."""
     replication = secret.inputs.get("replication")
     if replication is UNKNOWN:
@@ -92,22 +86,20 @@ def are_replicated_as_declared(secret: Resource) -> Iterator[str]:
     elif wanted and ways != [wanted]:
         yield "replication is not the one of this environment"
     elif ways == ["userManaged"] and secret.mapping("replication")["userManaged"] is not UNKNOWN:
-        replicas = secret.items("replication", "userManaged", "replicas")
-        places = [one.get("location") for one in replicas if isinstance(one, dict)]
+        replicas = secret.objects("replication", "userManaged", "replicas")
+        places = [one.inputs.get("location") for _, one in replicas]
         known = [place for place in places if isinstance(place, str)]
         if not places or None in places or len(set(known)) != len(known):
             yield "replication.userManaged.replicas does not name each location once"
 
 
 @resource_rule(
-    "gcp-secret-deletion-protection",
     types=_SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="A secret is protected from deletion where the environment asks for it.",
     mend="set deletionProtection to true",
     config={"required": {"type": "boolean", "default": False}},
 )
-def are_protected(secret: Resource) -> Iterator[str]:
+def gcp_secret_deletion_protection(secret: Resource) -> Iterator[str]:
     """Refuse a secret that a slip can delete with all its versions."""
     given = secret.inputs.get("deletionProtection")
     if secret.config.get("required") and given is not UNKNOWN and given is not True:
@@ -115,12 +107,11 @@ def are_protected(secret: Resource) -> Iterator[str]:
 
 
 @remedy_rule(
-    "gcp-secret-version-marked",
     types=_VERSIONS,
     description="The payload of a version is marked as secret, so that the state holds it encrypted.",
     mend="wrap secretData in Output.secret; until then it is done for you",
 )
-def have_a_marked_payload(version: Resource) -> Mapping[str, Any] | None:
+def gcp_secret_version_marked(version: Resource) -> Mapping[str, Any] | None:
     """Mark the payload; one that travels marked is left as it is."""
     payload = version.inputs.get("secretData")
     if payload is None or payload == UNKNOWN_STRING_VALUE or isinstance(payload, Secret):
@@ -129,25 +120,21 @@ def have_a_marked_payload(version: Resource) -> Mapping[str, Any] | None:
 
 
 @resource_rule(
-    "gcp-iam-not-public",
     types=_GRANTS,
-    level=EnforcementLevel.MANDATORY,
     description="No role is given to everybody on the internet, or to everybody with an account at Google.",
     mend="name the people or service accounts that do the work",
 )
-def are_not_public(grant: Resource) -> Iterator[str]:
+def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
     """Refuse a grant that nobody can take back from those who used it."""
     yield from (f"{path} is everybody" for path, _, member in _grants(grant) if member in _EVERYBODY)
 
 
 @resource_rule(
-    "gcp-iam-no-broad-role",
     types=_GRANTS,
-    level=EnforcementLevel.MANDATORY,
     description="No workload has a primitive role or an admin's.",
     mend="give it the narrowest role of what it works with, such as roles/secretmanager.secretAccessor",
 )
-def give_no_workload_everything(grant: Resource) -> Iterator[str]:
+def gcp_iam_no_broad_role(grant: Resource) -> Iterator[str]:
     """Refuse roles that cover services the workload never uses, or let it give roles itself."""
     told: set[str] = set()
     for path, role, member in _grants(grant):
@@ -163,25 +150,23 @@ def _is_broad(role: str) -> bool:
 def _grants(grant: Resource) -> Iterator[tuple[str, str, str]]:
     """Yield path, role and member of each grant; what a preview does not know is left out."""
     for path, binding in _bindings(grant):
-        role = binding.get("role")
-        members = [("member", binding.get("member"))]
-        if isinstance(binding.get("members"), list):
-            members = [(f"members[{index}]", one) for index, one in enumerate(binding["members"])]
+        members = [("member", binding.inputs.get("member"))]
+        if "members" in binding.inputs:
+            members = [(f"members[{index}]", one) for index, one in enumerate(binding.items("members"))]
         for place, member in members:
             if isinstance(member, str):
-                yield f"{path}{place}", role if isinstance(role, str) else "", member
+                yield f"{path}{place}", binding.text("role") or "", member
 
 
-def _bindings(grant: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _bindings(grant: Resource) -> Iterator[tuple[str, Resource]]:
     policy = grant.text("policyData")
     if policy is None:
-        yield "", grant.inputs
+        yield "", grant
         return
     try:
         document = json.loads(policy)
     except ValueError:
         return
-    bindings = Resource(grant.type, document).items("bindings") if isinstance(document, dict) else []
-    for index, binding in enumerate(bindings):
-        if isinstance(binding, dict):
+    if isinstance(document, dict):
+        for index, binding in Resource(grant.type, document).objects("bindings"):
             yield f"policyData.bindings[{index}].", binding

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from pulumi_policy import EnforcementLevel
 from rule import SECRETS, Resource, resource_rule, stack_rule
 
 from components.account_pool import keys
@@ -43,13 +42,11 @@ def _is_member(secret: Resource) -> bool:
 
 
 @resource_rule(
-    "kubernetes-pool-member-known-type",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="A member of an account pool says which cloud its account belongs to.",
     mend=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
 )
-def has_a_known_type(secret: Resource) -> Iterator[str]:
+def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
     """Refuse an account without a type somebody asks for: it is never claimed and never missed."""
     labels = secret.mapping("metadata", "labels")
     path = f"metadata.labels.{HYPERSCALER_TYPE}"
@@ -66,13 +63,11 @@ def has_a_known_type(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "kubernetes-pool-member-protocol-keys",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="State and token of a claim are written by the claim protocol alone.",
     mend="leave the key out of the program; `credfleet pool` changes it safely",
 )
-def leaves_the_protocol_its_keys(secret: Resource) -> Iterator[str]:
+def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
     """Refuse a declared state or token: every update would put it back over a live claim."""
     for field in ("labels", "annotations"):
         for key in secret.mapping("metadata", field):
@@ -81,13 +76,11 @@ def leaves_the_protocol_its_keys(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "kubernetes-pool-member-declared-owner",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="Only a bring-your-own account is declared with an owner; any other is claimed.",
     mend=f"leave {TENANT_NAME} out and claim the account, or set `tenant` in accountPool.members",
 )
-def declares_an_owner_only_for_a_licence(secret: Resource) -> Iterator[str]:
+def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     """Refuse a declared owner: it is no claim, so nothing says who uses the account or frees it."""
     labels, annotations = secret.mapping("metadata", "labels"), secret.mapping("metadata", "annotations")
     path = f"metadata.labels.{TENANT_NAME}"
@@ -100,27 +93,21 @@ def declares_an_owner_only_for_a_licence(secret: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "kubernetes-pool-member-never-forced",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="An update of a member never overrides the owner that a claim wrote.",
     mend=f"remove the annotation {_PATCH_FORCE}; a conflict on a member is a claim that wants to stay",
 )
-def never_forces(secret: Resource) -> Iterator[str]:
+def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
     """Refuse forced server-side apply: it turns first-writer-wins into last-writer-wins."""
     if _is_member(secret) and _PATCH_FORCE in secret.mapping("metadata", "annotations"):
         yield f"metadata.annotations.{_PATCH_FORCE} is set"
 
 
 @stack_rule(
-    "kubernetes-pool-namespace-no-workloads",
-    level=EnforcementLevel.MANDATORY,
     description="Nothing runs in the namespace of an account pool.",
     mend="give the workload a namespace of its own, and deliver it the one account it uses",
 )
-def share_their_namespace_with_no_workload(
-    resources: Sequence[Resource], _config: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse pods beside the accounts: whoever may start one there can mount every credential."""
     pools = {_namespace(one) for one in resources if one.type in SECRETS and _is_member(one)} - {None}
     for one in resources:

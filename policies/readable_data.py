@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pulumi_policy import EnforcementLevel
 from rule import Resource, resource_rule
 
 _CONFIG_MAPS: Final = ("kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:ConfigMapPatch")
@@ -28,13 +27,11 @@ _TELLING_KEY: Final = re.compile(
 
 
 @resource_rule(
-    "kubernetes-readable-no-credential",
     types=["kubernetes:*"],
-    level=EnforcementLevel.MANDATORY,
     description="No ConfigMap, annotation or environment variable holds what looks like a credential.",
     mend="put it into a Secret and refer to it, and rotate it if it was ever deployed",
 )
-def holds_no_credential(kubernetes_object: Resource) -> Iterator[str]:
+def kubernetes_readable_no_credential(kubernetes_object: Resource) -> Iterator[str]:
     """Refuse credentials where no reader is kept from them, and where logs and diffs show them."""
     yield from _telling("metadata.annotations", kubernetes_object.mapping("metadata", "annotations"))
     for path, variable in _environment("", kubernetes_object.inputs):

@@ -1,13 +1,14 @@
 """What a rule is: a function from what is declared to what is wrong with it, made a policy with a level.
 
-Here alone are the proxies of the host turned into plain values. A value that is not known in a preview
-becomes UNKNOWN and is judged at the update; it does not silence the rest of its rule.
+A policy has its function's name, with dashes: `aso_secret_one_method` is `aso-secret-one-method`. Here alone
+are the proxies of the host turned into plain values. A value that is not known in a preview becomes UNKNOWN
+and is judged at the update; it does not silence the rest of its rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, TypeAlias, cast
 
@@ -62,6 +63,12 @@ class Resource:
         value = self.mapping(*path[:-1]).get(path[-1])
         return value if isinstance(value, list) else []
 
+    def objects(self, *path: str) -> Iterator[tuple[int, Resource]]:
+        """Yield place and content of each object in a list of the inputs."""
+        for index, value in enumerate(self.items(*path)):
+            if isinstance(value, dict):
+                yield index, replace(self, inputs=cast("dict[str, Any]", value))
+
     def text(self, *path: str) -> str | None:
         """Look up a text in the inputs; None when it is absent, unknown or no text."""
         value = self.mapping(*path[:-1]).get(path[-1])
@@ -75,20 +82,19 @@ class Resource:
 Check: TypeAlias = Callable[[Resource], Iterator[str]]
 """Yields one sentence per violation: the path of the property and what is wrong, never a value."""
 
-StackCheck: TypeAlias = Callable[[Sequence[Resource], Mapping[str, Any]], Iterator[tuple[str, str]]]
-"""Takes all resources and the rule's configuration; yields the URN at fault and a sentence like a Check's."""
+StackCheck: TypeAlias = Callable[[Sequence[Resource]], Iterator[tuple[str, str]]]
+"""Takes all resources; yields the URN at fault and a sentence like a Check's."""
 
 Remedy: TypeAlias = Callable[[Resource], Mapping[str, Any] | None]
-"""Gives the mended inputs, or None. Inputs have secrets inside `Secret`, and unknowns as they travel."""
+"""Returns the mended inputs, or None. Inputs have secrets inside `Secret`, and unknowns as they travel."""
 
 
 def resource_rule(
-    name: str,
     *,
     types: Sequence[str],
-    level: EnforcementLevel,
     description: str,
     mend: str,
+    level: EnforcementLevel = EnforcementLevel.MANDATORY,
     config: Mapping[str, Mapping[str, Any]] | None = None,
     remedy: Remedy | None = None,
 ) -> Callable[[Check], ResourceValidationPolicy]:
@@ -106,7 +112,7 @@ def resource_rule(
                 report_violation(f"{violation}\n→ {mend}", None)
 
         return ResourceValidationPolicy(
-            name,
+            _name(check),
             description,
             validate=validate,
             remediate=remedy and _remediation(remedy, types),
@@ -119,13 +125,13 @@ def resource_rule(
 
 
 def remedy_rule(
-    name: str, *, types: Sequence[str], description: str, mend: str
+    *, types: Sequence[str], description: str, mend: str
 ) -> Callable[[Remedy], ResourceValidationPolicy]:
     """Make a policy of a remedy that always succeeds, so that nothing is left to judge."""
 
     def make(remedy: Remedy) -> ResourceValidationPolicy:
         return ResourceValidationPolicy(
-            name,
+            _name(remedy),
             description,
             remediate=_remediation(remedy, types),
             enforcement_level=EnforcementLevel.REMEDIATE,
@@ -136,31 +142,33 @@ def remedy_rule(
 
 
 def stack_rule(
-    name: str,
-    *,
-    level: EnforcementLevel,
-    description: str,
-    mend: str,
-    config: Mapping[str, Mapping[str, Any]] | None = None,
+    *, description: str, mend: str, config: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Callable[[StackCheck], StackValidationPolicy]:
     """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too."""
 
     def make(check: StackCheck) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
-            resources = [Resource(one.resource_type, plain(one.props), one.urn) for one in args.resources]
-            for urn, violation in check(resources, args.get_config()):
+            config = args.get_config()
+            resources = [
+                Resource(one.resource_type, plain(one.props), one.urn, config) for one in args.resources
+            ]
+            for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {mend}", urn)
 
         return StackValidationPolicy(
-            name,
+            _name(check),
             description,
             validate=validate,
-            enforcement_level=level,
+            enforcement_level=EnforcementLevel.MANDATORY,
             remediation_steps=mend,
             config_schema=_schema(config),
         )
 
     return make
+
+
+def _name(rule: Callable[..., Any]) -> str:
+    return rule.__name__.replace("_", "-")
 
 
 def _remediation(remedy: Remedy, types: Sequence[str]) -> ResourceRemediation:

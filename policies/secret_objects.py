@@ -12,7 +12,7 @@ from rule import SECRETS, Resource, resource_rule, revealed
 
 
 def _as_data(secret: Resource) -> Mapping[str, Any] | None:
-    """Give the same Secret with its texts in base64 under data; a text wins over data of its key."""
+    """Return the same Secret with its texts in base64 under data; a text wins over data of its key."""
     texts, data = revealed(secret.inputs.get("stringData")), revealed(secret.inputs.get("data", {}))
     if not isinstance(texts, dict) or not isinstance(data, dict):
         return None
@@ -26,27 +26,24 @@ def _encoded(text: str) -> str:
 
 
 @resource_rule(
-    "kubernetes-secret-data-only",
     types=SECRETS,
     level=EnforcementLevel.REMEDIATE,
     description="A Secret is declared by data alone, so that a key taken out also leaves the cluster.",
     mend="give the values in base64 under data",
     remedy=_as_data,
 )
-def have_data_only(secret: Resource) -> Iterator[str]:
-    """Refuse stringData: under server-side apply a key removed from it stays live (decision 9)."""
+def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
+    """Refuse stringData: under server-side apply a key removed from it stays live."""
     if "stringData" in secret.inputs:
         yield "stringData is used"
 
 
 @resource_rule(
-    "kubernetes-secret-no-lasting-token",
     types=SECRETS,
-    level=EnforcementLevel.MANDATORY,
     description="No ServiceAccount has a token that never expires.",
     mend="let pods use projected tokens, and others ask for one with `kubectl create token`",
 )
-def is_no_lasting_token(secret: Resource) -> Iterator[str]:
+def kubernetes_secret_no_lasting_token(secret: Resource) -> Iterator[str]:
     """Refuse a token that outlives the work it was made for."""
     if secret.inputs.get("type") == "kubernetes.io/service-account-token":
         yield "type makes a token that never expires"

@@ -79,7 +79,7 @@ class Sightings:
             self._plain[urn] = plain
 
     def hits(self, urn: str) -> list[str]:
-        """Tell the paths at which a secret known by now stands in plain."""
+        """Return the paths at which a secret known by now stands in plain."""
         with self._lock:
             return sorted(
                 {path for digest, path in self._plain.get(urn, {}).items() if digest in self._secrets}
@@ -159,27 +159,22 @@ def _take_down(resource: Resource) -> None:
 
 
 @resource_rule(
-    "secrets-stay-marked",
     types=["*"],
     level=EnforcementLevel.REMEDIATE,
     description="A declared secret reaches no property that is not marked as secret.",
     mend=_MEND,
     remedy=_take_down,
 )
-def stay_marked(resource: Resource) -> Iterator[str]:
+def secrets_stay_marked(resource: Resource) -> Iterator[str]:
     """Refuse a secret in plain: the state, the diff and the log would show it."""
     yield from (f"{path} is a secret in plain" for path in _SIGHTINGS.hits(resource.urn))
 
 
 @stack_rule(
-    "secrets-stay-marked-everywhere",
-    level=EnforcementLevel.MANDATORY,
     description="No resource has in plain what another, declared later, marks as secret.",
     mend=_MEND,
 )
-def stay_marked_everywhere(
-    resources: Sequence[Resource], _config: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse at the end of the preview what could not be known when the resource was judged."""
     for one in resources:
         yield from ((one.urn, f"{path} is a secret in plain") for path in _SIGHTINGS.hits(one.urn))

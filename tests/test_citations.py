@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.stacks import ROOT
 
-CLEAN: Final = ("docs", "models", "sandbox/docs")
+CLEAN: Final = ("docs", "models", "policies", "sandbox/docs", "tests/policies")
 """The folders in which nothing may be cited by number."""
 
 _PATH: Final = re.compile(r"(?<![\w/.-])(?:sandbox/)?docs/[\w./-]*\.(?:md|json|svg|yaml)\b")

@@ -9,7 +9,7 @@ from typing import Any
 
 import aso
 import azure
-import estate
+import environments
 import gcp
 import readable_data
 import rights
@@ -121,154 +121,167 @@ def store(*conditions: Any) -> dict[str, Any]:
 
 
 COMPLIANT: list[Compliant] = [
-    (readable_data.holds_no_credential, DEPLOYMENT, container(name="LOG_LEVEL", value="debug")),
+    (readable_data.kubernetes_readable_no_credential, DEPLOYMENT, container(name="LOG_LEVEL", value="debug")),
     (
-        readable_data.holds_no_credential,
+        readable_data.kubernetes_readable_no_credential,
         DEPLOYMENT,
         container(name="DB_PASSWORD", valueFrom={"secretKeyRef": {"name": "db", "key": "password"}}),
     ),
-    (rights.are_not_for_whatever_runs, BINDING, {"subjects": [{"kind": "ServiceAccount", "name": "work"}]}),
-    (rights.are_not_for_whatever_runs, BINDING, {"subjects": [{"kind": "User", "name": "default"}]}),
-    (secret_objects.is_no_lasting_token, SECRET, {"type": "Opaque"}),
-    (aso.have_reserved_names_for_their_purpose, SECRET, scoped()),
     (
-        aso.have_reserved_names_for_their_purpose,
+        rights.kubernetes_binding_not_for_default_account,
+        BINDING,
+        {"subjects": [{"kind": "ServiceAccount", "name": "work"}]},
+    ),
+    (
+        rights.kubernetes_binding_not_for_default_account,
+        BINDING,
+        {"subjects": [{"kind": "User", "name": "default"}]},
+    ),
+    (secret_objects.kubernetes_secret_no_lasting_token, SECRET, {"type": "Opaque"}),
+    (aso.aso_secret_reserved_name, SECRET, scoped()),
+    (
+        aso.aso_secret_reserved_name,
         SECRET,
         named("aso-controller-settings", "azureserviceoperator-system", AZURE_SYNC_PERIOD="MWg="),
     ),
-    (aso.have_reserved_names_for_their_purpose, SECRET, named("a-workloads-own", password="eA==")),
-    (aso.have_the_keys_of_their_method, SECRET, scoped()),
-    (aso.have_the_keys_of_their_method, SECRET, named("a-workloads-own", AZURE_CLIENT_ID="aWQ=")),
+    (aso.aso_secret_reserved_name, SECRET, named("a-workloads-own", password="eA==")),
+    (aso.aso_secret_required_keys, SECRET, scoped()),
+    (aso.aso_secret_required_keys, SECRET, named("a-workloads-own", AZURE_CLIENT_ID="aWQ=")),
     (
-        aso.have_the_keys_of_their_method,
+        aso.aso_secret_required_keys,
         SECRET,
         scoped(AZURE_CLIENT_CERTIFICATE="eA==", AZURE_CLIENT_CERTIFICATE_PASSWORD="eA=="),
     ),
-    (aso.have_one_method, SECRET, scoped(AZURE_CLIENT_SECRET="eA==")),
-    (aso.have_one_method, SECRET, scoped(AUTH_MODE=encoded("podidentity"))),
-    (aso.have_one_method, SECRET, named("a-workloads-own", AUTH_MODE="eA==")),
-    (aso.have_no_empty_key, SECRET, scoped()),
-    (aso.have_no_empty_key, SECRET, named("a-workloads-own", AZURE_CLIENT_ID="")),
-    (aso.have_no_global_key, SECRET, scoped()),
-    (aso.have_no_global_key, SECRET, named("aso-controller-settings", AZURE_SYNC_PERIOD="MWg=")),
-    (aso.spell_the_annotation, ASO, annotated(**{FROM: "billing"})),
-    (aso.spell_the_annotation, ASO, annotated(note="x")),
-    (aso.name_a_secret, ASO, annotated(**{FROM: "billing"})),
-    (aso.name_a_secret, ASO, annotated()),
-    (azure.trust_an_exact_issuer, FEDERATION, federation()),
-    (azure.trust_one_service_account, FEDERATION, federation()),
-    (azure.have_one_audience, FEDERATION, federation()),
-    (azure.say_the_type_of_their_principal, ASSIGNMENT, assignment()),
-    (azure.make_no_owner, ASSIGNMENT, assignment()),
-    (azure.stay_within_a_subscription, ASSIGNMENT, assignment()),
-    (azure.stay_within_a_subscription, ASSIGNMENT, assignment(scope="/subscriptions/aa")),
-    (gcp.are_named_after_no_other_cluster, GCP_SECRET, pull_secret()),
-    (gcp.are_named_after_no_other_cluster, GCP_SECRET, {"secretId": "something-else"}),
-    (gcp.are_named_after_no_other_cluster, GCP_SECRET, pull_secret(secretId="a-name-of-its-own")),
-    (gcp.are_labelled, GCP_SECRET, pull_secret()),
-    (gcp.are_labelled, GCP_SECRET, {"secretId": "something-else"}),
-    (gcp.are_replicated_as_declared, GCP_SECRET, replicated("europe-west1", "europe-west4")),
-    (gcp.are_protected, GCP_SECRET, {"deletionProtection": True}),
-    (gcp.are_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
-    (gcp.are_not_public, POLICY, policy_data("roles/x", WORKLOAD)),
-    (gcp.are_not_public, POLICY, {"policyData": "no JSON"}),
+    (aso.aso_secret_one_method, SECRET, scoped(AZURE_CLIENT_SECRET="eA==")),
+    (aso.aso_secret_one_method, SECRET, scoped(AUTH_MODE=encoded("podidentity"))),
+    (aso.aso_secret_one_method, SECRET, named("a-workloads-own", AUTH_MODE="eA==")),
+    (aso.aso_secret_no_empty_key, SECRET, scoped()),
+    (aso.aso_secret_no_empty_key, SECRET, named("a-workloads-own", AZURE_CLIENT_ID="")),
+    (aso.aso_secret_no_global_key, SECRET, scoped()),
+    (aso.aso_secret_no_global_key, SECRET, named("aso-controller-settings", AZURE_SYNC_PERIOD="MWg=")),
+    (aso.aso_annotation_spelled, ASO, annotated(**{FROM: "billing"})),
+    (aso.aso_annotation_spelled, ASO, annotated(note="x")),
+    (aso.aso_annotation_value, ASO, annotated(**{FROM: "billing"})),
+    (aso.aso_annotation_value, ASO, annotated()),
+    (azure.azure_federation_issuer, FEDERATION, federation()),
+    (azure.azure_federation_subject, FEDERATION, federation()),
+    (azure.azure_federation_audience, FEDERATION, federation()),
+    (azure.azure_role_principal_type, ASSIGNMENT, assignment()),
+    (azure.azure_role_no_owner, ASSIGNMENT, assignment()),
+    (azure.azure_role_scope, ASSIGNMENT, assignment()),
+    (azure.azure_role_scope, ASSIGNMENT, assignment(scope="/subscriptions/aa")),
+    (gcp.gcp_pull_secret_name, GCP_SECRET, pull_secret()),
+    (gcp.gcp_pull_secret_name, GCP_SECRET, {"secretId": "something-else"}),
+    (gcp.gcp_pull_secret_name, GCP_SECRET, pull_secret(secretId="a-name-of-its-own")),
+    (gcp.gcp_pull_secret_labels, GCP_SECRET, pull_secret()),
+    (gcp.gcp_pull_secret_labels, GCP_SECRET, {"secretId": "something-else"}),
+    (gcp.gcp_secret_replication, GCP_SECRET, replicated("europe-west1", "europe-west4")),
+    (gcp.gcp_secret_deletion_protection, GCP_SECRET, {"deletionProtection": True}),
+    (gcp.gcp_iam_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
+    (gcp.gcp_iam_not_public, POLICY, policy_data("roles/x", WORKLOAD)),
+    (gcp.gcp_iam_not_public, POLICY, {"policyData": "no JSON"}),
     (
-        gcp.give_no_workload_everything,
+        gcp.gcp_iam_no_broad_role,
         GRANT,
         {"role": "roles/secretmanager.secretAccessor", "member": WORKLOAD},
     ),
     (
-        gcp.give_no_workload_everything,
+        gcp.gcp_iam_no_broad_role,
         GRANTS,
         {"role": "roles/owner", "members": ["group:people@example.com"]},
     ),
-    (stores.say_whom_they_serve, STORE, store({"namespaces": ["tenant-acme"]})),
-    (stores.anchor_their_regexes, STORE, store({"namespaceRegexes": ["^tenant-.*$"]})),
-    (stores.anchor_their_regexes, STORE, store({"namespaces": ["tenant-acme"]})),
-    (estate.are_of_an_allowed_type, SECRET, {}),
-    (estate.are_of_an_allowed_type, "pulumi:providers:gcp", {}),
-    (estate.are_in_an_allowed_region, IDENTITY, {"location": "West Europe"}),
-    (estate.are_in_an_allowed_region, GCP_SECRET, replicated("europe-west1")),
-    (estate.claim_an_offered_type, CLAIM, {"type": "gcp_cf-sa30"}),
-    (estate.say_whose_they_are, IDENTITY, {"tags": {"owner": "fleet"}}),
-    (estate.say_whose_they_are, GCP_SECRET, {"labels": {"owner": "fleet"}}),
-    (estate.say_whose_they_are, SECRET, {"metadata": {"labels": {"owner": "fleet"}}}),
-    (estate.say_whose_they_are, ASSIGNMENT, {}),
+    (stores.stores_cluster_store_conditions, STORE, store({"namespaces": ["tenant-acme"]})),
+    (stores.stores_regex_anchored, STORE, store({"namespaceRegexes": ["^tenant-.*$"]})),
+    (stores.stores_regex_anchored, STORE, store({"namespaces": ["tenant-acme"]})),
+    (environments.estate_resource_types, SECRET, {}),
+    (environments.estate_resource_types, "pulumi:providers:gcp", {}),
+    (environments.estate_regions, IDENTITY, {"location": "West Europe"}),
+    (environments.estate_regions, GCP_SECRET, replicated("europe-west1")),
+    (environments.estate_account_types, CLAIM, {"type": "gcp_cf-sa30"}),
+    (environments.estate_owner_labels, IDENTITY, {"tags": {"owner": "fleet"}}),
+    (environments.estate_owner_labels, GCP_SECRET, {"labels": {"owner": "fleet"}}),
+    (environments.estate_owner_labels, SECRET, {"metadata": {"labels": {"owner": "fleet"}}}),
+    (environments.estate_owner_labels, ASSIGNMENT, {}),
 ]
 
 VIOLATIONS: list[Violation] = [
     (
-        readable_data.holds_no_credential,
+        readable_data.kubernetes_readable_no_credential,
         DEPLOYMENT,
         container(name="DB_PASSWORD", value=CANARY),
         "spec.template.spec.containers[0].env.DB_PASSWORD looks like a credential",
     ),
     (
-        rights.are_not_for_whatever_runs,
+        rights.kubernetes_binding_not_for_default_account,
         BINDING,
         {"subjects": [{"kind": "ServiceAccount", "name": "default"}]},
         "subjects[0].name is the default ServiceAccount",
     ),
     (
-        secret_objects.is_no_lasting_token,
+        secret_objects.kubernetes_secret_no_lasting_token,
         SECRET,
         {"type": "kubernetes.io/service-account-token"},
         "type makes a token that never expires",
     ),
     (
-        aso.have_reserved_names_for_their_purpose,
+        aso.aso_secret_reserved_name,
         SECRET,
         named("aso-controller-settings"),
         "metadata.name is aso-controller-settings, outside the operator's namespace",
     ),
     (
-        aso.have_reserved_names_for_their_purpose,
+        aso.aso_secret_reserved_name,
         SECRET,
         named("aso-credential", password=CANARY),
         "metadata.name is aso-credential, but no key is one of ASO's",
     ),
     *(
-        (aso.have_the_keys_of_their_method, SECRET, scoped(key), f"data.{key} is missing")
+        (aso.aso_secret_required_keys, SECRET, scoped(key), f"data.{key} is missing")
         for key in ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
     ),
     (
-        aso.have_the_keys_of_their_method,
+        aso.aso_secret_required_keys,
         SECRET,
         scoped(AZURE_CLIENT_CERTIFICATE_PASSWORD=CANARY),
         "data.AZURE_CLIENT_CERTIFICATE_PASSWORD stands without AZURE_CLIENT_CERTIFICATE",
     ),
     (
-        aso.have_the_keys_of_their_method,
+        aso.aso_secret_required_keys,
         SECRET,
         scoped(AZURE_AUTHORITY_HOST="eA==", AZURE_RESOURCE_MANAGER_ENDPOINT="eA=="),
         "data.AZURE_RESOURCE_MANAGER_AUDIENCE is missing beside the others of its cloud",
     ),
     (
-        aso.have_one_method,
+        aso.aso_secret_one_method,
         SECRET,
         scoped(AZURE_CLIENT_SECRET=CANARY, AZURE_CLIENT_CERTIFICATE=CANARY),
         "data.AZURE_CLIENT_CERTIFICATE is ignored, as AZURE_CLIENT_SECRET is there",
     ),
     (
-        aso.have_one_method,
+        aso.aso_secret_one_method,
         SECRET,
         scoped(AUTH_MODE=encoded("PodIdentity")),
         "data.AUTH_MODE is neither workloadidentity nor podidentity",
     ),
     (
-        aso.have_one_method,
+        aso.aso_secret_one_method,
         SECRET,
         scoped(AUTH_MODE="no base64"),
         "data.AUTH_MODE is neither workloadidentity nor podidentity",
     ),
-    (aso.have_no_empty_key, SECRET, scoped(AZURE_CLIENT_SECRET=""), "data.AZURE_CLIENT_SECRET is empty"),
+    (
+        aso.aso_secret_no_empty_key,
+        SECRET,
+        scoped(AZURE_CLIENT_SECRET=""),
+        "data.AZURE_CLIENT_SECRET is empty",
+    ),
     *(
-        (aso.have_no_global_key, SECRET, scoped(**{key: "eA=="}), f"data.{key} has no effect here")
+        (aso.aso_secret_no_global_key, SECRET, scoped(**{key: "eA=="}), f"data.{key} has no effect here")
         for key in ("USE_WORKLOAD_IDENTITY_AUTH", "AZURE_SYNC_PERIOD", "RATE_LIMIT_QPS")
     ),
     *(
         (
-            aso.spell_the_annotation,
+            aso.aso_annotation_spelled,
             ASO,
             annotated(**{key: "x"}),
             f"metadata.annotations.{key} is not what ASO reads",
@@ -280,19 +293,19 @@ VIOLATIONS: list[Violation] = [
         )
     ),
     (
-        aso.spell_the_annotation,
+        aso.aso_annotation_spelled,
         ASO,
         {"metadata": {"annotation": {FROM: "billing"}}},
         "metadata.annotation is no field of Kubernetes",
     ),
     (
-        aso.spell_the_annotation,
+        aso.aso_annotation_spelled,
         ASO,
         {"metadata": {"labels": {FROM: "billing"}}},
         f"metadata.labels.{FROM} is not what ASO reads",
     ),
     *(
-        (aso.name_a_secret, ASO, annotated(**{FROM: value}), f"metadata.annotations.{FROM} {what}")
+        (aso.aso_annotation_value, ASO, annotated(**{FROM: value}), f"metadata.annotations.{FROM} {what}")
         for value, what in (
             ("", "is empty"),
             ("team-b/billing", "has a slash, and ASO reads no other namespace"),
@@ -300,17 +313,17 @@ VIOLATIONS: list[Violation] = [
         )
     ),
     *(
-        (azure.trust_an_exact_issuer, FEDERATION, federation(issuer=issuer), what)
+        (azure.azure_federation_issuer, FEDERATION, federation(issuer=issuer), what)
         for issuer, what in (
             ("http://oidc.example/prod/", "issuer is no https URL without blanks"),
             ("https://oidc.example/prod/ ", "issuer is no https URL without blanks"),
             ("https://oidc.example/prod", "issuer is none of this environment"),
         )
     ),
-    (azure.trust_an_exact_issuer, FEDERATION, {}, "issuer is missing"),
+    (azure.azure_federation_issuer, FEDERATION, {}, "issuer is missing"),
     *(
         (
-            azure.trust_one_service_account,
+            azure.azure_federation_subject,
             FEDERATION,
             federation(subject=subject),
             "subject is not that of one ServiceAccount",
@@ -325,7 +338,7 @@ VIOLATIONS: list[Violation] = [
     ),
     *(
         (
-            azure.have_one_audience,
+            azure.azure_federation_audience,
             FEDERATION,
             federation(audiences=audiences),
             "audiences is not the one of Entra's token exchange",
@@ -334,7 +347,7 @@ VIOLATIONS: list[Violation] = [
     ),
     *(
         (
-            azure.say_the_type_of_their_principal,
+            azure.azure_role_principal_type,
             ASSIGNMENT,
             assignment(principalType=type_),
             "principalType is not ServicePrincipal",
@@ -343,7 +356,7 @@ VIOLATIONS: list[Violation] = [
     ),
     *(
         (
-            azure.make_no_owner,
+            azure.azure_role_no_owner,
             ASSIGNMENT,
             assignment(roleDefinitionId=f"/providers/Microsoft.Authorization/roleDefinitions/{role}"),
             f"roleDefinitionId is {name}",
@@ -356,7 +369,7 @@ VIOLATIONS: list[Violation] = [
     ),
     *(
         (
-            azure.stay_within_a_subscription,
+            azure.azure_role_scope,
             ASSIGNMENT,
             assignment(scope=scope),
             "scope is above a subscription",
@@ -364,14 +377,14 @@ VIOLATIONS: list[Violation] = [
         for scope in ("/", "/providers/Microsoft.Management/managementGroups/root", "", None)
     ),
     (
-        gcp.are_named_after_no_other_cluster,
+        gcp.gcp_pull_secret_name,
         GCP_SECRET,
         pull_secret(secretId="hyperfleet-cls-2-pull-secret"),
         "secretId is that of another cluster than labels.cluster-id",
     ),
     *(
         (
-            gcp.are_labelled,
+            gcp.gcp_pull_secret_labels,
             GCP_SECRET,
             pull_secret(labels={**LABELS, key: "x"}),
             f"labels.{key} is not {value}",
@@ -380,13 +393,13 @@ VIOLATIONS: list[Violation] = [
         if key != "cluster-id"
     ),
     (
-        gcp.are_labelled,
+        gcp.gcp_pull_secret_labels,
         GCP_SECRET,
         pull_secret(labels={key: value for key, value in LABELS.items() if key != "cluster-id"}),
         "labels.cluster-id is missing",
     ),
     *(
-        (gcp.are_replicated_as_declared, GCP_SECRET, inputs, what)
+        (gcp.gcp_secret_replication, GCP_SECRET, inputs, what)
         for inputs, what in (
             ({}, "replication is not declared in one way"),
             ({"replication": {"auto": {}}}, "replication is not the one of this environment"),
@@ -395,24 +408,29 @@ VIOLATIONS: list[Violation] = [
             (replicated(None), "replication.userManaged.replicas does not name each location once"),
         )
     ),
-    (gcp.are_protected, GCP_SECRET, {}, "deletionProtection is not true"),
-    (gcp.are_protected, GCP_SECRET, {"deletionProtection": False}, "deletionProtection is not true"),
-    (gcp.are_not_public, GRANT, {"role": "roles/x", "member": "allUsers"}, "member is everybody"),
+    (gcp.gcp_secret_deletion_protection, GCP_SECRET, {}, "deletionProtection is not true"),
     (
-        gcp.are_not_public,
+        gcp.gcp_secret_deletion_protection,
+        GCP_SECRET,
+        {"deletionProtection": False},
+        "deletionProtection is not true",
+    ),
+    (gcp.gcp_iam_not_public, GRANT, {"role": "roles/x", "member": "allUsers"}, "member is everybody"),
+    (
+        gcp.gcp_iam_not_public,
         GRANTS,
         {"role": "roles/x", "members": [WORKLOAD, "allAuthenticatedUsers"]},
         "members[1] is everybody",
     ),
     (
-        gcp.are_not_public,
+        gcp.gcp_iam_not_public,
         POLICY,
         policy_data("roles/x", "allUsers"),
         "policyData.bindings[0].members[0] is everybody",
     ),
     *(
         (
-            gcp.give_no_workload_everything,
+            gcp.gcp_iam_no_broad_role,
             GRANT,
             {"role": role, "member": member},
             "member is a workload with a primitive or admin role",
@@ -427,60 +445,60 @@ VIOLATIONS: list[Violation] = [
         for member in (WORKLOAD, "principal://iam/x", "principalSet://iam/x")
     ),
     (
-        gcp.give_no_workload_everything,
+        gcp.gcp_iam_no_broad_role,
         POLICY,
         policy_data("roles/owner", "user:x@example.com", WORKLOAD),
         "policyData.bindings[0].members[1] is a workload with a primitive or admin role",
     ),
     (
-        stores.say_whom_they_serve,
+        stores.stores_cluster_store_conditions,
         STORE,
         store(),
         "spec.conditions is empty, so every namespace may use the store",
     ),
     (
-        stores.say_whom_they_serve,
+        stores.stores_cluster_store_conditions,
         STORE,
         {"spec": {}},
         "spec.conditions is empty, so every namespace may use the store",
     ),
     (
-        stores.say_whom_they_serve,
+        stores.stores_cluster_store_conditions,
         STORE,
         store({"namespaceSelector": {}}),
         "spec.conditions[0].namespaceSelector is empty, so it selects every namespace",
     ),
     *(
         (
-            stores.anchor_their_regexes,
+            stores.stores_regex_anchored,
             STORE,
             store({"namespaces": ["a"]}, {"namespaceRegexes": ["^a$", regex]}),
             "spec.conditions[1].namespaceRegexes[1] is not anchored",
         )
         for regex in ("prod", "^prod", "prod$")
     ),
-    (estate.are_of_an_allowed_type, GCP_SECRET, {}, "its type is none of those allowed"),
+    (environments.estate_resource_types, GCP_SECRET, {}, "its type is none of those allowed"),
     (
-        estate.are_in_an_allowed_region,
+        environments.estate_regions,
         IDENTITY,
         {"location": "eastus"},
         "location is none of the environment's",
     ),
     (
-        estate.are_in_an_allowed_region,
+        environments.estate_regions,
         GCP_SECRET,
         {"replication": {"auto": {}}},
         "replication.auto puts replicas anywhere",
     ),
     (
-        estate.are_in_an_allowed_region,
+        environments.estate_regions,
         GCP_SECRET,
         replicated("europe-west1", "us-east1"),
         "replication.userManaged.replicas[1].location is none of the environment's",
     ),
-    (estate.claim_an_offered_type, CLAIM, {"type": "azure"}, "type is none that the environment offers"),
+    (environments.estate_account_types, CLAIM, {"type": "azure"}, "type is none that the environment offers"),
     *(
-        (estate.say_whose_they_are, type_, inputs, "the label owner is missing")
+        (environments.estate_owner_labels, type_, inputs, "the label owner is missing")
         for type_, inputs in (
             (IDENTITY, {}),
             (IDENTITY, {"tags": {"owner": ""}}),

@@ -1,4 +1,7 @@
-"""Each rule: what it lets through, each violation, unknown values, other types, no secret in a message."""
+"""Each rule over one resource: what it lets through, each violation, unknown values, no secret in a message.
+
+The host's own proxies wrap the inputs; the host itself is spoken to in `test_host.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import cluster_provider
-import estate
+import environments
 import pool_members
 import pytest
 import readable_data
@@ -83,50 +86,61 @@ def binding(**subject: str) -> dict[str, Any]:
 
 
 COMPLIANT = [
-    *((pool_members.has_a_known_type, SECRET, member(hyperscaler_type=cloud)) for cloud in HYPERSCALERS),
-    (pool_members.has_a_known_type, SECRET, member(hyperscaler_type="gcp_cf-sa30")),
-    (pool_members.has_a_known_type, SECRET, {"metadata": {"name": "a-workloads-own"}}),
-    (pool_members.leaves_the_protocol_its_keys, SECRET, member()),
-    (pool_members.declares_an_owner_only_for_a_licence, SECRET, member()),
-    (pool_members.declares_an_owner_only_for_a_licence, SECRET, licence()),
-    (pool_members.never_forces, SECRET, member()),
+    *(
+        (pool_members.kubernetes_pool_member_known_type, SECRET, member(hyperscaler_type=cloud))
+        for cloud in HYPERSCALERS
+    ),
+    (pool_members.kubernetes_pool_member_known_type, SECRET, member(hyperscaler_type="gcp_cf-sa30")),
+    (pool_members.kubernetes_pool_member_known_type, SECRET, {"metadata": {"name": "a-workloads-own"}}),
+    (pool_members.kubernetes_pool_member_protocol_keys, SECRET, member()),
+    (pool_members.kubernetes_pool_member_declared_owner, SECRET, member()),
+    (pool_members.kubernetes_pool_member_declared_owner, SECRET, licence()),
+    (pool_members.kubernetes_pool_member_never_forced, SECRET, member()),
     (
-        pool_members.never_forces,
+        pool_members.kubernetes_pool_member_never_forced,
         SECRET,
         {"metadata": {"name": "a-workloads-own", "annotations": {"pulumi.com/patchForce": "true"}}},
     ),
-    (secret_objects.have_data_only, SECRET, member()),
-    (cluster_provider.keeps_claims, PROVIDER, FLAGS),
+    (secret_objects.kubernetes_secret_data_only, SECRET, member()),
+    (cluster_provider.kubernetes_provider_keeps_claims, PROVIDER, FLAGS),
     (
-        cluster_provider.keeps_claims,
+        cluster_provider.kubernetes_provider_keeps_claims,
         PROVIDER,
         {**FLAGS, "enableSecretMutable": True, "enablePatchForce": False},
     ),
-    (rights.are_never_everything, f"{RBAC}Role", role()),
-    (rights.are_never_everything, f"{RBAC}Role", role(apiGroups=["apps"], verbs=["*"])),
-    (rights.are_never_everything, f"{RBAC}Role", {}),
-    (rights.do_not_read_secrets_everywhere, f"{RBAC}ClusterRole", role(resources=["namespaces"])),
-    (rights.do_not_read_secrets_everywhere, f"{RBAC}ClusterRole", role(resourceNames=["one"])),
-    (rights.do_not_read_secrets_everywhere, f"{RBAC}ClusterRole", role(verbs=["create"])),
-    (rights.are_not_for_everybody, f"{RBAC}RoleBinding", binding()),
-    (rights.are_not_for_everybody, f"{RBAC}ClusterRoleBinding", binding()),
-    (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"partitionKeys": "[]", "credentialsFrom": ""}}),
-    (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"url": "https://example.org/path"}}),
-    (readable_data.holds_no_credential, CONFIG_MAP, {"data": {"password": ""}}),
-    (readable_data.holds_no_credential, SECRET, {"data": secret({"password": CANARY})}),
+    (rights.kubernetes_role_no_wildcard_on_secrets, f"{RBAC}Role", role()),
+    (rights.kubernetes_role_no_wildcard_on_secrets, f"{RBAC}Role", role(apiGroups=["apps"], verbs=["*"])),
+    (rights.kubernetes_role_no_wildcard_on_secrets, f"{RBAC}Role", {}),
+    (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(resources=["namespaces"])),
+    (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(resourceNames=["one"])),
+    (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(verbs=["create"])),
+    (rights.kubernetes_binding_not_for_everybody, f"{RBAC}RoleBinding", binding()),
+    (rights.kubernetes_binding_not_for_everybody, f"{RBAC}ClusterRoleBinding", binding()),
+    (
+        readable_data.kubernetes_readable_no_credential,
+        CONFIG_MAP,
+        {"data": {"partitionKeys": "[]", "credentialsFrom": ""}},
+    ),
+    (
+        readable_data.kubernetes_readable_no_credential,
+        CONFIG_MAP,
+        {"data": {"url": "https://example.org/path"}},
+    ),
+    (readable_data.kubernetes_readable_no_credential, CONFIG_MAP, {"data": {"password": ""}}),
+    (readable_data.kubernetes_readable_no_credential, SECRET, {"data": secret({"password": CANARY})}),
     *cases.COMPLIANT,
 ]
 
 VIOLATIONS = [
     (
-        pool_members.has_a_known_type,
+        pool_members.kubernetes_pool_member_known_type,
         SECRET,
         without_type(),
         "metadata.labels.hyperscaler-type is missing",
     ),
     *(
         (
-            pool_members.has_a_known_type,
+            pool_members.kubernetes_pool_member_known_type,
             SECRET,
             member(hyperscaler_type=type_),
             "metadata.labels.hyperscaler-type is of no cloud that is known",
@@ -135,7 +149,7 @@ VIOLATIONS = [
     ),
     *(
         (
-            pool_members.leaves_the_protocol_its_keys,
+            pool_members.kubernetes_pool_member_protocol_keys,
             SECRET,
             annotated(**{f"credfleet.io/{key}": "x"}),
             f"metadata.annotations.credfleet.io/{key} is declared",
@@ -143,19 +157,19 @@ VIOLATIONS = [
         for key in ("claim-token", "claim-origin", "claim-policy", "cleaning-token", "shared-claims")
     ),
     (
-        pool_members.leaves_the_protocol_its_keys,
+        pool_members.kubernetes_pool_member_protocol_keys,
         SECRET,
         {"metadata": {"labels": {"credfleet.io/pool-state": "dirty"}}},
         "metadata.labels.credfleet.io/pool-state is declared",
     ),
     (
-        pool_members.declares_an_owner_only_for_a_licence,
+        pool_members.kubernetes_pool_member_declared_owner,
         SECRET,
         member(tenant_name="globex"),
         "metadata.labels.tenant-name is declared on an account that nobody brought",
     ),
     (
-        pool_members.declares_an_owner_only_for_a_licence,
+        pool_members.kubernetes_pool_member_declared_owner,
         SECRET,
         {
             "metadata": {
@@ -166,14 +180,24 @@ VIOLATIONS = [
         "metadata.labels.tenant-name is no label value, so no tenant would ever match it",
     ),
     (
-        pool_members.never_forces,
+        pool_members.kubernetes_pool_member_never_forced,
         SECRET,
         annotated(**{"pulumi.com/patchForce": "true"}),
         "metadata.annotations.pulumi.com/patchForce is set",
     ),
-    (secret_objects.have_data_only, SECRET, {"stringData": secret({"a": CANARY})}, "stringData is used"),
+    (
+        secret_objects.kubernetes_secret_data_only,
+        SECRET,
+        {"stringData": secret({"a": CANARY})},
+        "stringData is used",
+    ),
     *(
-        (cluster_provider.keeps_claims, PROVIDER, {**FLAGS, flag: wrong}, f"{flag} is not {right}")
+        (
+            cluster_provider.kubernetes_provider_keeps_claims,
+            PROVIDER,
+            {**FLAGS, flag: wrong},
+            f"{flag} is not {right}",
+        )
         for flag, wrong, right in (
             ("enableSecretMutable", "false", "true"),
             ("enableConfigMapMutable", "false", "true"),
@@ -183,26 +207,26 @@ VIOLATIONS = [
         )
     ),
     (
-        cluster_provider.keeps_claims,
+        cluster_provider.kubernetes_provider_keeps_claims,
         PROVIDER,
         {key: value for key, value in FLAGS.items() if key != "enableSecretMutable"},
         "enableSecretMutable is not true",
     ),
     (
-        cluster_provider.keeps_claims,
+        cluster_provider.kubernetes_provider_keeps_claims,
         PROVIDER,
         {key: value for key, value in FLAGS.items() if key != "clusterIdentifier"},
         "clusterIdentifier is missing, so an API server behind a new address replaces every Secret",
     ),
     (
-        cluster_provider.keeps_claims,
+        cluster_provider.kubernetes_provider_keeps_claims,
         PROVIDER,
         {key: value for key, value in FLAGS.items() if key != "context"},
         "context is missing, so the cluster is chosen by accident",
     ),
     *(
         (
-            rights.are_never_everything,
+            rights.kubernetes_role_no_wildcard_on_secrets,
             f"{RBAC}{kind}",
             role(**{key: ["*"]}),
             f"rules[0].{key} has a wildcard that covers Secrets",
@@ -212,7 +236,7 @@ VIOLATIONS = [
     ),
     *(
         (
-            rights.do_not_read_secrets_everywhere,
+            rights.kubernetes_role_no_cluster_wide_secrets,
             f"{RBAC}ClusterRole",
             role(verbs=[verb]),
             "rules[0] reads Secrets in every namespace",
@@ -221,7 +245,7 @@ VIOLATIONS = [
     ),
     *(
         (
-            rights.are_not_for_everybody,
+            rights.kubernetes_binding_not_for_everybody,
             f"{RBAC}RoleBinding",
             binding(kind="Group", name=name),
             "subjects[0].name is everybody",
@@ -234,14 +258,14 @@ VIOLATIONS = [
         )
     ),
     (
-        rights.are_not_for_everybody,
+        rights.kubernetes_binding_not_for_everybody,
         f"{RBAC}ClusterRoleBinding",
         {**binding(), "roleRef": {"name": "cluster-admin"}},
         "roleRef.name is cluster-admin",
     ),
     *(
         (
-            readable_data.holds_no_credential,
+            readable_data.kubernetes_readable_no_credential,
             CONFIG_MAP,
             {"data": {key: value}},
             f"data.{key} looks like a credential",
@@ -260,13 +284,13 @@ VIOLATIONS = [
         )
     ),
     (
-        readable_data.holds_no_credential,
+        readable_data.kubernetes_readable_no_credential,
         CONFIG_MAP,
         {"binaryData": {"api_key": CANARY}},
         "binaryData.api_key looks like a credential",
     ),
     (
-        readable_data.holds_no_credential,
+        readable_data.kubernetes_readable_no_credential,
         SECRET,
         annotated(note=PRIVATE_KEY),
         "metadata.annotations.note looks like a credential",
@@ -279,7 +303,7 @@ RULES: list[ResourceValidationPolicy] = [
     for policy in POLICIES
     if isinstance(policy, ResourceValidationPolicy)
     and policy.has_validation()
-    and policy is not secret_values.stay_marked
+    and policy is not secret_values.secrets_stay_marked
 ]
 """All that judge a resource by itself, as `secrets-stay-marked` does not; it has tests of its own."""
 
@@ -336,14 +360,14 @@ def _flags(type_: str) -> dict[str, str]:
 def test_an_unknown_value_does_not_silence_the_rest_of_its_rule() -> None:
     data = {"first": UNKNOWN, "password": CANARY}
 
-    assert judge(readable_data.holds_no_credential, CONFIG_MAP, {"data": data}) == [
+    assert judge(readable_data.kubernetes_readable_no_credential, CONFIG_MAP, {"data": data}) == [
         "data.password looks like a credential"
     ]
 
 
 @pytest.mark.parametrize(
     "policy",
-    [policy for policy in RULES if policy is not estate.are_of_an_allowed_type],
+    [policy for policy in RULES if policy is not environments.estate_resource_types],
     ids=lambda policy: policy.name,
 )
 def test_a_rule_has_nothing_to_say_about_resources_of_another_kind(policy: ResourceValidationPolicy) -> None:
@@ -365,12 +389,6 @@ def test_every_rule_states_its_level_its_reason_and_its_mend(policy: Policy) -> 
     assert policy.enforcement_level is EXPECTED.get(policy.name, EnforcementLevel.MANDATORY)
     assert policy.description.endswith(".")
     assert policy.remediation_steps
-
-
-def test_no_two_rules_have_one_name() -> None:
-    names = [policy.name for policy in POLICIES]
-
-    assert len(set(names)) == len(names)
 
 
 def as_sent(value: Any) -> Any:

@@ -38,8 +38,8 @@ def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
 
 def found(**inputs: object) -> list[str]:
     type_ = "kubernetes:core/v1:ConfigMap"
-    assert remedied(secret_values.stay_marked, type_, inputs) is None
-    return judge(secret_values.stay_marked, type_, inputs)
+    assert remedied(secret_values.secrets_stay_marked, type_, inputs) is None
+    return judge(secret_values.secrets_stay_marked, type_, inputs)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,22 @@ def test_what_is_marked_only_later_is_found_at_the_end(sightings: Sightings) -> 
     sightings.see("0", {"data": {"note": "generated-by-a-cloud"}})
 
     stack = [("kubernetes:core/v1:ConfigMap", {})]
-    assert judge_stack(secret_values.stay_marked_everywhere, stack) == [
+    assert judge_stack(secret_values.secrets_stay_marked_everywhere, stack) == [
         ("0", "data.note is a secret in plain")
     ]
 
 
 def test_without_a_look_at_the_marks_the_rule_finds_nothing() -> None:
     """At another level than remediate the host shows no marks."""
-    assert judge(secret_values.stay_marked, "kubernetes:core/v1:Secret", {"data": {"note": PASSWORD}}) == []
+    rule, inputs = secret_values.secrets_stay_marked, {"data": {"note": PASSWORD}}
+
+    assert judge(rule, "kubernetes:core/v1:Secret", inputs) == []
+    assert remedied(rule, "kubernetes:core/v1:Secret", inputs) is None
+    assert judge(rule, "kubernetes:core/v1:Secret", inputs) == ["data.note is a secret in plain"]
 
 
 def test_no_value_is_kept(sightings: Sightings) -> None:
-    found(data={"note": PASSWORD})
+    assert found(data={"note": PASSWORD}) == ["data.note is a secret in plain"]
 
     kept = repr({name: getattr(sightings, name) for name in vars(sightings)})
     assert PASSWORD not in kept

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
@@ -17,14 +16,12 @@ _LABELS: Final = (("metadata", "labels"), ("labels",), ("tags",))
 
 
 @resource_rule(
-    "estate-resource-types",
     types=["*"],
-    level=EnforcementLevel.MANDATORY,
     description="Every resource is of a type that the environment allows.",
     mend="leave the resource out, or add its type to `allowed` in policies/config (* stands for anything)",
     config={"allowed": _TEXTS},
 )
-def are_of_an_allowed_type(resource: Resource) -> Iterator[str]:
+def estate_resource_types(resource: Resource) -> Iterator[str]:
     """Refuse what nobody meant to run here."""
     allowed = resource.config.get("allowed", [])
     if allowed and not resource.is_a("pulumi:*", *allowed):
@@ -32,14 +29,12 @@ def are_of_an_allowed_type(resource: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    "estate-regions",
     types=["gcp:*", "azure-native:*"],
-    level=EnforcementLevel.MANDATORY,
     description="Data of an environment stay in its regions.",
     mend="choose one of the regions in policies/config",
     config={"gcp": _TEXTS, "azure": _TEXTS},
 )
-def are_in_an_allowed_region(resource: Resource) -> Iterator[str]:
+def estate_regions(resource: Resource) -> Iterator[str]:
     """Refuse other regions, replicas' too; where regions are limited, automatic replication is anywhere."""
     is_google = resource.is_a("gcp:*")
     allowed = {_region(one) for one in resource.config.get("gcp" if is_google else "azure", [])}
@@ -50,9 +45,8 @@ def are_in_an_allowed_region(resource: Resource) -> Iterator[str]:
             yield f"{path} is none of the environment's"
     if "auto" in resource.mapping("replication"):
         yield "replication.auto puts replicas anywhere"
-    for index, replica in enumerate(resource.items("replication", "userManaged", "replicas")):
-        given = replica.get("location") if isinstance(replica, dict) else None
-        if isinstance(given, str) and _region(given) not in allowed:
+    for index, replica in resource.objects("replication", "userManaged", "replicas"):
+        if (given := replica.text("location")) is not None and _region(given) not in allowed:
             yield f"replication.userManaged.replicas[{index}].location is none of the environment's"
 
 
@@ -62,14 +56,12 @@ def _region(name: str) -> str:
 
 
 @resource_rule(
-    "estate-account-types",
     types=[_CLAIM],
-    level=EnforcementLevel.MANDATORY,
     description="Tenants claim accounts of types that the environment offers.",
     mend="claim another type, or add it to `allowed` in policies/config",
     config={"allowed": _TEXTS},
 )
-def claim_an_offered_type(claim: Resource) -> Iterator[str]:
+def estate_account_types(claim: Resource) -> Iterator[str]:
     """Refuse a claim on a kind of account that is kept for another environment."""
     allowed, type_ = claim.config.get("allowed", []), claim.text("type")
     if allowed and type_ is not None and not any(fnmatchcase(type_, one) for one in allowed):
@@ -77,8 +69,6 @@ def claim_an_offered_type(claim: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    "estate-claims-per-tenant",
-    level=EnforcementLevel.MANDATORY,
     description="No tenant claims more accounts than the environment grants it.",
     mend="drop a claim, or raise `most` or the tenant's number in `tenants` in policies/config",
     config={
@@ -86,9 +76,7 @@ def claim_an_offered_type(claim: Resource) -> Iterator[str]:
         "tenants": {"type": "object", "additionalProperties": {"type": "integer"}, "default": {}},
     },
 )
-def claim_no_more_than_granted(
-    resources: Sequence[Resource], config: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse the claims beyond the limit, each by itself."""
     claimed: Counter[str] = Counter()
     for one in resources:
@@ -96,15 +84,13 @@ def claim_no_more_than_granted(
         if one.type != _CLAIM or tenant is None:
             continue
         claimed[tenant] += 1
-        most = config.get("tenants", {}).get(tenant, config.get("most"))
+        most = one.config.get("tenants", {}).get(tenant, one.config.get("most"))
         if most is not None and claimed[tenant] > most:
             yield one.urn, f"tenant claims more than {int(most)} accounts"
 
 
 @resource_rule(
-    "estate-owner-labels",
     types=["kubernetes:*", "gcp:*", "azure-native:*"],
-    level=EnforcementLevel.MANDATORY,
     description="A resource says whose it is, by the labels or tags the environment asks for.",
     mend="set the label; policies/config says which type needs which",
     config={
@@ -115,7 +101,7 @@ def claim_no_more_than_granted(
         }
     },
 )
-def say_whose_they_are(resource: Resource) -> Iterator[str]:
+def estate_owner_labels(resource: Resource) -> Iterator[str]:
     """Refuse what nobody could be asked about."""
     required = resource.config.get("required", {})
     path = next((one for one in _LABELS if _holder(resource, one) is not None), None)
