@@ -1,3 +1,9 @@
-"""Support that every test may ask for by name."""
+"""Support that every test may ask for by name; the API server is what `credfleet sandbox build` built."""
+
+import os
+
+from pulumi_sandbox.services.build import CACHE_VARIABLE, cache_folder
 
 pytest_plugins = ["sandbox.tests.support.cluster"]
+
+os.environ.setdefault(CACHE_VARIABLE, str(cache_folder("credfleet")))

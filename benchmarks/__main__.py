@@ -22,7 +22,8 @@ def main() -> None:
     options = _options()
     with tempfile.TemporaryDirectory(prefix="credfleet-bench-") as name:
         folder = Path(name)
-        plane = ControlPlane.start(folder / "control-plane", binaries=build.binaries(), die_with_parent=True)
+        programs = build.binaries(cache=build.cache_folder("credfleet"))
+        plane = ControlPlane.start(folder / "control-plane", binaries=programs, die_with_parent=True)
         try:
             if options.what in (None, "engine"):
                 print(table("The embedded engine", engine.measure(plane, folder)))

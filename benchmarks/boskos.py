@@ -60,9 +60,9 @@ def build() -> Path:
     """Build the server, once per machine and version; takes minutes the first time."""
     go_mod = (MODULE / "go.mod").read_text(encoding="utf-8")
     key = hashlib.sha256((go_mod + (MODULE / "go.sum").read_text(encoding="utf-8")).encode()).hexdigest()
-    program = cache_folder().with_name("boskos") / key[:20] / "boskos"
+    program = cache_folder("credfleet").with_name("boskos") / key[:20] / "boskos"
     if not program.exists():
-        go = installed(toolchain_for(go_mod), cache_folder(), lambda _: None)
+        go = installed(toolchain_for(go_mod), cache_folder("credfleet"), lambda _: None)
         unfinished = program.with_name("boskos.unfinished")
         flags = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", "-s -w"]
         subprocess.run(

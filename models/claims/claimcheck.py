@@ -27,12 +27,12 @@ def program(progress: Progress = silent) -> Path:
         SandboxError: `go-missing` or `model-broken`.
     """
     go = toolchain_for((SOURCE / "go.mod").read_text())
-    cache = cache_folder().with_name("claimcheck")
+    cache = cache_folder("credfleet").with_name("claimcheck")
     kept = cache / _key(go)
     with exclusive(cache / "lock"):
         if not kept.exists():
             unfinished = cache / "unfinished"
-            _build(installed(go, cache_folder(), progress), unfinished)
+            _build(installed(go, cache_folder("credfleet"), progress), unfinished)
             unfinished.rename(kept)
     return kept
 

@@ -11,8 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
-from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE
-from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.cloud.registry import OWN, RESOURCE_MANAGER, SECRET_MANAGER, CloudService
 from pulumi_sandbox.services.clouds import Clouds
 from pulumi_sandbox.services.ports import LOOPBACK
 from pulumi_sandbox.services.progress import Progress
@@ -21,6 +20,8 @@ from operations.folders import Folders
 
 if TYPE_CHECKING:
     from components.settings.pull_secrets import PullSecretCluster, PullSecrets
+
+HYPERFLEET: Final = CloudService("hyperfleet", "operations.sandbox.hyperfleet.app")
 
 _CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
 _CONDITIONS: Final = ("Applied", "Available", "Health")
@@ -37,34 +38,32 @@ def start(
         SandboxError: as `Clouds.start`.
     """
     wanted = ports(values, pull_secrets)
-    Clouds(folders.clouds).start(wanted, os.environ, progress)
-    if Cloud.RESOURCE_MANAGER in wanted:
-        os.environ.update(trust(folders))
-    if pull_secrets is not None and Cloud.HYPERFLEET in wanted:
+    clouds = stand_ins(folders)
+    clouds.start(wanted, os.environ, progress)
+    os.environ.update(clouds.trust())
+    if pull_secrets is not None and HYPERFLEET in wanted:
         for id_, cluster in pull_secrets.clusters.items():
-            _introduce(id_, cluster, wanted[Cloud.HYPERFLEET])
+            _introduce(id_, cluster, wanted[HYPERFLEET])
 
 
-def trust(folders: Folders) -> dict[str, str]:
-    """Give the variables by which a process trusts what runs here; none when all of it speaks plainly."""
-    clouds = Clouds(folders.clouds)
-    runs = clouds.runs(Cloud.RESOURCE_MANAGER)
-    return {TRUST_VARIABLE: str(clouds.certificate.trusted)} if runs else {}
+def stand_ins(folders: Folders) -> Clouds:
+    """Return the stand-ins of this project's sandbox, HyperFleet's among them."""
+    return Clouds(folders.clouds, (*OWN, HYPERFLEET))
 
 
-def ports(values: Mapping[str, str], pull_secrets: PullSecrets | None) -> dict[Cloud, int]:
+def ports(values: Mapping[str, str], pull_secrets: PullSecrets | None) -> dict[CloudService, int]:
     """Find the loopback ports a configuration names; an address elsewhere is somebody else's service."""
     hyperfleet = pull_secrets.hyperfleet if pull_secrets else None
     named = {
-        Cloud.SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
-        Cloud.RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
-        Cloud.HYPERFLEET: hyperfleet.api_url if hyperfleet else None,
+        SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
+        RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
+        HYPERFLEET: hyperfleet.api_url if hyperfleet else None,
     }
     found = {cloud: _port(cloud, url) for cloud, url in named.items() if url}
     return {cloud: port for cloud, port in found.items() if port}
 
 
-def _port(cloud: Cloud, url: str) -> int | None:
+def _port(cloud: CloudService, url: str) -> int | None:
     """Give the port of a loopback address; what is no address at all is told by the client that gets it."""
     try:
         parts = urlsplit(url)

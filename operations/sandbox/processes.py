@@ -10,24 +10,21 @@ from typing import Any
 
 import typer
 from pulumi_sandbox.engine import find_backend
-from pulumi_sandbox.services.clouds import Clouds
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.parts import Part
 
 from operations.cli.answer import print_json, print_table
 from operations.cli.progress import ProgressLine
 from operations.folders import Folders
-from operations.sandbox import stand_ins
-from operations.sandbox.cloud_services import trust
+from operations.sandbox import control_plane, stand_ins
+from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
 from operations.sandbox.stack_cluster import StackCluster
 
 
 def build_control_plane() -> None:
     """Build the programs of the API server unless they are built."""
-    from pulumi_sandbox.services.build import binaries
-
     with ProgressLine() as progress:
-        folder = binaries(progress)
+        folder = control_plane.programs(progress)
     typer.echo(f"✓ built: {folder}")
 
 
@@ -38,7 +35,7 @@ def stop() -> None:
     plane_runs = plane is not None and any(plane.pid(part) for part in Part)
     if plane is not None and plane_runs:
         plane.stop()
-    if not Clouds(folders.clouds).stop() and not plane_runs:
+    if not cloud_stand_ins(folders).stop() and not plane_runs:
         typer.echo("Nothing runs.")
         return
     typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
@@ -73,13 +70,13 @@ def status(folders: Folders) -> dict[str, Any]:
 
 def _clouds(folders: Folders) -> dict[str, dict[str, Any]]:
     return {
-        str(each.cloud): {
+        str(each.service): {
             "running": each.pid is not None,
             "pid": each.pid,
             "address": each.address,
             "log": str(each.log),
         }
-        for each in Clouds(folders.clouds).standing()
+        for each in cloud_stand_ins(folders).started()
     }
 
 
@@ -109,7 +106,10 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dic
     cluster = StackCluster.recall(folders.clusters(stack))
     plane = ControlPlane.find(folders.control_plane)
     kubeconfig = cluster.kubeconfig if cluster else plane.kubeconfig("admin") if plane else None
-    variables = {"PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri(), **trust(folders)}
+    variables = {
+        "PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri(),
+        **cloud_stand_ins(folders).trust(),
+    }
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
     if (running := stand_ins.addresses(folders.providers)) is not None:

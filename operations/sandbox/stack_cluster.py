@@ -12,6 +12,7 @@ from pulumi_sandbox.services.progress import Progress
 from components.errors import CredfleetError
 from operations.cli.ask import ask
 from operations.folders import Folders
+from operations.sandbox import control_plane
 from operations.sandbox.contact import contact
 
 
@@ -85,9 +86,6 @@ def choose(
 
 
 def _own(folders: Folders, context: str | None, progress: Progress) -> StackCluster:
-    from pulumi_sandbox.services.build import binaries
-    from pulumi_sandbox.services.control_plane import ControlPlane
-
-    plane = ControlPlane.start(folders.control_plane, binaries=binaries(progress), progress=progress)
+    plane = control_plane.start(folders, progress)
     reached = contact(plane.kubeconfig("admin"), context)
     return StackCluster(reached.kubeconfig, plane.server, reached.uid, own=True)

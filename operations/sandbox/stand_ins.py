@@ -16,7 +16,7 @@ from pulumi_sandbox.services.processes import is_process_of
 
 from components.errors import CredfleetError
 from operations.folders import Folders
-from operations.sandbox.cloud_services import trust
+from operations.sandbox import cloud_services
 
 
 def addresses(record: Path) -> str | None:
@@ -61,7 +61,7 @@ async def _serve(folders: Folders) -> None:
             f"provider {package}",
             [sys.executable, "-u", "-m", module],
             cwd=folders.project,
-            env=trust(folders),
+            env=cloud_services.stand_ins(folders).trust(),
             log=folders.logs / f"standing-{package}.log",
         )
         for package, module in STAND_INS.items()

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import requests
 from pulumi_sandbox.services.cloud.journal import Request
-from pulumi_sandbox.services.cloud.kinds import Cloud
-from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 from pulumi_sandbox.services.users import ADMIN
 
+from operations.folders import Folders
 from operations.sandbox import existing
+from operations.sandbox.cloud_services import stand_ins
 from tests.support.aso import CLIENT, OTHER_SUB, SUB, TENANT, manifest
 from tests.support.fleet_project import FleetProject
 
@@ -245,9 +246,9 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
     existing.bring_kinds(kubeconfig)
     project = FleetProject.make(tmp_path / "project", kubeconfig, f"t{token_hex(4)}")
     (project.folder / "policies").unlink()  # they are asked in tests/components
-    services = Clouds(project.folder.resolve() / ".sandbox" / "clouds")
+    services = stand_ins(Folders(project.folder.resolve()))
     (port,) = free_ports(1)
-    services.start({Cloud.RESOURCE_MANAGER: port})
+    services.start({RESOURCE_MANAGER: port})
     try:
         yield Stack(project, admin, Azure(port, services.certificate.authority))
     finally:

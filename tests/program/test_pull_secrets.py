@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.kinds import Cloud
-from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
 from components.pull_secret.labels import secret_labels
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
+from operations.folders import Folders
+from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
 from tests.support.fleet_project import FleetProject, Ran
 
 if TYPE_CHECKING:
@@ -135,9 +136,9 @@ def entry(cluster_id: str) -> str:
 
 @pytest.fixture
 def stack(project: FleetProject, admin: DynamicClient) -> Generator[Stack]:
-    services = Clouds(project.folder.resolve() / ".sandbox" / "clouds")
+    services = stand_ins(Folders(project.folder.resolve()))
     google, hyperfleet = free_ports(2)
-    services.start({Cloud.SECRET_MANAGER: google, Cloud.HYPERFLEET: hyperfleet})
+    services.start({SECRET_MANAGER: google, HYPERFLEET: hyperfleet})
     try:
         yield Stack(project, f"http://{LOOPBACK}:{google}", f"http://{LOOPBACK}:{hyperfleet}", admin)
     finally:

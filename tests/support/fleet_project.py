@@ -68,7 +68,7 @@ class FleetProject:
         credentials: Mapping[str, str],
         tenants: Mapping[str, Any],
         pool: Mapping[str, Any],
-        context: str = "credfleet-sandbox",
+        context: str = "pulumi-sandbox",
         existing_namespaces: Sequence[str] = (),
         services: Mapping[str, Any] | None = None,
         further: Mapping[str, Any] | None = None,

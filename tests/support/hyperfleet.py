@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import requests
-from pulumi_sandbox.services.cloud.hyperfleet.app import make_app
 
+from operations.sandbox.hyperfleet.app import make_app
 from sandbox.tests.support.clouds import Served, served
 
 

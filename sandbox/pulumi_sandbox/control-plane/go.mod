@@ -1,4 +1,4 @@
-module credfleet.dev/sandbox/control-plane
+module pulumi-sandbox.invalid/control-plane
 
 go 1.26.0
 

@@ -136,7 +136,7 @@ class Rest:
             code="service-unreachable",
             place=f"{self._service.title} at {self._service.url}",
             cause=f"{answered} ({lost.reason})",
-            mend="start it (`credfleet sandbox status` tells what runs), or correct its address in the "
+            mend="start it (the sandbox's `status` tells what runs), or correct its address in the "
             "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
         )
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
@@ -27,6 +28,9 @@ PROGRAMS: Mapping[str, str] = {
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
 """The package each program is built from."""
+
+CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
+"""The variable that names the folder of built programs, over all defaults."""
 
 USUAL_SECONDS = 270.0
 """A cold build with its downloads on two cores, until this machine has measured its own."""
@@ -49,7 +53,7 @@ class Recipe:
                 code="go-module-broken",
                 place=str(MODULE / "go.mod"),
                 cause="it does not require k8s.io/kubernetes",
-                mend="restore the file: git checkout sandbox/control-plane/go.mod",
+                mend="restore the file: install the package pulumi-sandbox anew",
             )
         return pinned.group(1)
 
@@ -71,14 +75,16 @@ class Recipe:
         return hashlib.sha256(inputs.encode()).hexdigest()[:20]
 
 
-def cache_folder() -> Path:
-    """Where built programs are kept: outside the repository, shared by all checkouts."""
+def cache_folder(owner: str = "pulumi-sandbox") -> Path:
+    """Return where built programs are kept: where a variable says, or in the cache of their owner."""
+    if named := os.environ.get(CACHE_VARIABLE):
+        return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "credfleet" / "control-plane"
+    return Path(base) / owner / "control-plane"
 
 
-def binaries(progress: Progress = silent) -> Path:
-    """Give the folder with the three programs, building them first when no build of them is kept.
+def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
+    """Return the folder with the three programs in `cache`, building them first when no build is kept.
 
     Builders that come at once wait for the first. A build that fails or is killed leaves nothing that a later
     one would take for finished.
@@ -88,7 +94,7 @@ def binaries(progress: Progress = silent) -> Path:
     """
     go_mod = (MODULE / "go.mod").read_text()
     recipe = Recipe(go_mod, (MODULE / "go.sum").read_text(), toolchain_for(go_mod))
-    cache = cache_folder()
+    cache = cache or cache_folder()
     kept = cache / recipe.key
     if kept.is_dir():
         return kept

@@ -10,15 +10,15 @@ import http.client
 import json
 import ssl
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services import processes
-from pulumi_sandbox.services.cloud.certificates import Certificate
-from pulumi_sandbox.services.cloud.kinds import Cloud
+from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certificate
+from pulumi_sandbox.services.cloud.registry import OWN, CloudService
 from pulumi_sandbox.services.launch import Launch, Undertaking
 from pulumi_sandbox.services.locks import exclusive
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, is_free
@@ -30,14 +30,12 @@ STOP_SECONDS = 5.0
 _PATIENCE = 2.0
 """Seconds for one answer. A stranger on the port may never answer."""
 
-_SOURCES = Path(__file__).parents[2]
-
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandIn:
     """A stand-in that was started some time; pid is None when it does not run."""
 
-    cloud: Cloud
+    service: CloudService
     port: int
     log: Path
     pid: int | None
@@ -45,17 +43,19 @@ class Standing:
     @property
     def address(self) -> str:
         """Where it listens when it runs."""
-        return f"{self.cloud.scheme}://{LOOPBACK}:{self.port}"
+        return f"{self.service.scheme}://{LOOPBACK}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Clouds:
     """The stand-ins of one sandbox, in a folder (an absolute path) that may not be there yet.
 
-    die_with_parent: let the kernel kill those that are started when the calling thread ends.
+    services: those that may be there, the project's own included. die_with_parent: let the kernel kill those
+    that are started when the calling thread ends.
     """
 
     folder: Path
+    services: Sequence[CloudService] = OWN
     die_with_parent: bool = False
 
     @property
@@ -65,7 +65,7 @@ class Clouds:
 
     def start(
         self,
-        ports: Mapping[Cloud, int],
+        ports: Mapping[CloudService, int],
         environment: Mapping[str, str] = processes.NOTHING,
         progress: Progress = silent,
     ) -> None:
@@ -80,83 +80,88 @@ class Clouds:
             return
         waiting = Step("another process is starting stand-ins of this sandbox; waiting for it", 0.0)
         with exclusive(self.folder / "lock", on_wait=lambda: progress(waiting)):
-            if Cloud.RESOURCE_MANAGER in ports:
+            if any(service.scheme == "https" for service in ports):
                 self.certificate.renew()
                 self.certificate.trust(environment)
             self._start_missing(
-                {cloud: port for cloud, port in ports.items() if not self._serves(cloud, port)}, progress
+                {service: port for service, port in ports.items() if not self._serves(service, port)},
+                progress,
             )
 
+    def trust(self) -> dict[str, str]:
+        """Return the variables by which a process trusts what runs here; none without HTTPS."""
+        runs = any(self.runs(service) for service in self.services if service.scheme == "https")
+        return {TRUST_VARIABLE: str(self.certificate.trusted)} if runs else {}
+
     def stop(self) -> bool:
-        """End all of them; tell whether one ran."""
-        running = [cloud for cloud in Cloud if self.runs(cloud)]
+        """End all of them; return whether one ran."""
+        running = [service for service in self.services if self.runs(service)]
         if running:
             with exclusive(self.folder / "lock"):
                 self._end(running, patience=STOP_SECONDS)
         return bool(running)
 
-    def standing(self) -> list[Standing]:
+    def started(self) -> list[StandIn]:
         """Give those that were started some time.
 
         Raises:
             SandboxError: `state-unreadable`.
         """
-        return [*self._standing()]
+        return [*self._started()]
 
-    def runs(self, cloud: Cloud) -> bool:
+    def runs(self, service: CloudService) -> bool:
         """Tell whether one runs."""
-        return self._pid(cloud) is not None
+        return self._pid(service) is not None
 
-    def _standing(self) -> Iterator[Standing]:
-        for cloud in Cloud:
+    def _started(self) -> Iterator[StandIn]:
+        for service in self.services:
             try:
-                port = json.loads(self._record(cloud).read_text(encoding="utf-8"))["port"]
+                port = json.loads(self._record(service).read_text(encoding="utf-8"))["port"]
             except FileNotFoundError:
                 continue
             except (ValueError, KeyError, TypeError) as error:
                 raise SandboxError(
                     code="state-unreadable",
-                    place=str(self._record(cloud)),
+                    place=str(self._record(service)),
                     cause=f"this is not the record of a stand-in ({type(error).__name__})",
                     mend="remove the file; the sandbox makes it anew",
                 ) from None
-            yield Standing(cloud, port, self._log(cloud), self._pid(cloud))
+            yield StandIn(service, port, self._log(service), self._pid(service))
 
-    def _serves(self, cloud: Cloud, port: int) -> bool:
-        pid = self._pid(cloud)
+    def _serves(self, service: CloudService, port: int) -> bool:
+        pid = self._pid(service)
         return (
             pid is not None
-            and processes.command_line(pid) == self._command(cloud, port)
-            and self._answers(cloud, port)
+            and processes.command_line(pid) == self._command(service, port)
+            and self._answers(service, port)
         )
 
-    def _start_missing(self, ports: Mapping[Cloud, int], progress: Progress) -> None:
+    def _start_missing(self, ports: Mapping[CloudService, int], progress: Progress) -> None:
         self._end(ports, patience=STOP_SECONDS)
-        for cloud, port in ports.items():
+        for service, port in ports.items():
             if not is_free(port):
-                raise PortTakenError(port, f"the sandbox's {cloud}")
-        what = f"starting {', '.join(sorted(ports))}"
+                raise PortTakenError(port, f"the sandbox's {service}")
+        what = f"starting {', '.join(sorted(service.name for service in ports))}"
         mend = f"run the command again; if what it keeps is broken, remove it from {self.folder} first"
         launch = Launch(Undertaking("cloud", what, usual=2.0, mend=mend), progress)
         try:
-            for cloud, port in ports.items():
-                files.replace(self._record(cloud), json.dumps({"port": port}))
+            for service, port in ports.items():
+                files.replace(self._record(service), json.dumps({"port": port}))
                 launch.start(
-                    cloud,
-                    self._command(cloud, port),
-                    self._log(cloud),
-                    environment={"PYTHONPATH": str(_SOURCES)},
+                    service.name,
+                    self._command(service, port),
+                    self._log(service),
                     die_with_parent=self.die_with_parent,
                 )
-            launch.wait_for(lambda: all(self._answers(cloud, port) for cloud, port in ports.items()))
+            launch.wait_for(lambda: all(self._answers(service, port) for service, port in ports.items()))
         except BaseException:
             launch.end()
             raise
 
-    def _answers(self, cloud: Cloud, port: int) -> bool:
+    def _answers(self, service: CloudService, port: int) -> bool:
         """Tell whether it is this service that answers there, by the certificate of this sandbox."""
         try:
-            if cloud.scheme == "https":
+            if service.scheme == "https":
                 trust = ssl.create_default_context(cafile=str(self.certificate.authority))
                 connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=_PATIENCE, context=trust)
             else:
@@ -168,26 +173,26 @@ class Clouds:
                 connection.close()
         except (OSError, ValueError, http.client.HTTPException):
             return False
-        return answer == {"service": cloud}
+        return answer == {"service": service.name}
 
-    def _end(self, clouds: Iterable[Cloud], *, patience: float) -> None:
-        for cloud in clouds:
-            processes.end_all(cloud, self._mark(cloud), patience=patience)
+    def _end(self, services: Iterable[CloudService], *, patience: float) -> None:
+        for service in services:
+            processes.end_all(service.name, self._mark(service), patience=patience)
 
-    def _pid(self, cloud: Cloud) -> int | None:
-        return next(iter(processes.find(cloud, self._mark(cloud))), None)
+    def _pid(self, service: CloudService) -> int | None:
+        return next(iter(processes.find(service.name, self._mark(service))), None)
 
-    def _command(self, cloud: Cloud, port: int) -> list[str]:
-        program = [sys.executable, "-P", "-m", "pulumi_sandbox.services.cloud", cloud.value]
-        own = [f"--certificate={self.certificate.serving}"] if cloud.scheme == "https" else []
-        return [*program, self._mark(cloud), f"--port={port}", *own]
+    def _command(self, service: CloudService, port: int) -> list[str]:
+        program = [sys.executable, "-P", "-m", "pulumi_sandbox.services.cloud", service.name, service.module]
+        own = [f"--certificate={self.certificate.serving}"] if service.scheme == "https" else []
+        return [*program, self._mark(service), f"--port={port}", *own]
 
-    def _mark(self, cloud: Cloud) -> str:
+    def _mark(self, service: CloudService) -> str:
         """Give the argument that says of a process which sandbox it belongs to."""
-        return f"--folder={self.folder / cloud / 'data'}"
+        return f"--folder={self.folder / service.name / 'data'}"
 
-    def _record(self, cloud: Cloud) -> Path:
-        return self.folder / cloud / "service.json"
+    def _record(self, service: CloudService) -> Path:
+        return self.folder / service.name / "service.json"
 
-    def _log(self, cloud: Cloud) -> Path:
-        return self.folder / "logs" / f"{cloud}.log"
+    def _log(self, service: CloudService) -> Path:
+        return self.folder / "logs" / f"{service}.log"

@@ -24,7 +24,6 @@ from pulumi_sandbox.services.progress import Progress, Step, silent
 from pulumi_sandbox.services.readiness import Questions
 from pulumi_sandbox.services.users import (
     ADMIN,
-    DEFAULT_USERS,
     Account,
     User,
     enrol,
@@ -34,7 +33,8 @@ from pulumi_sandbox.services.users import (
     to_token_file,
 )
 
-CONTEXT = "credfleet-sandbox"
+CONTEXT = "pulumi-sandbox"
+"""The context in the kubeconfig files unless a project names its own."""
 
 STOP_SECONDS = 10.0
 """How long a part may take to end by itself; it needs about 1 s."""
@@ -43,8 +43,6 @@ PORT_ATTEMPTS = 5
 
 READY_ATTEMPTS = 5
 """How often one that runs is asked before it counts as broken: others may be using it, and it be busy."""
-
-_CONTROLLERS_USER = User("credfleet-sandbox-controllers", ADMIN.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,8 @@ class ControlPlane:
         folder: Path,
         *,
         binaries: Path,
-        users: Iterable[User] = DEFAULT_USERS,
-        context: str = CONTEXT,
+        users: Iterable[User] = (),
+        context: str | None = None,
         die_with_parent: bool = False,
         progress: Progress = silent,
     ) -> ControlPlane:
@@ -76,8 +74,8 @@ class ControlPlane:
         Args:
             folder: The state folder, made if missing.
             binaries: The folder with the three programs.
-            users: Users that must exist; those of earlier starts stay.
-            context: The name of the context in the kubeconfig files.
+            users: Users that must exist beside `admin`; those of earlier starts stay.
+            context: The name of the context in the kubeconfig files; None: the one it had, or `CONTEXT`.
             die_with_parent: Let the kernel kill it when the calling thread ends.
             progress: Told what is waited for.
 
@@ -90,21 +88,21 @@ class ControlPlane:
                 code="not-linux",
                 place=platform.system(),
                 cause="the sandbox starts its Kubernetes API server on Linux only",
-                mend="run it in a Linux container, or use a cluster of your own: make up KUBECONFIG=FILE",
+                mend="run it in a Linux container, or name a cluster of your own with its kubeconfig file",
             )
         layout = Layout(folder.resolve())
         waiting = Step("another process is starting this control plane; waiting for it", 0.0)
         with exclusive(layout.lock, on_wait=lambda: progress(waiting)):
             earlier = cls.find(layout.folder)
             known = _accounts(layout)
-            accounts = enrol(known, [*users, ADMIN, _CONTROLLERS_USER])
             plane = cls(
                 folder=layout.folder,
                 binaries=binaries.resolve(),
                 ports=earlier.ports if earlier else Ports.free(),
-                context=context,
+                context=context or (earlier.context if earlier else CONTEXT),
                 die_with_parent=die_with_parent,
             )
+            accounts = enrol(known, [ADMIN, *users, plane._controllers])
             if earlier and earlier._serves_as(plane) and known == accounts:
                 return plane
             _stop(layout)
@@ -148,7 +146,7 @@ class ControlPlane:
     def users(self) -> list[str]:
         """The names of the users, `admin` included."""
         names = [account.user.name for account in _accounts(self._layout)]
-        return [name for name in names if name != _CONTROLLERS_USER.name]
+        return [name for name in names if name != self._controllers.name]
 
     def kubeconfig(self, user: str) -> Path:
         """Give the kubeconfig file of a user."""
@@ -188,6 +186,11 @@ class ControlPlane:
         """End all parts. State and logs stay; what a killed run left of the control plane ends with it."""
         with exclusive(self._layout.lock):
             _stop(self._layout)
+
+    @property
+    def _controllers(self) -> User:
+        """Who the controllers are to the API server: nobody's user."""
+        return User(f"{self.context}-controllers", ADMIN.groups)
 
     @property
     def _layout(self) -> Layout:
@@ -250,7 +253,7 @@ class ControlPlane:
     def _write_kubeconfigs(self) -> None:
         authority = base64.b64encode(self._layout.authority.read_bytes()).decode()
         for account in _accounts(self._layout):
-            own = account.user == _CONTROLLERS_USER
+            own = account.user == self._controllers
             path = self._layout.controllers_kubeconfig if own else self.kubeconfig(account.user.name)
             files.replace(path, kubeconfig(account, self.server, authority, self.context), mode=files.PRIVATE)
 

@@ -123,7 +123,7 @@ def _options(layout: Layout) -> Mapping[Part, list[str]]:
     return {
         Part.ETCD: [
             f"--data-dir={layout.data}",
-            "--name=credfleet",
+            "--name=sandbox",
             "--unsafe-no-fsync",
         ],
         Part.API_SERVER: [
@@ -158,7 +158,7 @@ def _addresses(ports: Ports) -> Mapping[Part, list[str]]:
             f"--advertise-client-urls={ports.store}",
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=credfleet={peer}",
+            f"--initial-cluster=sandbox={peer}",
         ],
         Part.API_SERVER: [
             f"--etcd-servers={ports.store}",

@@ -38,7 +38,7 @@ class PortTakenError(SandboxError):
             code="port-taken",
             place=f"{LOOPBACK}:{port}",
             cause=f"{purpose} needs this port, but {owner or 'a process of another user'} listens on it",
-            mend="stop it, with `make down` in its folder if it is another sandbox's, and run this again",
+            mend="stop it, with `down` in its folder if it is another sandbox's, and run this again",
         )
         self.owner = owner
 

@@ -45,9 +45,9 @@ def required_version(go_mod: str) -> Version:
     if version is None:
         raise SandboxError(
             code="go-module-broken",
-            place="sandbox/control-plane/go.mod",
+            place="go.mod",
             cause="it has no `go` line, so no toolchain can be chosen",
-            mend="restore the file: git checkout sandbox/control-plane/go.mod",
+            mend="restore the file",
         )
     return version
 

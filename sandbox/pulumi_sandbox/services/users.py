@@ -20,9 +20,7 @@ class User:
 
 
 ADMIN = User("admin", ("system:masters",))
-
-DEFAULT_USERS = (ADMIN, User("provisioner"), User("janitor"))
-"""The administrator, who may all; a claimer and a cleaner of accounts, who may what RBAC grants them."""
+"""Who may do everything."""
 
 
 @dataclass(frozen=True, slots=True)

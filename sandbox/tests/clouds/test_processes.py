@@ -12,57 +12,59 @@ import pytest
 import requests
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services import processes
-from pulumi_sandbox.services.cloud.kinds import Cloud
-from pulumi_sandbox.services.clouds import Clouds, Standing
+from pulumi_sandbox.services.cloud.registry import OWN, SECRET_MANAGER, CloudService
+from pulumi_sandbox.services.clouds import Clouds, StandIn
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
 from pulumi_sandbox.services.progress import Step
 
 SECRETS = "/v1/projects/acme-prod-1/secrets"
+PROJECTS = CloudService("projects-own", SECRET_MANAGER.module)
+SERVICES = (*OWN, PROJECTS)
 AUTOMATIC = {"replication": {"automatic": {}}}
 
 
 @pytest.fixture
 def clouds(tmp_path: Path) -> Generator[Clouds]:
-    found = Clouds(tmp_path / "clouds", die_with_parent=True)
+    found = Clouds(tmp_path / "clouds", SERVICES, die_with_parent=True)
     yield found
     found.stop()
 
 
 @pytest.fixture
-def ports() -> dict[Cloud, int]:
-    return dict(zip(Cloud, free_ports(3), strict=True))
+def ports() -> dict[CloudService, int]:
+    return dict(zip(SERVICES, free_ports(3), strict=True))
 
 
 def pids(clouds: Clouds) -> list[int | None]:
-    return [standing.pid for standing in clouds.standing()]
+    return [each.pid for each in clouds.started()]
 
 
-def kill(standing: Standing) -> None:
-    assert standing.pid is not None
-    processes.end([standing.pid], lambda _: True, patience=0)
+def kill(started: StandIn) -> None:
+    assert started.pid is not None
+    processes.end([started.pid], lambda _: True, patience=0)
 
 
 def test_all_serve_once_start_returns_and_a_second_start_leaves_them_alone(
-    clouds: Clouds, ports: dict[Cloud, int]
+    clouds: Clouds, ports: dict[CloudService, int]
 ) -> None:
     clouds.start(ports)
     started = pids(clouds)
     assert None not in started
-    for standing in clouds.standing():
+    for each in clouds.started():
         answer = requests.get(
-            f"{standing.address}/sandbox/service", verify=str(clouds.certificate.authority), timeout=10
+            f"{each.address}/sandbox/service", verify=str(clouds.certificate.authority), timeout=10
         )
-        assert answer.json() == {"service": standing.cloud}
+        assert answer.json() == {"service": each.service.name}
     clouds.start(ports)
     assert pids(clouds) == started
 
 
 def test_what_was_written_is_there_after_a_stop_and_another_start(
-    clouds: Clouds, ports: dict[Cloud, int]
+    clouds: Clouds, ports: dict[CloudService, int]
 ) -> None:
-    port = {Cloud.SECRET_MANAGER: ports[Cloud.SECRET_MANAGER]}
+    port = {SECRET_MANAGER: ports[SECRET_MANAGER]}
     clouds.start(port)
-    url = f"http://{LOOPBACK}:{port[Cloud.SECRET_MANAGER]}{SECRETS}"
+    url = f"http://{LOOPBACK}:{port[SECRET_MANAGER]}{SECRETS}"
     made = requests.post(url, json=AUTOMATIC, params={"secretId": "orders"}, timeout=10).json()
     assert clouds.stop()
     assert pids(clouds) == [None]
@@ -72,61 +74,63 @@ def test_what_was_written_is_there_after_a_stop_and_another_start(
 
 
 def test_one_that_was_killed_is_started_again_and_the_others_are_left_alone(
-    clouds: Clouds, ports: dict[Cloud, int]
+    clouds: Clouds, ports: dict[CloudService, int]
 ) -> None:
     clouds.start(ports)
-    first, *others = clouds.standing()
+    first, *others = clouds.started()
     kill(first)
     clouds.start(ports)
-    again, *same = clouds.standing()
+    again, *same = clouds.started()
     assert again.pid not in (None, first.pid)
     assert same == others
 
 
-def test_another_port_moves_it_there(clouds: Clouds, ports: dict[Cloud, int]) -> None:
+def test_another_port_moves_it_there(clouds: Clouds, ports: dict[CloudService, int]) -> None:
     former, new = free_ports(2)
-    clouds.start({Cloud.HYPERFLEET: former})
-    clouds.start({Cloud.HYPERFLEET: new})
-    (standing,) = clouds.standing()
-    assert standing.port == new
+    clouds.start({PROJECTS: former})
+    clouds.start({PROJECTS: new})
+    (moved,) = clouds.started()
+    assert moved.port == new
     with pytest.raises(requests.ConnectionError):
         requests.get(f"http://{LOOPBACK}:{former}/sandbox/service", timeout=10)
 
 
 def test_a_taken_port_is_told_with_its_owner_and_nothing_is_left_running(
-    clouds: Clouds, ports: dict[Cloud, int]
+    clouds: Clouds, ports: dict[CloudService, int]
 ) -> None:
     with (
-        socket.create_server((LOOPBACK, ports[Cloud.HYPERFLEET])),
+        socket.create_server((LOOPBACK, ports[PROJECTS])),
         pytest.raises(PortTakenError) as told,
     ):
         clouds.start(ports)
     assert told.value.owner is not None
     assert told.value.owner.pid == os.getpid()
-    assert str(ports[Cloud.HYPERFLEET]) in told.value.place
-    assert "hyperfleet" in told.value.cause
-    assert clouds.standing() == []
+    assert str(ports[PROJECTS]) in told.value.place
+    assert PROJECTS.name in told.value.cause
+    assert clouds.started() == []
 
 
 def test_two_services_on_one_port_are_an_error_that_names_it(clouds: Clouds) -> None:
     (port,) = free_ports(1)
     with pytest.raises(SandboxError) as told:
-        clouds.start({Cloud.SECRET_MANAGER: port, Cloud.HYPERFLEET: port})
+        clouds.start({SECRET_MANAGER: port, PROJECTS: port})
     assert (told.value.code, told.value.place) == ("port-taken", f"{LOOPBACK}:{port}")
     assert pids(clouds) == [None, None]
 
 
-def test_one_that_cannot_read_what_it_kept_says_which_file(clouds: Clouds, ports: dict[Cloud, int]) -> None:
-    file = clouds.folder / "hyperfleet" / "data" / "clusters.json"
+def test_one_that_cannot_read_what_it_kept_says_which_file(
+    clouds: Clouds, ports: dict[CloudService, int]
+) -> None:
+    file = clouds.folder / PROJECTS.name / "data" / "1" / "orders" / "secret.json"
     file.parent.mkdir(parents=True)
     file.write_text("nonsense")
     with pytest.raises(SandboxError) as told:
-        clouds.start({Cloud.HYPERFLEET: ports[Cloud.HYPERFLEET]})
+        clouds.start({PROJECTS: ports[PROJECTS]})
     assert told.value.code == "cloud-died"
     assert str(file) in told.value.cause
 
 
-def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict[Cloud, int]) -> None:
+def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict[CloudService, int]) -> None:
     def interrupt(_: Step) -> None:
         raise KeyboardInterrupt
 
@@ -135,31 +139,31 @@ def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict
     assert set(pids(clouds)) == {None}
 
 
-def test_two_that_start_at_once_share_what_they_start(clouds: Clouds, ports: dict[Cloud, int]) -> None:
-    untied = Clouds(clouds.folder)  # from a thread that ends
+def test_two_that_start_at_once_share_what_they_start(clouds: Clouds, ports: dict[CloudService, int]) -> None:
+    untied = Clouds(clouds.folder, SERVICES)  # from a thread that ends
     with ThreadPoolExecutor(2) as pool:
         for started in [pool.submit(untied.start, ports) for _ in range(2)]:
             started.result()
-    marks = [f"--folder={clouds.folder / cloud / 'data'}" for cloud in Cloud]
-    found = [processes.find(cloud, mark) for cloud, mark in zip(Cloud, marks, strict=True)]
+    marks = [f"--folder={clouds.folder / service.name / 'data'}" for service in SERVICES]
+    found = [processes.find(service.name, mark) for service, mark in zip(SERVICES, marks, strict=True)]
     assert [len(each) for each in found] == [1, 1, 1]
 
 
 def test_they_know_nothing_of_the_environment_they_were_started_from(
-    clouds: Clouds, ports: dict[Cloud, int], monkeypatch: pytest.MonkeyPatch
+    clouds: Clouds, ports: dict[CloudService, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "sentinel")
-    clouds.start({Cloud.HYPERFLEET: ports[Cloud.HYPERFLEET]})
-    (standing,) = clouds.standing()
-    assert b"sentinel" not in Path(f"/proc/{standing.pid}/environ").read_bytes()
+    clouds.start({PROJECTS: ports[PROJECTS]})
+    (running,) = clouds.started()
+    assert b"sentinel" not in Path(f"/proc/{running.pid}/environ").read_bytes()
 
 
 def test_a_record_that_is_none_is_named(clouds: Clouds) -> None:
-    record = clouds.folder / "hyperfleet" / "service.json"
+    record = clouds.folder / PROJECTS.name / "service.json"
     record.parent.mkdir(parents=True)
     record.write_text("{}")
     with pytest.raises(SandboxError) as told:
-        clouds.standing()
+        clouds.started()
     assert (told.value.code, told.value.place) == ("state-unreadable", str(record))
 
 

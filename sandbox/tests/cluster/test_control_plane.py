@@ -21,7 +21,7 @@ from pulumi_sandbox.services.control_plane import CONTEXT, ControlPlane
 from pulumi_sandbox.services.parts import Layout, Part, Ports
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
 from pulumi_sandbox.services.progress import Step
-from pulumi_sandbox.services.users import DEFAULT_USERS, User
+from pulumi_sandbox.services.users import User
 
 from sandbox.tests.support.cluster import ROOT, client_for
 
@@ -106,7 +106,7 @@ def test_kubeconfigs_and_tokens_are_their_owners_only_and_no_process_was_given_a
 
 def test_every_user_has_a_kubeconfig_with_the_one_context(control_plane: ControlPlane):
     configs = [json.loads(control_plane.kubeconfig(user).read_text()) for user in control_plane.users]
-    assert [config["users"][0]["name"] for config in configs] == [user.name for user in DEFAULT_USERS]
+    assert [config["users"][0]["name"] for config in configs] == ["admin", "provisioner", "janitor"]
     assert {config["current-context"] for config in configs} == {CONTEXT}
 
 
@@ -129,14 +129,14 @@ def test_a_killed_part_is_seen_and_comes_back_on_its_port_with_the_data(
 def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_losing_a_token(
     own_plane: ControlPlane, tmp_path: Path
 ):
-    before, kubeconfig = pids(own_plane.folder), own_plane.kubeconfig("janitor").read_text()
+    before, kubeconfig = pids(own_plane.folder), own_plane.kubeconfig("admin").read_text()
     again = ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
     assert (again, pids(own_plane.folder)) == (own_plane, before)
 
     auditor = User("auditor", ("system:masters",))
     joined = ControlPlane.start(own_plane.folder, binaries=binaries(), users=[auditor], die_with_parent=True)
-    assert joined.kubeconfig("janitor").read_text() == kubeconfig
-    assert joined.users == [*(user.name for user in DEFAULT_USERS), "auditor"]
+    assert joined.kubeconfig("admin").read_text() == kubeconfig
+    assert joined.users == ["admin", "auditor"]
     with client_for(joined.kubeconfig("auditor"), tmp_path / "discovered") as api:
         assert api.resources.get(api_version="v1", kind="Secret").get(namespace="default").items == []
 

@@ -113,8 +113,8 @@ def test_a_failed_build_says_what_to_mend_and_where_its_log_is(log: str, code: s
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "credfleet" / "control-plane"
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 def put_go_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, build_step: str) -> None:
@@ -204,6 +204,7 @@ def test_no_go_and_no_registry_is_an_error_that_teaches(
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
     (tmp_path / "file").write_text("")
+    monkeypatch.delenv(build.CACHE_VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(SandboxError, match="Not a directory"):
         build.binaries()

@@ -16,12 +16,16 @@ from pathlib import Path
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import User
+
+USERS = (User("provisioner"), User("janitor"))
+"""Two who may what a test lets RBAC grant them."""
 
 
 def main(folder: Path, ready: Path, run: int) -> None:
     descriptor = os.pidfd_open(run)
     try:
-        plane = ControlPlane.start(folder, binaries=binaries(), die_with_parent=True)
+        plane = ControlPlane.start(folder, binaries=binaries(), users=USERS, die_with_parent=True)
     except SandboxError as error:
         sys.exit(str(error))
     ready.touch()

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.kinds import Cloud
-from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER, SECRET_MANAGER, CloudService
 from pulumi_sandbox.services.ports import free_ports
 from pulumi_sandbox.services.progress import silent
 from typer.testing import CliRunner, Result
@@ -21,7 +20,7 @@ from components.settings.pull_secrets import PullSecrets
 from operations.folders import Folders
 from operations.main import app
 from operations.sandbox import updates
-from operations.sandbox.cloud_services import ports, start
+from operations.sandbox.cloud_services import HYPERFLEET, ports, stand_ins, start
 
 
 def run(*arguments: str) -> Result:
@@ -36,26 +35,26 @@ def fleet(url: str, clusters: Mapping[str, object] | None = None) -> PullSecrets
 def folders(project: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folders]:
     monkeypatch.setenv("SSL_CERT_FILE", "")  # what a start sets is undone with the test
     yield Folders(project)
-    Clouds(Folders(project).clouds).stop()
+    stand_ins(Folders(project)).stop()
 
 
 @pytest.mark.parametrize(
     ("values", "named"),
     [
         ({}, {}),
-        ({"gcp:secretManagerCustomEndpoint": "http://127.0.0.1:18551/v1/"}, {Cloud.SECRET_MANAGER: 18551}),
-        ({"gcp:secretManagerCustomEndpoint": "http://localhost:18551/v1/"}, {Cloud.SECRET_MANAGER: 18551}),
+        ({"gcp:secretManagerCustomEndpoint": "http://127.0.0.1:18551/v1/"}, {SECRET_MANAGER: 18551}),
+        ({"gcp:secretManagerCustomEndpoint": "http://localhost:18551/v1/"}, {SECRET_MANAGER: 18551}),
         ({"gcp:secretManagerCustomEndpoint": "https://127.0.0.1:18551/v1/"}, {}),
         ({"gcp:secretManagerCustomEndpoint": "https://secretmanager.googleapis.com/v1/"}, {}),
         ({"gcp:secretManagerCustomEndpoint": "http://127.0.0.1/v1/"}, {}),
-        ({"azure-native:metadataHost": "127.0.0.1:18552"}, {Cloud.RESOURCE_MANAGER: 18552}),
+        ({"azure-native:metadataHost": "127.0.0.1:18552"}, {RESOURCE_MANAGER: 18552}),
         ({"azure-native:metadataHost": "management.azure.com"}, {}),
         ({"azure-native:metadataHost": "127.0.0.1:port"}, {}),
         ({"azure-native:metadataHost": "[127.0.0.1"}, {}),
     ],
 )
 def test_only_what_a_stack_names_on_loopback_is_started(
-    values: dict[str, str], named: dict[Cloud, int]
+    values: dict[str, str], named: dict[CloudService, int]
 ) -> None:
     assert ports(values, None) == named
 
@@ -63,15 +62,15 @@ def test_only_what_a_stack_names_on_loopback_is_started(
 @pytest.mark.parametrize(
     ("url", "named"),
     [
-        ("http://127.0.0.1:18553", {Cloud.HYPERFLEET: 18553}),
-        ("http://localhost:18553/", {Cloud.HYPERFLEET: 18553}),
+        ("http://127.0.0.1:18553", {HYPERFLEET: 18553}),
+        ("http://localhost:18553/", {HYPERFLEET: 18553}),
         ("https://127.0.0.1:18553", {}),
         ("https://127.0.0.1.example:18553", {}),
         ("https://hyperfleet.example", {}),
     ],
 )
 def test_hyperfleet_is_started_where_pull_secrets_name_it_on_loopback(
-    url: str, named: dict[Cloud, int]
+    url: str, named: dict[CloudService, int]
 ) -> None:
     assert ports({}, fleet(url)) == named
     assert ports({}, PullSecrets()) == {}
@@ -145,7 +144,7 @@ def test_every_command_that_needs_a_stack_starts_its_services_first(
 
     monkeypatch.setattr(updates, "choose", choose)
     assert run(verb).exit_code != 0
-    assert Clouds(folders.clouds).runs(Cloud.SECRET_MANAGER)
+    assert stand_ins(folders).runs(SECRET_MANAGER)
 
 
 def test_a_taken_port_stops_an_update_before_anything_else_is_done(

@@ -13,7 +13,7 @@ from pulumi_sandbox.providers.rest import NO_QUERY, Loss, Method, Query, Refused
 
 _METADATA_VERSION: Final = "2022-09-01"
 _TITLE: Final = "Azure Resource Manager"
-_HEADERS: Final = {"Authorization": "Bearer sandbox", "User-Agent": "credfleet-sandbox"}
+_HEADERS: Final = {"Authorization": "Bearer sandbox", "User-Agent": "pulumi-sandbox"}
 
 _STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504})
 _CONFLICTS: Final = frozenset(
@@ -78,5 +78,5 @@ def _without_address(host: str, cause: str) -> SandboxError:
         code="metadata-invalid",
         place=f"metadata of the cloud at {host}",
         cause=cause,
-        mend="let azure-native:metadataHost name the stand-in (`credfleet sandbox status` tells where it is)",
+        mend="let azure-native:metadataHost name the stand-in (the sandbox's `status` tells where it is)",
     )

@@ -38,7 +38,7 @@ def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) 
     service = Service(
         title="Secret Manager",
         url=chosen.endpoint.rstrip("/") + "/",
-        headers={"Authorization": f"Bearer {chosen.token}", "User-Agent": "credfleet-sandbox"},
+        headers={"Authorization": f"Bearer {chosen.token}", "User-Agent": "pulumi-sandbox"},
     )
     api = Rest(service, RETRIES, wait)
     return Dispatcher(

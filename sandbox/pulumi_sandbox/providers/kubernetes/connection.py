@@ -89,7 +89,7 @@ class Connection:
         from urllib3.exceptions import HTTPError
 
         client, _ = self._open()
-        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "credfleet-sandbox"}
+        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "pulumi-sandbox"}
         client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{client.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         pool = cast(Any, client.rest_client.pool_manager)
@@ -133,7 +133,7 @@ class Connection:
             code="cluster-unreachable",
             place=self.place,
             cause=f"it does not answer ({type(cause).__name__})",
-            mend="start the cluster (`credfleet sandbox status` tells what runs), or mend address and "
+            mend="start the cluster (the sandbox's `status` tells what runs), or mend address and "
             "certificate in the kubeconfig",
         )
 

@@ -129,5 +129,5 @@ def _invalid(place: str, cause: str) -> SandboxError:
         code="kubeconfig-invalid",
         place=place,
         cause=cause,
-        mend="give the provider a kubeconfig that kubectl can use, or start a cluster with `make up`",
+        mend="give the provider a kubeconfig that kubectl can use, or start the sandbox's own cluster",
     )

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pulumi_sandbox.services.cloud.faults import Fault, Faults
 from pulumi_sandbox.services.cloud.journal import Journal, Request
-from pulumi_sandbox.services.cloud.kinds import Cloud
 
 _OWN_PATHS = "/sandbox/"
 
@@ -26,18 +25,15 @@ _OWN_PATHS = "/sandbox/"
 class Service:
     """A stand-in service as an ASGI app, with handles for a test in the same process."""
 
-    def __init__(
-        self, name: Cloud, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()
-    ) -> None:
+    def __init__(self, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()) -> None:
         """Stand before an app.
 
         Args:
-            name: What `GET /sandbox/service` answers.
             app: The service itself.
             refusal: Gives the service's own way to refuse with an HTTP status.
             own: Further paths below `/sandbox/`.
         """
-        self.name = name
+        self.name = ""  # what `GET /sandbox/service` answers: whoever serves it as a process sets it
         self.faults = Faults()
         self.journal = Journal()
         self._app = app

@@ -19,7 +19,7 @@ def signed(now: datetime) -> tuple[str, str]:
     """Give the PEM of a new certificate with its key, and that of the authority which signed it."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     key = ec.generate_private_key(ec.SECP256R1())
-    authority_name = _name("credfleet sandbox authority")
+    authority_name = _name("pulumi-sandbox authority")
     identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     authority = (
         _builder(authority_name, authority_name, authority_key.public_key(), now)
@@ -35,7 +35,7 @@ def signed(now: datetime) -> tuple[str, str]:
         .sign(authority_key, hashes.SHA256())
     )
     certificate = (
-        _builder(_name("credfleet sandbox"), authority_name, key.public_key(), now)
+        _builder(_name("pulumi-sandbox"), authority_name, key.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

@@ -14,7 +14,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.kinds import Cloud
 from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
 from pulumi_sandbox.services.cloud.resource_manager.ids import ResourceId
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request, on_demand
@@ -54,7 +53,7 @@ def make_app(folder: Path, pace: Pace | None = None) -> Service:
         ],
         exception_handlers={Refusal: _refused, HTTPException: _not_served},
     )
-    return Service(Cloud.RESOURCE_MANAGER, app, on_demand)
+    return Service(app, on_demand)
 
 
 async def _metadata(request: Request) -> Response:
@@ -64,7 +63,7 @@ async def _metadata(request: Request) -> Response:
     """
     address = f"{request.url.scheme}://{request.url.netloc}"
     cloud = {
-        "name": "credfleet-sandbox",
+        "name": "pulumi-sandbox",
         "portal": address,
         "authentication": {
             "loginEndpoint": address,

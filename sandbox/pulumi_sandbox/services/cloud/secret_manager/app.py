@@ -25,7 +25,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.kinds import Cloud
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, on_demand
 from pulumi_sandbox.services.cloud.secret_manager.secrets import Asked, Secrets, State
 from pulumi_sandbox.services.cloud.secret_manager.store import Store
@@ -66,7 +65,7 @@ def make_app(folder: Path) -> Service:
         ],
         exception_handlers={Refusal: _refused, HTTPException: _not_served},
     )
-    return Service(Cloud.SECRET_MANAGER, app, on_demand)
+    return Service(app, on_demand)
 
 
 class _Paths:

@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from pulumi_sandbox.services.cloud.front import Service
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.hyperfleet.reports import counts, problems
-from pulumi_sandbox.services.cloud.hyperfleet.store import Store
-from pulumi_sandbox.services.cloud.kinds import Cloud
+from operations.sandbox.hyperfleet.reports import counts, problems
+from operations.sandbox.hyperfleet.store import Store
 
 _CLUSTER: Final = "/api/hyperfleet/v1/clusters/{id}"
 
@@ -39,7 +38,7 @@ def make_app(folder: Path) -> Service:
         exception_handlers={HTTPException: _no_such_path},
     )
     own = [Route("/sandbox/clusters/{id}", paths.bring, methods=["PUT"])]
-    return Service(Cloud.HYPERFLEET, app, _on_demand, own)
+    return Service(app, _on_demand, own)
 
 
 class _Paths:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import requests
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.cloud.hyperfleet.app import make_app
 
+from operations.sandbox.hyperfleet.app import make_app
 from sandbox.tests.support.clouds import Served
 from tests.support.hyperfleet import bring, served_hyperfleet
 

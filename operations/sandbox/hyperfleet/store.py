@@ -9,7 +9,8 @@ from typing import Any
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.cloud.hyperfleet.reports import Report
+
+from operations.sandbox.hyperfleet.reports import Report
 
 
 class Store:

@@ -1,0 +1,38 @@
+"""The API server of a project's sandbox: what its context is called, and where its programs are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from operations.folders import Folders
+
+if TYPE_CHECKING:
+    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.progress import Progress
+
+CONTEXT = "credfleet-sandbox"
+
+USERS = ("provisioner", "janitor")
+"""A claimer and a cleaner of accounts, who may what RBAC grants them."""
+
+
+def programs(progress: Progress) -> Path:
+    """Return the folder with the API server's programs, building them first when no build is kept."""
+    from pulumi_sandbox.services.build import binaries, cache_folder
+
+    return binaries(progress, cache_folder("credfleet"))
+
+
+def start(folders: Folders, progress: Progress) -> ControlPlane:
+    """Return the running API server of the project, started and even built first where needed."""
+    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services.users import User
+
+    return ControlPlane.start(
+        folders.control_plane,
+        binaries=programs(progress),
+        users=[User(name) for name in USERS],
+        context=CONTEXT,
+        progress=progress,
+    )
