@@ -9,7 +9,7 @@ the provider adds to them. Import-pure, like every module of a provider: state n
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from functools import cache
@@ -33,6 +33,7 @@ from pulumi.dynamic import (
 from pulumi.output import Unknown
 
 from components.errors import CredfleetError
+from components.naming import is_namespace, is_object_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -47,12 +48,14 @@ SECRET: Final[Mapping[str, bool]] = {"secret": True}
 class Shell(ResourceProvider):
     """A dynamic provider around what it manages; one instance serves all threads of the provider's process.
 
-    args: the dataclass of its inputs. outputs: the properties it adds. delete_first: whether a replaced
-    resource goes before the one that takes its place is made.
+    args: the dataclass of its inputs. outputs: the properties it adds. refreshed: inputs a refresh takes over
+    as it finds them. delete_first: whether a replaced resource goes before the one that takes its place is
+    made.
     """
 
     args: ClassVar[type[DataclassInstance]]
     outputs: ClassVar[Sequence[str]] = ()
+    refreshed: ClassVar[Sequence[str]] = ()
     delete_first: ClassVar[bool] = False
 
     _config: Config | None = None
@@ -81,9 +84,9 @@ class Shell(ResourceProvider):
         """Make what is managed, and return the outputs. Run again after any failure, it finishes it."""
         return {}
 
-    def change(self, _id: str, _olds: Properties, news: Properties) -> Properties:
+    def change(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
         """Change what is managed, and return the outputs that are other ones now."""
-        return self.make(news)
+        return self.make(_news)
 
     def look(self, _id: str, _props: Properties) -> Properties | None:
         """Return the properties that are different by now; None when the resource is gone."""
@@ -138,8 +141,9 @@ class Shell(ResourceProvider):
             found = self.look(id_, props)
         if found is None:
             return ReadResult("", {})
-        state = {**kept(props, (*keys(self.args), *self.outputs)), **found}
-        return ReadResult(id_, state, kept(state, keys(self.args)))
+        inputs = kept(props, keys(self.args))
+        taken_over = {key: found[key] for key in self.refreshed if key in found}
+        return ReadResult(id_, {**inputs, **kept(props, self.outputs), **found}, {**inputs, **taken_over})
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
@@ -151,6 +155,23 @@ class Shell(ResourceProvider):
         """Remove the resource."""
         with shortened():
             self.remove(_id, _props)
+
+
+class FollowingShell(Shell):
+    """The shell of what follows a source: what that says now may be a change. Its outputs have a digest."""
+
+    def is_current(self, props: Properties, digest: str) -> bool:
+        """Whether what was written, of this digest, is what the source says now; may raise CredfleetError."""
+        raise NotImplementedError
+
+    def is_stale(self, olds: Properties, news: Properties) -> bool:
+        """Whether the source says something else; what cannot be seen is no change."""
+        if is_unknown(news):
+            return False
+        try:
+            return not self.is_current(news, str(olds.get("digest")))
+        except CredfleetError:
+            return False
 
 
 class DynamicResource(Resource, Generic[ArgsT]):
@@ -190,29 +211,6 @@ def kept(props: Properties, names: Iterable[str]) -> Properties:
     return {name: props.get(name) for name in names}
 
 
-def compared(
-    olds: Properties,
-    news: Properties,
-    inputs: Sequence[str],
-    *,
-    identity: Sequence[str] = (),
-    otherwise: Callable[[], bool] = lambda: False,
-    delete_first: bool = False,
-) -> DiffResult:
-    """Compare inputs; one of the identity is another resource.
-
-    otherwise: whether there is a change although no input differs; asked only then. delete_first: whether a
-    replaced resource goes before the one that takes its place is made.
-    """
-    changed = [key for key in inputs if olds.get(key) != news.get(key)]
-    return DiffResult(
-        changes=bool(changed) or otherwise(),
-        replaces=[key for key in changed if key in identity],
-        stables=[],
-        delete_before_replace=delete_first,
-    )
-
-
 def is_unknown(value: Any) -> bool:
     """Whether a value, or one inside an object or list, is known only at the update."""
     match value:
@@ -222,6 +220,16 @@ def is_unknown(value: Any) -> bool:
             return any(is_unknown(each) for each in value)
         case _:
             return isinstance(value, Unknown)
+
+
+def misnamed(inputs: Properties, namespaces: Sequence[str], objects: Sequence[str]) -> Iterator[CheckFailure]:
+    """Return which of the known inputs cannot be what they have to name: a namespace, or a Secret."""
+    for key in namespaces:
+        if not is_unknown(inputs[key]) and not is_namespace(str(inputs[key] or "")):
+            yield CheckFailure(key, "it is no namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
+    for key in objects:
+        if not is_unknown(inputs[key]) and not is_object_name(str(inputs[key] or "")):
+            yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
 
 
 @contextmanager

@@ -66,6 +66,7 @@ class AccountClaimProvider(Shell):
         "reused",
         "phase",
     )
+    refreshed = ("releasePolicy", "limit")
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return a limit that came as a float as the number it is."""

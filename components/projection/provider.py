@@ -11,112 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pulumi import Input, Output, ResourceOptions
-from pulumi.dynamic import (
-    CheckFailure,
-    CheckResult,
-    ConfigureRequest,
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    Resource,
-    ResourceProvider,
-    UpdateResult,
-)
+from pulumi import Input, Output
+from pulumi.dynamic import CheckFailure
 
-from components.dynamic import Properties, compared, is_unknown, kept, shortened
+from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown, misnamed
 from components.errors import CredfleetError
-from components.naming import is_namespace, is_object_name
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Projection, SecretRef
 
-_TARGET: Final = ("targetNamespace", "targetName", "owner")
-_INPUTS: Final = (*_TARGET, "sourceNamespace", "sourceName", "sourceLabels", "keys", "asoCredential")
-_OUTPUTS: Final = ("reference", "digest", "sourceResourceVersion")
-
-
-class SecretProjectionProvider(ResourceProvider):
-    """A thin shell over the projector; one instance serves all threads of the provider's process."""
-
-    _cluster: str | None = None
-
-    def configure(self, req: ConfigureRequest) -> None:
-        """Learn which cluster is meant from `credfleet:cluster`."""
-        self._cluster = req.config.get("cluster")
-
-    def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        """Refuse names no Secret can have, keys no method has, and a place that is somebody else's."""
-        inputs = {key: news.get(key) for key in _INPUTS}
-        inputs["keys"] = inputs["keys"] or {}
-        inputs["sourceLabels"] = inputs["sourceLabels"] or {}
-        failures = list(_failures(inputs))
-        if not failures and not any(is_unknown(inputs[key]) for key in (*_TARGET, "keys", "asoCredential")):
-            failures += self._taken(inputs)
-        return CheckResult(inputs, failures)
-
-    def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
-        """Compare every input; then what the source makes of the target with what is known of it."""
-        return compared(
-            _olds,
-            _news,
-            _INPUTS,
-            identity=_TARGET,
-            otherwise=lambda: not self._is_current(_news, str(_olds.get("digest"))),
-        )
-
-    def create(self, props: Properties) -> CreateResult:
-        """Write the copy; run again after any failure it finds it, and takes it as its own."""
-        return CreateResult(f"{props['targetNamespace']}/{props['targetName']}", self._written(props))
-
-    def read(self, id_: str, props: Properties) -> ReadResult:
-        """Tell what is in the copy, by digest; one that is gone, or somebody else's, has no id."""
-        with shortened():
-            found = open_projector(self._cluster).digest(_projection(props))
-        if found is None:
-            return ReadResult("", {})
-        return ReadResult(id_, {**kept(props, _INPUTS + _OUTPUTS), "digest": found}, kept(props, _INPUTS))
-
-    def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
-        """Write the copy again."""
-        return UpdateResult(self._written(_news))
-
-    def delete(self, _id: str, _props: Properties) -> None:
-        """Remove the copy, if it is still ours."""
-        with shortened():
-            open_projector(self._cluster).remove(_projection(_props))
-
-    def _written(self, props: Properties) -> Properties:
-        with shortened():
-            wanted = _projection(props)
-            written = open_projector(self._cluster).write(wanted)
-        return {
-            **kept(props, _INPUTS),
-            "reference": str(wanted.target),
-            "digest": written.digest,
-            "sourceResourceVersion": written.source_version,
-        }
-
-    def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
-        """Tell that the target's place is taken; in a cluster that cannot be seen, `create` tells it."""
-        source = {
-            key: "" if is_unknown(inputs[key]) else inputs[key] for key in ("sourceNamespace", "sourceName")
-        }
-        wanted = _projection({**inputs, **source, "sourceLabels": {}})
-        try:
-            taken = open_projector(self._cluster).taken(wanted)
-        except CredfleetError:
-            return
-        if taken is not None:
-            yield CheckFailure("targetName", str(taken))
-
-    def _is_current(self, props: Properties, known: str) -> bool:
-        if any(is_unknown(props.get(key)) for key in _INPUTS):
-            return True
-        try:
-            return open_projector(self._cluster).is_current(_projection(props), known)
-        except CredfleetError:
-            return True
+_DECIDES_THE_PLACE: Final = ("targetNamespace", "targetName", "owner", "keys", "asoCredential")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,49 +32,82 @@ class SecretProjectionArgs:
     an ASO credential, whose keys are then the defaults.
     """
 
+    target_namespace: Input[str] = field(metadata=IDENTITY)
+    target_name: Input[str] = field(metadata=IDENTITY)
+    owner: Input[str] = field(metadata=IDENTITY)
     source_namespace: Input[str]
     source_name: Input[str]
-    target_namespace: Input[str]
-    target_name: Input[str]
-    owner: Input[str]
     source_labels: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     keys: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     aso_credential: Input[str] | None = None
 
 
-class SecretProjection(Resource, module="credfleet", name="SecretProjection"):
+class SecretProjectionProvider(FollowingShell):
+    """Writes, compares and removes a copy through the projector."""
+
+    args = SecretProjectionArgs
+    outputs = ("reference", "digest", "sourceResourceVersion")
+
+    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
+        """Refuse names no Secret can have, keys no method has, and a place that is somebody else's."""
+        failures = list(_failures(inputs))
+        yield from failures
+        if not failures and not any(is_unknown(inputs[key]) for key in _DECIDES_THE_PLACE):
+            yield from self._taken(inputs)
+
+    def name(self, state: Properties) -> str:
+        """Return namespace/name of the copy."""
+        return f"{state['targetNamespace']}/{state['targetName']}"
+
+    def make(self, props: Properties) -> Properties:
+        """Write the copy; one that is there already is taken as its own."""
+        wanted = _projection(props)
+        written = open_projector(self.cluster).write(wanted)
+        return {
+            "reference": str(wanted.target),
+            "digest": written.digest,
+            "sourceResourceVersion": written.source_version,
+        }
+
+    def look(self, _id: str, props: Properties) -> Properties | None:
+        """Return the digest of the copy; None when it is gone, or somebody else's."""
+        found = open_projector(self.cluster).digest(_projection(props))
+        return None if found is None else {"digest": found}
+
+    def remove(self, _id: str, props: Properties) -> None:
+        """Remove the copy, if it is still ours."""
+        open_projector(self.cluster).remove(_projection(props))
+
+    def is_current(self, props: Properties, digest: str) -> bool:
+        """Whether the copy is what the source makes of it now."""
+        return open_projector(self.cluster).is_current(_projection(props), digest)
+
+    def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
+        """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""
+        source = {
+            key: "" if is_unknown(inputs[key]) else inputs[key] for key in ("sourceNamespace", "sourceName")
+        }
+        wanted = _projection({**inputs, **source, "sourceLabels": {}})
+        try:
+            taken = open_projector(self.cluster).taken(wanted)
+        except CredfleetError:
+            return
+        if taken is not None:
+            yield CheckFailure("targetName", str(taken))
+
+
+class SecretProjection(DynamicResource[SecretProjectionArgs], module="credfleet", name="SecretProjection"):
     """A copy of a Secret that follows its source, in the namespace of who uses it."""
+
+    provider = SecretProjectionProvider
 
     reference: Output[str]
     digest: Output[str]
 
-    def __init__(self, name: str, args: SecretProjectionArgs, opts: ResourceOptions | None = None) -> None:
-        super().__init__(
-            SecretProjectionProvider(),
-            name,
-            {
-                "sourceNamespace": args.source_namespace,
-                "sourceName": args.source_name,
-                "sourceLabels": args.source_labels,
-                "targetNamespace": args.target_namespace,
-                "targetName": args.target_name,
-                "owner": args.owner,
-                "keys": args.keys,
-                "asoCredential": args.aso_credential,
-                **dict.fromkeys(_OUTPUTS),
-            },
-            opts,
-        )
-
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
-    """Everything wrong with the inputs that are known already."""
-    for key in ("sourceNamespace", "targetNamespace"):
-        if not is_unknown(inputs[key]) and not is_namespace(str(inputs[key] or "")):
-            yield CheckFailure(key, "it is no namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
-    for key in ("sourceName", "targetName"):
-        if not is_unknown(inputs[key]) and not is_object_name(str(inputs[key] or "")):
-            yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
+    """Return everything wrong with the inputs that are known already."""
+    yield from misnamed(inputs, ("sourceNamespace", "targetNamespace"), ("sourceName", "targetName"))
     if not inputs["owner"]:
         yield CheckFailure("owner", "a copy has an owner, so that nobody else's Secret is overwritten")
     method = inputs["asoCredential"]

@@ -20,7 +20,7 @@ from components.secret_stores.direct import document_of
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
 from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.lookout import EsoLookout
+from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterProvider, Provider, SecretStore
 from components.secret_stores.provider import SecretPush, SecretPushArgs, SecretRead, SecretReadArgs
 from components.secret_stores.referent import provider_of
@@ -166,7 +166,7 @@ class SecretStores(pulumi.ComponentResource):
         wanted = [*self._eso_stores(), *self._eso_consumers()]
         if not wanted:
             return pulumi.Output.from_input({})
-        lookout = EsoLookout(f"{self._name}-eso", pulumi.ResourceOptions(parent=self))
+        lookout = EsoLookout(f"{self._name}-eso", EsoLookoutArgs(), pulumi.ResourceOptions(parent=self))
         return lookout.kinds.apply(lambda served: declare(wanted, served, self))
 
     def _eso_stores(self) -> Iterator[EsoObject]:

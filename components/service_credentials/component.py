@@ -36,7 +36,7 @@ from components.service_credentials.names import (
     environment_secret,
     source_secret,
 )
-from components.service_credentials.provider import ServiceMigration, ServiceMigrationArgs
+from components.service_credentials.provider import ServiceMigration, ServiceMigrationArgs, bound_properties
 from components.service_credentials.settings import Binding, Instance, Services
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
@@ -149,7 +149,7 @@ class UserProvidedService(pulumi.ComponentResource):
             instance_guid=self.guid,
             target_name=target,
             owner=self.args.owner,
-            binding=bound,
+            binding=None if bound is None else bound_properties(bound),
             handed_over=self.args.instance.credentials_from is not None,
         )
         return [ServiceMigration(name, args, pulumi.ResourceOptions(parent=parent))]

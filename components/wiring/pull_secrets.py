@@ -17,7 +17,7 @@ from components.pull_secret.grants import grants
 from components.pull_secret.hyperfleet import Observed
 from components.pull_secret.payload import judge
 from components.pull_secret.preconditions import decide
-from components.pull_secret.provider import PullSecretStart
+from components.pull_secret.provider import PullSecretStart, PullSecretStartArgs
 from components.pull_secret.verification import digest_of
 from components.settings.pull_secrets import PullSecretCluster, PullSecrets
 from components.wiring.declared import Declared
@@ -77,7 +77,9 @@ class _Clusters:
         begun, opts = None, self._opts
         if decision.proceeds or decision.passing:
             start = PullSecretStart(
-                f"{id_}-start", id_, pulumi.ResourceOptions(parent=opts.parent), ready=decision.proceeds
+                f"{id_}-start",
+                PullSecretStartArgs(cluster=id_, ready=decision.proceeds),
+                pulumi.ResourceOptions(parent=opts.parent),
             )
             begun = start.begun
             opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[self._provider()]))

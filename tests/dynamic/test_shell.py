@@ -78,8 +78,8 @@ def test_a_refresh_takes_what_is_there_into_inputs_and_outputs_and_a_gone_one_ha
     made = notes.create(note)
     (Path(note["folder"]) / "a").write_text("by hand")
     found = notes.refresh(made)
-    assert (found.inputs["text"], found.outputs["text"]) == ("by hand", "by hand")
-    assert found.outputs == {**made.outputs, "text": "by hand"}
+    assert found.inputs == {**made.inputs, "text": "by hand"}
+    assert found.outputs == {**made.outputs, "text": "by hand", "length": 0}
     notes.delete(made)
     assert notes.refresh(made).id == ""
 

@@ -24,6 +24,7 @@ class NoteArgs:
 class NoteProvider(Shell):
     args = NoteArgs
     outputs = ("length", "writer")
+    refreshed = ("text",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
         if len(olds.get("text", "")) > len(inputs["text"]):
@@ -46,7 +47,7 @@ class NoteProvider(Shell):
 
     def look(self, _id: str, props: Properties) -> Properties | None:
         path = _path(props)
-        return {"text": path.read_text()} if path.exists() else None
+        return {"text": path.read_text(), "length": 0} if path.exists() else None
 
     def remove(self, _id: str, props: Properties) -> None:
         _path(props).unlink()
