@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from operations.aso import commands as aso_commands
-from operations.cli.answer import examples
+from operations.aso import commands as aso
+from operations.cli.command import command, epilog, parameter
 from operations.cli.failures import ReportingGroup
-from operations.config import commands as config_commands
-from operations.pool import insight_commands, operator_commands
-from operations.preview_report.command import preview_report
-from operations.pull_secret import commands as pull_secret_commands
-from operations.sandbox import commands as sandbox_commands
-from operations.services import commands as service_commands
-from operations.stores import commands as store_commands
+from operations.cli.options import form_option
+from operations.config import commands as config
+from operations.pool import commands as pool
+from operations.preview_report.command import ReportForm, preview_report
+from operations.pull_secret import commands as pull_secret
+from operations.sandbox import commands as sandbox
+from operations.services import commands as services
+from operations.stores import commands as stores
 
 app = typer.Typer(
     name="credfleet",
     cls=ReportingGroup,
     help="Credentials of a fleet of tenants: accounts from pools, what is made of them, and a sandbox.",
-    epilog=examples(
+    epilog=epilog(
         "credfleet sandbox up              # a real API server, pools declared, accounts claimed",
         "credfleet pool status             # who has which account",
         "credfleet config check            # all problems of a stack's configuration",
@@ -29,25 +32,31 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.add_typer(sandbox_commands.app, name="sandbox")
-app.add_typer(operator_commands.app, name="pool")
-app.add_typer(config_commands.app, name="config")
-app.add_typer(aso_commands.app, name="aso")
-app.add_typer(
-    pull_secret_commands.app, name="pull-secret", short_help="Judge pull secrets, and ask about clusters."
-)
-app.add_typer(service_commands.app, name="services")
-app.add_typer(store_commands.app, name="stores")
-app.command(
+app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(pool.app, name="pool")
+app.add_typer(config.app, name="config")
+app.add_typer(aso.app, name="aso")
+app.add_typer(pull_secret.app, name="pull-secret", short_help="Judge pull secrets, and ask about clusters.")
+app.add_typer(services.app, name="services")
+app.add_typer(stores.app, name="stores")
+command(
+    app,
+    "credfleet doctor",
+    "credfleet doctor --stack prod --output json",
     short_help="Find what is wrong with a pool, and what mends it.",
-    epilog=examples("credfleet doctor", "credfleet doctor --stack prod --output json"),
-)(insight_commands.doctor)
-app.command(
-    "preview-report",
+)(pool.doctor)
+command(
+    app,
+    "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
+    "pulumi preview --json | credfleet preview-report - --format json",
+    name="preview-report",
     short_help="Review a preview, for a pull request.",
-    epilog=examples(
-        "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
-        "pulumi preview --json | credfleet preview-report - --format json",
+    form=(
+        parameter(
+            "form",
+            Annotated[ReportForm, form_option("--format", help_="Form of the review.")],
+            ReportForm.MARKDOWN,
+        ),
     ),
 )(preview_report)
 

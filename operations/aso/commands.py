@@ -8,20 +8,18 @@ from typing import Annotated
 import typer
 
 from components.aso_credentials.keys import OPERATOR_NAMESPACE
-from operations.cli.answer import Form, OutputOption, examples
-from operations.cli.options import ClusterOption, ContextOption
+from operations.cli.answer import Answer
+from operations.cli.command import command, group
+from operations.cli.options import ClusterOption
+from operations.pool.access import ContextOption, Where
 
-app = typer.Typer(
-    help="See which credential Azure Service Operator uses.",
-    epilog=examples("credfleet aso explain docs/examples/aso"),
-    no_args_is_help=True,
-)
+app = group("See which credential Azure Service Operator uses.", "credfleet aso explain docs/examples/aso")
 
 
 def _there(files: list[Path]) -> list[Path]:
-    from operations.aso.manifests import STDIN
+    from operations.cli.inputs import STANDARD_INPUT
 
-    missing = [str(path) for path in files if path != STDIN and not path.exists()]
+    missing = [str(path) for path in files if str(path) != STANDARD_INPUT and not path.exists()]
     if missing:
         raise typer.BadParameter(f"there is no {', '.join(missing)}")
     return files
@@ -32,13 +30,12 @@ def aso() -> None:
     """See which credential Azure Service Operator uses."""
 
 
-@app.command(
-    epilog=examples(
-        "credfleet aso explain docs/examples/aso",
-        "credfleet aso explain team-a.yaml secrets.yaml --strict --output json",
-        "kubectl get secrets,resourcegroups -A -o yaml | credfleet aso explain -",
-        "credfleet aso explain team-a.yaml --live --context prod",
-    )
+@command(
+    app,
+    "credfleet aso explain docs/examples/aso",
+    "credfleet aso explain team-a.yaml secrets.yaml --strict --output json",
+    "kubectl get secrets,resourcegroups -A -o yaml | credfleet aso explain -",
+    "credfleet aso explain team-a.yaml --live --context prod",
 )
 def explain(
     *,
@@ -64,15 +61,13 @@ def explain(
     ] = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
-    output: OutputOption = Form.TABLE,
-) -> None:
+) -> Answer:
     """Tell for each ASO resource which Secret it will use, how, and what is wrong.
 
     No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
     """
     from components.aso_credentials.nouns import Operator
-    from operations.aso.explain import show
-    from operations.pool.access import Where
+    from operations.aso.explain import explained
 
-    where = Where(operator_namespace, kubeconfig, context) if live else None
-    show(files, Operator(operator_namespace, multi_env, strict), where, as_json=output is Form.JSON)
+    where = Where(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None
+    return explained(files, Operator(operator_namespace, multi_env, strict), where)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from components.aso_credentials.nouns import Operator, Resolution
 from components.aso_credentials.resolver import resolve
 from operations.aso.manifests import read_manifests
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Part, Table
 from operations.pool.access import Where
 
 
-def show(files: Sequence[Path], operator: Operator, live: Where | None, *, as_json: bool) -> None:
-    """Tell what ASO makes of each resource; ends with exit code 1 when it refuses one.
+def explained(files: Sequence[Path], operator: Operator, live: Where | None) -> Answer:
+    """Tell what ASO makes of each resource; exit code 1 when it refuses one.
 
     live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,
     `live_secrets`, `resolve` and `connect`.
@@ -29,16 +27,11 @@ def show(files: Sequence[Path], operator: Operator, live: Where | None, *, as_js
 
         secrets = live_secrets(connect(live.target()), manifests.resources, operator.namespace)
     resolutions = resolve(manifests.resources, secrets, operator)
-    if as_json:
-        print_json([as_object(each) for each in resolutions])
-    else:
-        _print(resolutions)
-    if any(each.fault for each in resolutions):
-        raise typer.Exit(1)
+    refused = any(each.fault for each in resolutions)
+    return Answer([*map(_as_document, resolutions)], _parts(resolutions), int(refused))
 
 
-def as_object(resolution: Resolution) -> dict[str, Any]:
-    """Give a resolution for machines."""
+def _as_document(resolution: Resolution) -> dict[str, Any]:
     fault = resolution.fault
     return {
         "resource": str(resolution.resource),
@@ -52,9 +45,9 @@ def as_object(resolution: Resolution) -> dict[str, Any]:
     }
 
 
-def _print(resolutions: Sequence[Resolution]) -> None:
+def _parts(resolutions: Sequence[Resolution]) -> Iterator[Part]:
     if not resolutions:
-        typer.echo("There is no ASO resource in what was given.")
+        yield "There is no ASO resource in what was given."
         return
     rows = [
         (
@@ -66,11 +59,11 @@ def _print(resolutions: Sequence[Resolution]) -> None:
         )
         for each in resolutions
     ]
-    print_table("Credentials ASO will use", ("", "Resource", "Secret", "Scope", "Method"), rows)
+    yield Table("Credentials ASO will use", ("", "Resource", "Secret", "Scope", "Method"), rows)
     for each in resolutions:
         if each.subject:
-            typer.echo(f"→ {each.resource}: its identity must trust\n  {each.subject}")
+            yield f"→ {each.resource}: its identity must trust\n  {each.subject}"
     for each in resolutions:
         if each.message:
             title = f"{each.fault.severity}, {each.fault.reason}" if each.fault else "Note"
-            typer.echo(f"{'✗' if each.fault else '→'} {each.resource}: {title}\n  {each.message}")
+            yield f"{'✗' if each.fault else '→'} {each.resource}: {title}\n  {each.message}"

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from components.aso_credentials.manifests import (
     is_resource,
@@ -18,9 +17,7 @@ from components.aso_credentials.manifests import (
 )
 from components.aso_credentials.nouns import Resource, SecretName, Secrets
 from components.errors import CredfleetError
-from operations.cli.inputs import place_of
-
-STDIN: Final = Path("-")
+from operations.cli.inputs import STANDARD_INPUT, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,8 @@ def _each_file(files: Iterable[Path]) -> Iterator[Path]:
 
 def _text(path: Path) -> str:
     try:
-        return (sys.stdin.buffer.read() if path == STDIN else path.read_bytes()).decode("utf-8-sig")
+        content = sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
+        return content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CredfleetError(
             code="yaml-invalid",

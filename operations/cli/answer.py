@@ -1,82 +1,97 @@
-"""The two forms in which every command answers: tables for people, JSON for machines."""
+"""What a command answers: JSON for machines, lines and tables for people; one place writes either."""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
-from itertools import pairwise
-from typing import Annotated, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import typer
 
-_JSON_WANTED: Final = "credfleet.json"
 _UNFOLDED: Final = 1000
 """Characters no row reaches."""
 
 
-class Form(StrEnum):
-    """How a command's answer is written to standard output."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A heading, and aligned columns without a frame."""
 
-    TABLE = "table"
-    JSON = "json"
-
-
-def _note_form(context: typer.Context, form: Form) -> Form:
-    return Form.JSON if note_json(context, form is Form.JSON) else Form.TABLE
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Sequence[str]]
 
 
-def note_json(context: typer.Context, wanted: bool) -> bool:
-    """Keep the wish where the failure of any command finds it."""
-    if wanted:
-        context.meta[_JSON_WANTED] = True
-    return wanted
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A line that begins with a mark: it is well, or it is not."""
+
+    well: bool
+    text: str
+    bold: bool = False
 
 
-def json_wanted(context: typer.Context) -> bool:
-    """Tell whether the running command was asked for JSON."""
-    return context.meta.get(_JSON_WANTED, False)
+Part: TypeAlias = str | Table | Verdict
 
 
-def asks_for_json(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line that could not be parsed asks for JSON."""
-    spelt = {*arguments, *pairwise(arguments)}
-    return not spelt.isdisjoint({"--json", "--output=json", "-ojson", ("--output", "json"), ("-o", "json")})
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a command: a JSON document, the same for people in parts, and the exit code."""
+
+    document: Any
+    parts: Iterable[Part]
+    exit_code: int = 0
 
 
-OutputOption = Annotated[
-    Form, typer.Option("--output", "-o", callback=_note_form, is_eager=True, help="Form of the answer.")
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
-]
+def write(answer: Answer, *, as_json: bool) -> None:
+    """Write an answer to standard output, in the form that was asked for."""
+    if as_json:
+        write_json(answer.document)
+        return
+    for part in answer.parts:
+        match part:
+            case Table():
+                _draw(part)
+            case Verdict(well, text, bold):
+                mark = typer.style("✓", fg="green") if well else typer.style("✗", fg="red")
+                typer.echo(f"{mark} {typer.style(visible(text), bold=bold or None)}")
+            case str():
+                typer.echo(visible(part))
 
 
-def examples(*lines: str) -> str:
-    """Make the epilog of a command: its examples, one a line, kept as they are."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def print_json(value: Any) -> None:
+def write_json(document: Any) -> None:
     """Write one JSON document to standard output."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(as_json(document))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Draw one table on standard output: a heading, then aligned columns without a frame.
+def as_json(document: Any) -> str:
+    """Return a document as JSON, what could steer a terminal being escaped."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return "".join(json.dumps(one)[1:-1] if _steers(one) else one for one in text)
 
-    Only a terminal's width folds it; a file or a pipe gets every row in one line.
-    """
+
+def visible(text: str) -> str:
+    """Return a text without what could steer a terminal: what is shown may come from anybody's objects."""
+    return "".join("\ufffd" if _steers(one) else one for one in text)
+
+
+def _steers(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf")
+
+
+def _draw(given: Table) -> None:
+    """Draw one table; only a terminal's width folds it, a file or a pipe gets every row in one line."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = RichTable(title=given.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.padding = (0, 2, 0, 0)
-    for column in columns:
+    for column in given.columns:
         table.add_column(column, header_style="dim", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for row in given.rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _UNFOLDED

@@ -17,7 +17,8 @@ from pulumi_sandbox.errors import SandboxError
 from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
-from operations.cli.answer import asks_for_json, json_wanted, print_json
+from operations.cli.answer import Answer, visible, write, write_json
+from operations.cli.options import asks_for_json, json_wanted
 
 GENERIC = 1
 CONFIGURATION = 2
@@ -55,12 +56,12 @@ Foreseen = CredfleetError | SandboxError
 
 
 def exit_code(error: Foreseen) -> int:
-    """Give the process exit code of a foreseen error."""
+    """Return the process exit code of a foreseen error."""
     return EXIT_CODES.get(error.code, GENERIC)
 
 
-def as_json(error: Foreseen) -> dict[str, Any]:
-    """Give the JSON answer of a failed command: a stable code and the message; problems one by one."""
+def as_document(error: Foreseen) -> dict[str, Any]:
+    """Return the JSON answer of a failed command: a stable code and the message; problems one by one."""
     body: dict[str, Any] = {"code": error.code, "message": f"{error.place}: {error.cause} → {error.mend}"}
     if isinstance(error, ConfigurationError):
         body["problems"] = [
@@ -71,7 +72,7 @@ def as_json(error: Foreseen) -> dict[str, Any]:
 
 
 def as_lines(error: Foreseen) -> list[str]:
-    """Give what a person reads: what is wrong and where, then how to mend it; problems one by one."""
+    """Return what a person reads: what is wrong and where, then how to mend it; problems one by one."""
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.place, p.cause, p.mend)]
         return [*problems, f"{error.cause}; {error.mend}"]
@@ -80,13 +81,13 @@ def as_lines(error: Foreseen) -> list[str]:
 
 def _two_lines(place: str, cause: str, mend: str) -> list[str]:
     return [
-        f"{typer.style('✗', fg='red')} {typer.style(place, bold=True)}: {cause}",
-        f"{typer.style('→', fg='green')} {mend}",
+        f"{typer.style('✗', fg='red')} {typer.style(visible(place), bold=True)}: {visible(cause)}",
+        f"{typer.style('→', fg='green')} {visible(mend)}",
     ]
 
 
 def foreseen(error: BaseException) -> Foreseen | None:
-    """Recognise what can go wrong in any command, whatever it does; None for a defect."""
+    """Return what can go wrong in any command, whatever it does; None for a defect."""
     match error:
         case CredfleetError() | SandboxError():
             return error
@@ -125,7 +126,7 @@ def defect(error: BaseException, directory: Path) -> CredfleetError:
 
 
 class ReportingGroup(TyperGroup):
-    """The root of the command tree: whatever a command raises is told here, in the form asked for."""
+    """The root of the command tree: writes what a command answers or raises, in the form asked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep the arguments: where they make no sense, no option says in which form to tell it."""
@@ -133,20 +134,25 @@ class ReportingGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; end with the exit code of what it raised."""
+        """Run the command and write its answer; end with the exit code of that, or of what it raised."""
         try:
-            return super().invoke(ctx)
+            answer = super().invoke(ctx)
+            if isinstance(answer, Answer):
+                write(answer, as_json=json_wanted(ctx))
         except typer.TyperException as error:
             if error.exit_code != CONFIGURATION or not asks_for_json(ctx.meta[_ARGUMENTS]):
                 raise
-            print_json({"error": {"code": "usage", "message": error.format_message()}})
+            write_json({"error": {"code": "usage", "message": error.format_message()}})
             raise typer.Exit(CONFIGURATION) from error
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise  # the command parser's own ways to end a command
         except (Exception, KeyboardInterrupt) as error:
             told = foreseen(error) or defect(error, DEFECTS)
             if json_wanted(ctx):
-                print_json(as_json(told))
+                write_json(as_document(told))
             else:
                 typer.echo("\n".join(as_lines(told)), err=True)
             raise typer.Exit(exit_code(told)) from error
+        if isinstance(answer, Answer):
+            raise typer.Exit(answer.exit_code)
+        return answer

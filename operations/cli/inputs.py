@@ -7,22 +7,19 @@ from typing import Final
 
 from components.errors import CredfleetError
 
-_STANDARD_INPUT: Final = "-"
+STANDARD_INPUT: Final = "-"
 _STANDARD_INPUT_NUMBER: Final = 0
 
 
 def place_of(file: str) -> str:
-    """Name it as errors do."""
-    return "standard input" if file == _STANDARD_INPUT else file
+    """Return how errors name it."""
+    return "standard input" if file == STANDARD_INPUT else file
 
 
 def read_bytes(file: str, holds: str) -> bytes:
-    """Read it whole. holds: what belongs into it.
-
-    Raises CredfleetError: code `file-unreadable`.
-    """
+    """Return all of it. holds: what belongs into it. Raises CredfleetError, code `file-unreadable`."""
     try:
-        if file != _STANDARD_INPUT:
+        if file != STANDARD_INPUT:
             return Path(file).read_bytes()
         with open(_STANDARD_INPUT_NUMBER, "rb", closefd=False) as stream:
             return stream.read()

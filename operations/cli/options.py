@@ -1,38 +1,62 @@
-"""The options that several commands share, each defined once."""
+"""The options that several commands share, each defined once, and the two forms of an answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
+_JSON_WANTED: Final = "credfleet.json"
+
+
+class Form(StrEnum):
+    """How a command's answer is written to standard output."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def _note_form(context: typer.Context, form: StrEnum) -> StrEnum:
+    note_json(context, form.value == Form.JSON.value)
+    return form
+
+
+def note_json(context: typer.Context, wanted: bool) -> bool:
+    """Keep the wish where the writer of any answer and of any failure finds it."""
+    if wanted:
+        context.meta[_JSON_WANTED] = True
+    return wanted
+
+
+def json_wanted(context: typer.Context) -> bool:
+    """Whether the running command was asked for JSON."""
+    return context.meta.get(_JSON_WANTED, False)
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line that could not be parsed asks for JSON."""
+    spelt = {*arguments, *pairwise(arguments)}
+    return not spelt.isdisjoint({"--json", "--output=json", "-ojson", ("--output", "json"), ("-o", "json")})
+
+
+def form_option(*names: str, help_: str = "Form of the answer.") -> Any:
+    """Return an option that chooses the form of an answer, JSON being one of them."""
+    return typer.Option(*names, callback=_note_form, is_eager=True, help=help_)
+
+
+OutputOption = Annotated[Form, form_option("--output", "-o")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
+]
 StackOption = Annotated[str, typer.Option("--stack", "-s", help="The stack.", show_default=True)]
-KubeconfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--kubeconfig", metavar="FILE", help="Use this cluster of yours instead of the sandbox's own."
-    ),
-]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-ParallelOption = Annotated[
-    int, typer.Option("--parallel", "-p", min=1, help="How many steps may run at the same time.")
-]
-ExpectNoChangesOption = Annotated[
-    bool, typer.Option("--expect-no-changes", help="Fail with exit code 7 when anything changes.")
-]
-PolicyPackOption = Annotated[
-    list[Path] | None,
-    typer.Option("--policy-pack", metavar="FOLDER", help="Policy packs instead of the project's policies/."),
-]
-NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
 ClusterOption = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig", metavar="FILE", help="The cluster; else KUBECONFIG, else the sandbox's own."
     ),
-]
-ContextOption = Annotated[
-    str | None,
-    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
 ]

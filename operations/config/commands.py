@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import typer
-
-from operations.cli.answer import Form, OutputOption, examples
+from operations.cli.answer import Answer
+from operations.cli.command import command, group
 from operations.cli.options import StackOption
 
-app = typer.Typer(
-    help="Check the configuration of a stack.",
-    epilog=examples("credfleet config check", "credfleet config schema > credfleet.schema.json"),
-    no_args_is_help=True,
+app = group(
+    "Check the configuration of a stack.",
+    "credfleet config check",
+    "credfleet config schema > credfleet.schema.json",
 )
 
 
-@app.command(epilog=examples("credfleet config schema > credfleet.schema.json"))
-def schema() -> None:
+@command(app, "credfleet config schema > credfleet.schema.json", form=())
+def schema() -> Answer:
     """Print the JSON Schema of a stack's configuration, for editors."""
-    from operations.config.settings import print_schema
+    from operations.config.settings import schema
 
-    print_schema()
+    return schema()
 
 
-@app.command(epilog=examples("credfleet config check", "credfleet config check --stack prod --output json"))
-def check(stack: StackOption = "dev", output: OutputOption = Form.TABLE) -> None:
+@command(app, "credfleet config check", "credfleet config check --stack prod --output json")
+def check(stack: StackOption = "dev") -> Answer:
     """Find everything wrong with a stack's configuration at once.
 
     Nothing is deployed, no cluster is asked. Exit code 2 when anything is wrong.
     """
     from operations.config.settings import check
 
-    check(stack, as_json=output is Form.JSON)
+    return check(stack)

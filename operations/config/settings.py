@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
 from pulumi_sandbox.engine import Workspace
 
 from components.account_pool.errors import Misconfigured
@@ -18,23 +17,22 @@ from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.settings.nouns import AccountPool
 from components.settings.stack import NAMESPACE, Settings
-from operations.cli.answer import print_json
+from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import open_workspace
 
 
-def print_schema() -> None:
-    """Print the JSON Schema of all that stands under `credfleet:`."""
-    print_json({"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()})
+def schema() -> Answer:
+    """Return the JSON Schema of all that stands under `credfleet:`, in one form for all."""
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
+    return Answer(document, [as_json(document)])
 
 
-def check(stack: str, *, as_json: bool) -> None:
-    """Say that a stack's configuration is sound; raises as `sound_settings` and `open_workspace`."""
-    sound_settings(open_workspace(Folders.find(Path.cwd()), stack))
-    if as_json:
-        print_json({"stack": stack, "problems": []})
-    else:
-        typer.echo(f"✓ the configuration of stack {stack} is sound")
+def check(stack: str) -> Answer:
+    """Say that a stack's configuration is sound; raises as `settings_of`."""
+    settings_of(stack)
+    sentence = f"✓ the configuration of stack {stack} is sound"
+    return Answer({"stack": stack, "problems": []}, [sentence])
 
 
 def sound_settings(workspace: Workspace) -> Settings:

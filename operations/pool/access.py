@@ -1,22 +1,31 @@
-"""The pool of a namespace, in the cluster a `pool` command means."""
+"""The pool of a namespace, in the cluster a command means: by its options, or by what a stack says."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from components.account_pool.pool import CLAIMS, Pool
-from components.connection import ClusterTarget
+import typer
+
 from components.errors import CredfleetError
+from operations.cli.options import ClusterOption
 from operations.folders import Folders
 
 if TYPE_CHECKING:
+    from components.account_pool.pool import Pool
+    from components.connection import ClusterTarget
     from components.settings.nouns import AccountPool, Cluster
 
+NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
+ContextOption = Annotated[
+    str | None,
+    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
+]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """The pool a command means: its namespace, in the cluster of a kubeconfig file and a context of it.
 
@@ -24,36 +33,47 @@ class Where:
     Without a file it is the cluster of KUBECONFIG, else the sandbox's own; without a context the current.
     """
 
-    namespace: str
-    kubeconfig: Path | None = None
-    context: str | None = None
+    namespace: NamespaceOption = "account-pool"
+    kubeconfig: ClusterOption = None
+    context: ContextOption = None
     uid: str | None = None
 
     @classmethod
     def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> Where:
-        """Give the pool of a stack in the cluster it means, by another kubeconfig if one is named."""
+        """Return the pool of a stack in the cluster it means, by another kubeconfig if one is named."""
         stated = Path(cluster.kubeconfig) if cluster.kubeconfig else None
-        return cls(pool.namespace, kubeconfig or stated, cluster.context, cluster.uid)
+        return cls(
+            namespace=pool.namespace,
+            kubeconfig=kubeconfig or stated,
+            context=cluster.context,
+            uid=cluster.uid,
+        )
 
     def target(self) -> ClusterTarget:
-        """Tell which cluster it is.
+        """Return the cluster. Raises CredfleetError, code `no-cluster`, when there is none."""
+        from components.connection import ClusterTarget
 
-        Raises:
-            CredfleetError: code `no-cluster` when there is none.
-        """
         kubeconfig = self.kubeconfig
         if kubeconfig is None and "KUBECONFIG" not in os.environ:
             kubeconfig = _of_sandbox()
         file = None if kubeconfig is None else str(kubeconfig)
         return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)
 
+    def open(self, manager: str | None = None) -> Pool:
+        """Open the pool; raises as `target` and `Pool.open`.
 
-def open_pool(where: Where, *, manager: str = CLAIMS) -> Pool:
-    """Open a pool; raises as `Where.target` and `Pool.open`.
+        manager: under which name the API server books what is written; None means a claimer's.
+        """
+        from components.account_pool.pool import CLAIMS, Pool
 
-    manager: under which name the API server books what is written.
-    """
-    return Pool.open(where.target(), where.namespace, manager=manager)
+        return Pool.open(self.target(), self.namespace, manager=manager or CLAIMS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named(Where):
+    """A pool whose namespace has to be given, since something is taken from it by hand."""
+
+    namespace: NamespaceOption = field()
 
 
 def _of_sandbox() -> Path:

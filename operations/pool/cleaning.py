@@ -15,20 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
-
-import typer
+from typing import Final
 
 from components.account_pool.cleaning import Wiped
 from components.account_pool.errors import Misconfigured
 from components.account_pool.model import Member
-from components.account_pool.pool import CLEANER, Cleaned
+from components.account_pool.pool import CLEANER
 from components.labels import hyperscaler_of
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.cli.ask import ask
 from operations.cli.failures import DEFECTS
 from operations.folders import Folders
-from operations.pool.access import Where, open_pool
+from operations.pool.access import Where
 
 LOGS: Final = DEFECTS
 """Where the output of cleaners is written, below the working directory."""
@@ -101,17 +99,11 @@ class Cleaner:
 
 
 def clean(
-    cleaner: Cleaner,
-    cleaner_id: str,
-    take_over: frozenset[str],
-    *,
-    account_type: str | None,
-    yes: bool,
-    as_json: bool,
-) -> None:
+    cleaner: Cleaner, cleaner_id: str, take_over: frozenset[str], *, account_type: str | None, yes: bool
+) -> Answer:
     """Wipe every dirty account, and tell what became of each; exit code 1 when one was quarantined."""
     check(cleaner)
-    pool = open_pool(cleaner.where, manager=CLEANER)
+    pool = cleaner.where.open(CLEANER)
     listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type)
     if listed:
         helpless = sum(cleaner.command(member.type) is None for member in listed)
@@ -122,37 +114,25 @@ def clean(
         done = pool.clean(cleaner_id, cleaner.wipe, take_over=take_over, account_type=account_type)
     finally:
         pool.flush()
-    if as_json:
-        print_json(cleaned_as_json(done, cleaner.logs))
-    elif done:
-        columns = ("Account", "Outcome", "Reason", "Log")
-        print_table("Cleaned", columns, [_row(each, cleaner.logs) for each in done])
-    else:
-        typer.echo("Nothing is dirty.")
-    if any(each.outcome is Wiped.QUARANTINED for each in done):
-        raise typer.Exit(1)
-
-
-def cleaned_as_json(done: Sequence[Cleaned], logs: Mapping[str, Path]) -> dict[str, Any]:
-    """Give a cleaning for machines; `log` is null where no command was run."""
-    return {
-        "cleaned": [
-            {
-                "secretName": each.member,
-                "outcome": str(each.outcome),
-                "reason": each.reason,
-                "log": str(logs[each.member]) if each.member in logs else None,
-            }
-            for each in done
-        ]
-    }
+    cleaned = [
+        {
+            "secretName": each.member,
+            "outcome": str(each.outcome),
+            "reason": each.reason,
+            "log": str(cleaner.logs[each.member]) if each.member in cleaner.logs else None,
+        }
+        for each in done
+    ]
+    rows = [[cell or "" for cell in each.values()] for each in cleaned]
+    table = Table("Cleaned", ("Account", "Outcome", "Reason", "Log"), rows)
+    failed = any(each.outcome is Wiped.QUARANTINED for each in done)
+    return Answer({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 
 def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
-    """Give the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
+    """Return the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
 
-    Raises:
-        Misconfigured: When it names none. ConfigurationError, SandboxError: as `settings_of`.
+    Raises Misconfigured when it names none, or as `settings_of`.
     """
     from operations.config.settings import settings_of
 
@@ -210,7 +190,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             continue
-
-
-def _row(cleaned: Cleaned, logs: Mapping[str, Path]) -> tuple[str, str, str, str]:
-    return cleaned.member, str(cleaned.outcome), cleaned.reason or "", str(logs.get(cleaned.member, ""))

@@ -1,151 +1,339 @@
-"""`credfleet pool`: who has which account, and claims from the command line, by the core the program runs."""
+"""`credfleet pool` and `credfleet doctor`: who has which account, claims by hand, and the care of a pool."""
 
 from __future__ import annotations
 
+import platform
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Form, OutputOption, examples
-from operations.cli.options import ClusterOption, ContextOption, NamespaceOption, YesOption
+from operations.cli.answer import Answer
+from operations.cli.command import command, group, parameter
+from operations.cli.options import ClusterOption, StackOption, YesOption, form_option
+from operations.pool.access import Named, Where
 
-app = typer.Typer(
-    help="See a pool of accounts; claim and release one by hand.",
-    epilog=examples(
-        "credfleet pool status",
-        "credfleet pool claim --namespace account-pool --type aws --tenant acme",
-    ),
-    no_args_is_help=True,
+app = group(
+    "See a pool of accounts; claim and release one by hand.",
+    "credfleet pool status",
+    "credfleet pool claim --namespace account-pool --type aws --tenant acme",
 )
 
-TypeOption = Annotated[
-    str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
-]
-PlanOption = Annotated[
-    str | None,
-    typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose."),
-]
-RegionOption = Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")]
-HyperscalerRegionOption = Annotated[
-    str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
-]
-HyperscalerOption = Annotated[
-    str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
-]
-RulesOption = Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")]
-TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
-SlotOption = Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")]
-PartitionOption = Annotated[
-    list[str] | None,
-    typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
-]
-HolderOption = Annotated[
-    str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
-]
+AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
 
 
-@app.command(
-    epilog=examples(
-        "credfleet pool status",
-        "credfleet pool status --namespace account-pool --output json",
-    )
-)
-def status(
-    *,
-    namespace: NamespaceOption = "account-pool",
-    kubeconfig: ClusterOption = None,
-    context: ContextOption = None,
-    output: OutputOption = Form.TABLE,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The account that is asked for: by its type, or by a plan that rules of a stack serve.
+
+    holder: None when it was left out.
+    """
+
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant.")]
+    type: Annotated[
+        str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
+    ] = None
+    plan: Annotated[
+        str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
+    ] = None
+    region: Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")] = None
+    hyperscaler_region: Annotated[
+        str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
+    ] = None
+    hyperscaler: Annotated[
+        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
+    ] = None
+    slot: Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")] = "0"
+    partition: Annotated[
+        list[str] | None,
+        typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
+    ] = None
+    holder: Annotated[
+        str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
+    ] = None
+    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")] = "dev"
+
+
+class MetricsForm(StrEnum):
+    """How metrics are written to standard output."""
+
+    PROMETHEUS = "prometheus"
+    JSON = "json"
+
+
+@command(app, "credfleet pool status", "credfleet pool status --namespace account-pool --output json")
+def status(where: Where) -> Answer:
     """Show who has which account since when, and what is free.
 
     By type and partition: free, claimed, dirty, being cleaned, quarantined.
     """
-    from operations.pool.access import Where
-    from operations.pool.status import show
+    from operations.pool import status
 
-    show(Where(namespace, kubeconfig, context), as_json=output is Form.JSON)
+    return status.status(where)
 
 
-@app.command(
-    epilog=examples(
-        "credfleet pool claim --namespace account-pool --type aws --tenant acme",
-        "credfleet pool claim -n account-pool -t aws --tenant acme --slot eu --partition eu-access=true",
-        "credfleet pool claim -n account-pool --plan trial --tenant acme --wait 10m --output json",
-    )
+@command(
+    app,
+    "credfleet pool claim --namespace account-pool --type aws --tenant acme",
+    "credfleet pool claim -n account-pool -t aws --tenant acme --slot eu --partition eu-access=true",
+    "credfleet pool claim -n account-pool --plan trial --tenant acme --wait 10m --output json",
 )
 def claim(
+    asked: Asked,
     *,
-    namespace: NamespaceOption,
-    tenant: TenantOption,
-    type_: TypeOption = None,
-    plan: PlanOption = None,
-    region: RegionOption = None,
-    hyperscaler_region: HyperscalerRegionOption = None,
-    hyperscaler: HyperscalerOption = None,
-    slot: SlotOption = "0",
-    partition: PartitionOption = None,
-    holder: HolderOption = None,
     wait: Annotated[
         str | None,
         typer.Option("--wait", metavar="TIME", help="Wait so long for a free account: 30s, 10m, 2h."),
     ] = None,
-    stack: RulesOption = "dev",
-    kubeconfig: ClusterOption = None,
-    context: ContextOption = None,
-    output: OutputOption = Form.TABLE,
-) -> None:
+    where: Named,
+) -> Answer:
     """Give a tenant an account: the one it has, or a free one.
 
     Asking again gives the same account.
 
     Exit codes: 3 no account is free, 4 the pool or the request makes no sense, 5 not allowed.
     """
-    from components.account_pool.rules import Request
     from operations.pool import claims
-    from operations.pool.access import Where
 
-    planned = Request(plan, region, hyperscaler_region, hyperscaler) if plan else None
-    where = Where(namespace, kubeconfig, context)
-    wanted = claims.Wanted(where, tenant, type_, planned, slot, partition or [], holder, stack)
-    claims.claim(wanted, wait=wait, as_json=output is Form.JSON)
+    return claims.claim(asked, where, wait)
 
 
-@app.command(
-    epilog=examples(
-        "credfleet pool release --namespace account-pool --type aws --tenant acme",
-        "credfleet pool release -n account-pool -t aws --tenant acme --holder ci --yes",
-    )
+@command(
+    app,
+    "credfleet pool release --namespace account-pool --type aws --tenant acme",
+    "credfleet pool release -n account-pool -t aws --tenant acme --holder ci --yes",
 )
 def release(
+    asked: Asked,
     *,
-    namespace: NamespaceOption,
-    tenant: TenantOption,
-    type_: TypeOption = None,
-    plan: PlanOption = None,
-    region: RegionOption = None,
-    hyperscaler_region: HyperscalerRegionOption = None,
-    hyperscaler: HyperscalerOption = None,
-    slot: SlotOption = "0",
-    partition: PartitionOption = None,
-    holder: HolderOption = None,
     yes: YesOption = False,
-    stack: RulesOption = "dev",
-    kubeconfig: ClusterOption = None,
-    context: ContextOption = None,
-    output: OutputOption = Form.TABLE,
-) -> None:
+    where: Named,
+) -> Answer:
     """Give an account back.
 
     What becomes of it is the claim's release policy. Releasing twice is no error.
 
     The account of another holder, one of a stack for example, is given back only with --holder and --yes.
     """
-    from components.account_pool.rules import Request
     from operations.pool import claims
-    from operations.pool.access import Where
 
-    planned = Request(plan, region, hyperscaler_region, hyperscaler) if plan else None
-    where = Where(namespace, kubeconfig, context)
-    wanted = claims.Wanted(where, tenant, type_, planned, slot, partition or [], holder, stack)
-    claims.release(wanted, yes=yes, as_json=output is Form.JSON)
+    return claims.release(asked, where, yes=yes)
+
+
+@command(
+    app,
+    "credfleet pool explain --tenant acme --type aws",
+    "credfleet pool explain --tenant acme --plan gcp --region cf-sa30",
+    "credfleet pool explain --tenant acme --type aws --partition eu-access=true --output json",
+)
+def explain(asked: Asked, where: Where) -> Answer:
+    """Tell why a claim gets an account, or none.
+
+    Shows the rule that chose the pool, the claim there is, and every account of the type with its reason.
+    """
+    from operations.pool import explain
+
+    return explain.explained(asked, where)
+
+
+@command(app, "credfleet pool outlook", "credfleet pool outlook --stack prod --output json")
+def outlook(
+    *,
+    stack: StackOption = "dev",
+    organization: Annotated[
+        str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
+    ] = "organization",
+    kubeconfig: ClusterOption = None,
+) -> Answer:
+    """Tell what all claims of a stack can expect of the pool.
+
+    A forecast, never a guarantee: others claim and release meanwhile. Pool and cluster are the stack's.
+    """
+    from operations.pool import outlook
+
+    return outlook.expected_of(stack, organization, kubeconfig)
+
+
+@command(
+    app,
+    "credfleet pool metrics",
+    "credfleet pool metrics > pool.prom.new && mv pool.prom.new /var/lib/node_exporter/pool.prom",
+    form=(
+        parameter("output", Annotated[MetricsForm, form_option("--output", "-o")], MetricsForm.PROMETHEUS),
+    ),
+)
+def metrics(where: Where) -> Answer:
+    """Print the pool as gauges for Prometheus.
+
+    By type and partition, zeros included, so that an alert on an empty pool has a series.
+    """
+    from operations.pool import metrics
+
+    return metrics.metrics(where)
+
+
+@command(
+    app,
+    "credfleet pool clean",
+    "credfleet pool clean --type aws --cleaner nightly --yes",
+    "credfleet pool clean --command 'aws=cleaners/aws.sh --fast' --take-over aws-7",
+)
+def clean(
+    *,
+    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
+    cleaner: Annotated[
+        str, typer.Option("--cleaner", help="Stable id of this cleaner, used by one process at a time.")
+    ] = f"cli@{platform.node()}",
+    take_over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--take-over",
+            metavar="ACCOUNT",
+            help="Also one another cleaner left; the command must rotate its credential.",
+        ),
+    ] = None,
+    commands: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command",
+            metavar="TYPE=COMMAND",
+            help="Instead of the stack's accountPool.cleaning; repeat it for each type.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="How long one account may take.")
+    ] = "30m",
+    stack: StackOption = "dev",
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Wipe dirty accounts by your own commands and let them back.
+
+    The command of a type is run without a shell, with the account's name as its last argument, and with
+    KUBECONFIG and CREDFLEET_NAMESPACE to read the Secret by. When it ends with 0 the account is free
+    again; else, or when the type has no command, it is quarantined with the reason.
+    """
+    from operations.pool import cleaning
+    from operations.pool.claims import seconds
+
+    given = (cleaning.given(commands), Path.cwd()) if commands else cleaning.configured(stack)
+    return cleaning.clean(
+        cleaning.Cleaner(*given, where, seconds(timeout, option="--timeout")),
+        cleaner,
+        frozenset(take_over or ()),
+        account_type=type_,
+        yes=yes,
+    )
+
+
+@command(app, "credfleet pool quarantine aws-7 --reason 'key found in a log, ticket 4711'")
+def quarantine(
+    account: AccountArgument,
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    where: Where,
+) -> Answer:
+    """Keep an account from new holders; present ones keep it."""
+    from operations.pool import maintenance
+
+    return maintenance.quarantine(where, account, reason)
+
+
+@command(app, "credfleet pool unquarantine aws-7 --yes")
+def unquarantine(
+    account: AccountArgument,
+    *,
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Let a quarantined account back.
+
+    If a tenant had it since it was clean, it goes to the cleaner first.
+    """
+    from operations.pool import maintenance
+
+    return maintenance.unquarantine(where, account, yes=yes)
+
+
+@command(app, "credfleet pool decommission aws-7 --yes")
+def decommission(
+    account: AccountArgument,
+    *,
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Give a dirty account up.
+
+    It is never handed out again, and whoever declares it may remove it without cleaning.
+    """
+    from operations.pool import maintenance
+
+    return maintenance.decommission(where, account, yes=yes)
+
+
+@command(app, "credfleet pool sweep --dry-run", "credfleet pool sweep --yes")
+def sweep(
+    *,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Finish what crashed claims and releases left behind.
+
+    Without --yes no more than a few accounts are freed: many dead claims at once are a sign of something.
+    """
+    from operations.pool import maintenance
+
+    return maintenance.sweep(where, dry_run=dry_run, yes=yes)
+
+
+@command(app, "credfleet pool adopt", "credfleet pool adopt --holder legacy-broker --yes")
+def adopt(
+    *,
+    holder: Annotated[str, typer.Option("--holder", help="Who uses the accounts.")] = "cli",
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Make claims for accounts that only bear an owner's label.
+
+    Only reports what it would do, unless --yes is given.
+    """
+    from operations.pool import maintenance
+
+    return maintenance.adopt(where, holder, yes=yes)
+
+
+@command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")
+def recover(
+    *,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Bind claims to accounts again after a restore from a backup."""
+    from operations.pool import maintenance
+
+    return maintenance.recover(where, dry_run=dry_run, yes=yes)
+
+
+def doctor(
+    *,
+    stack: Annotated[
+        str | None,
+        typer.Option("--stack", "-s", help="Look at the pool and the cluster that a stack means."),
+    ] = None,
+    where: Where,
+) -> Answer:
+    """Find what is wrong with a pool, and the command that mends it.
+
+    Looks at the cluster, your rights, the admission policies, the pool, its accounts and claims.
+    Writes nothing.
+
+    Exit codes: 0 all is well, 1 something is wrong.
+    """
+    from operations.pool import doctor
+
+    return doctor.doctor(where, stack)

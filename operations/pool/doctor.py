@@ -5,11 +5,9 @@ Each look is judged by itself, in `health.py`, so that one thing that is wrong h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
-
-import typer
+from typing import Final
 
 from components.account_pool.admission import API_VERSION, BINDING, POLICY
 from components.account_pool.pool import Pool
@@ -18,7 +16,7 @@ from components.account_pool.powers import Power
 from components.account_pool.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError, ConfigurationError, CredfleetError
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.pool.access import Where
 from operations.pool.health import (
     OK,
@@ -43,47 +41,39 @@ MARKS: Final = {Health.WELL: "✓", Health.NOTED: "·", Health.UNKNOWN: "?", Hea
 """How a table shows it."""
 
 
-def show(
-    namespace: str, stack: str | None, kubeconfig: Path | None, context: str | None, *, as_json: bool
-) -> None:
+def doctor(where: Where, stack: str | None) -> Answer:
     """Look at everything and tell it; exit code 1 when something is wrong."""
-    found = [*_examine(namespace, stack, kubeconfig, context)]
+    found = [*_examine(where, stack)]
     count = sum(each.health is Health.WRONG for each in found)
-    if as_json:
-        print_json(diagnoses_as_json(found))
-    else:
-        rows = [
-            (MARKS[each.health], each.subject, each.text + (f"\n→ {each.mend}" if each.mend else ""))
-            for each in found
-        ]
-        print_table("Health of the pool", ("", "Subject", "Finding"), rows)
-        typer.echo(f"\n{count} wrong" if count else "\nNothing is wrong.")
-    if count:
-        raise typer.Exit(1)
-
-
-def diagnoses_as_json(found: Sequence[Diagnosis]) -> dict[str, Any]:
-    """Give all diagnoses for machines; `mend` is null when there is nothing to do."""
-    return {
-        "well": all(each.health is not Health.WRONG for each in found),
-        "findings": [
-            {
-                "subject": each.subject,
-                "health": str(each.health),
-                "text": each.text,
-                "mend": each.mend or None,
-            }
-            for each in found
+    rows = [
+        (MARKS[each.health], each.subject, each.text + (f"\n→ {each.mend}" if each.mend else ""))
+        for each in found
+    ]
+    return Answer(
+        {
+            "well": not count,
+            "findings": [
+                {
+                    "subject": each.subject,
+                    "health": str(each.health),
+                    "text": each.text,
+                    "mend": each.mend or None,
+                }
+                for each in found
+            ],
+        },
+        [
+            Table("Health of the pool", ("", "Subject", "Finding"), rows),
+            f"\n{count} wrong" if count else "\nNothing is wrong.",
         ],
-    }
+        exit_code=int(count > 0),
+    )
 
 
-def _examine(
-    namespace: str, stack: str | None, kubeconfig: Path | None, context: str | None
-) -> Iterator[Diagnosis]:
+def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
     """Look at everything, as far as it can be seen."""
     try:
-        where = Where(namespace, kubeconfig, context) if stack is None else _where(stack, kubeconfig)
+        where = given if stack is None else _where(stack, given.kubeconfig)
         target = where.target()
         look = _Look(connect(target), where.namespace)
         yield from look.cluster(target)
@@ -120,12 +110,12 @@ class _Look:
         self._namespace = namespace
 
     def config_map(self) -> Reply:
-        """Read what the pool says about itself."""
+        """Return what the pool says about itself."""
         path = f"/api/v1/namespaces/{self._namespace}/configmaps/{CONFIG_MAP}"
         return self._connection.call("GET", path)
 
     def may(self, power: Power, verb: str) -> bool:
-        """Ask the API server whether the present user may."""
+        """Whether the API server lets the present user."""
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -142,11 +132,11 @@ class _Look:
         return bool(self._connection.call("POST", path, body=review).body.get("status", {}).get("allowed"))
 
     def admission(self, kind: str, name: str) -> Reply:
-        """Read a policy or its binding."""
+        """Return a policy or its binding."""
         return self._connection.call("GET", f"/apis/{API_VERSION}/{_PLURALS[kind]}/{name}")
 
     def cluster(self, target: ClusterTarget) -> Iterator[Diagnosis]:
-        """Tell which cluster it is."""
+        """Return which cluster it is, or why nobody can say."""
         reply = self._connection.call("GET", "/api/v1/namespaces/kube-system")
         if reply.status == UNKNOWN_USER:
             text = f"{self._connection.server} does not let this user in"

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 
-import typer
-
 from components.account_pool.explain import Candidate, Explanation, explain
-from components.account_pool.model import ClaimRequest, Record
+from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Census
-from operations.cli.answer import print_json, print_table
-from operations.pool.access import open_pool
-from operations.pool.claims import Wanted, placed
+from operations.cli.answer import Answer, Part, Table, Verdict
+from operations.pool.access import Where
+from operations.pool.claims import placed
+from operations.pool.commands import Asked
 from operations.pool.outlook import BAD
 
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
 
 
-def show(wanted: Wanted, *, as_json: bool) -> None:
+def explained(asked: Asked, where: Where) -> Answer:
     """Tell what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
-    request, rule = placed(wanted)
-    pool = open_pool(wanted.where)
-    members = pool.members()
-    explanation = explain(Census(members, pool.records()), request, pool.settings.partition_keys)
-    if as_json:
-        print_json(explanation_as_json(wanted.where.namespace, request, rule, explanation))
-        return
+    request, rule = placed(asked)
+    pool = where.open()
+    explanation = explain(Census(pool.members(), pool.records()), request, pool.settings.partition_keys)
     expected = explanation.expected
-    mark = typer.style("✗", fg="red") if expected.prospect in BAD else typer.style("✓", fg="green")
-    asked = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"
-    typer.echo(f"{mark} {asked}: {expected.text}")
-    typer.echo(_claim(explanation))
-    for other in explanation.others:
-        typer.echo(f"The tenant has {other.member} under slot {other.slot} ({other.partition}).")
-    _show_candidates(explanation.candidates)
+    about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"
+    return Answer(
+        as_document(where.namespace, request, rule, explanation),
+        [
+            Verdict(expected.prospect not in BAD, f"{about}: {expected.text}"),
+            _claim(explanation),
+            *(
+                f"The tenant has {other.member} under slot {other.slot} ({other.partition})."
+                for other in explanation.others
+            ),
+            *_candidates(explanation.candidates),
+        ],
+    )
 
 
-def explanation_as_json(
+def as_document(
     namespace: str, request: ClaimRequest, rule: str | None, explanation: Explanation
 ) -> dict[str, Any]:
-    """Give an explanation for machines; `claim` is null when there is none yet, `rule` without a plan."""
+    """Return an explanation for machines; `claim` is null when there is none yet, `rule` without a plan."""
+    claim = explanation.claim
     return {
         "namespace": namespace,
         "tenant": request.tenant,
@@ -57,7 +59,15 @@ def explanation_as_json(
             "text": explanation.expected.text,
         },
         "record": explanation.record,
-        "claim": None if explanation.claim is None else _claim_as_json(explanation.claim),
+        "claim": claim
+        and {
+            "phase": str(claim.phase),
+            "secretName": claim.member,
+            "holders": sorted(claim.holders),
+            "releasePolicy": str(claim.policy),
+            "limit": claim.limit,
+            "since": claim.since or None,
+        },
         "otherSlots": [
             {"slot": each.slot, "partition": str(each.partition), "secretName": each.member}
             for each in explanation.others
@@ -66,17 +76,6 @@ def explanation_as_json(
             {"secretName": each.member, "taken": each.taken, "reason": each.reason}
             for each in explanation.candidates
         ],
-    }
-
-
-def _claim_as_json(claim: Record) -> dict[str, Any]:
-    return {
-        "phase": str(claim.phase),
-        "secretName": claim.member,
-        "holders": sorted(claim.holders),
-        "releasePolicy": str(claim.policy),
-        "limit": claim.limit,
-        "since": claim.since or None,
     }
 
 
@@ -94,12 +93,11 @@ def _claim(explanation: Explanation) -> str:
     return f"{claim.name} is {claim.phase} since {claim.since}, held by {holders} ({claim.policy}, {limit})."
 
 
-def _show_candidates(candidates: tuple[Candidate, ...]) -> None:
+def _candidates(candidates: tuple[Candidate, ...]) -> Iterator[Part]:
     if not candidates:
-        typer.echo("The pool has no accounts of this type.")
+        yield "The pool has no accounts of this type."
         return
     rows = [("→" if each.taken else "", each.member, each.reason) for each in candidates[:_SHOWN]]
-    print_table("Candidates", ("", "Account", "Why"), rows)
-    rest = Counter(each.reason for each in candidates[_SHOWN:])
-    if rest:
-        typer.echo(f"… and {rest.total()} more; --output json tells all")
+    yield Table("Candidates", ("", "Account", "Why"), rows)
+    if len(candidates) > _SHOWN:
+        yield f"… and {len(candidates) - _SHOWN} more; --output json tells all"

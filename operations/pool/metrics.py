@@ -12,13 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import typer
-
 from components.account_pool.model import Phase, Record
 from components.account_pool.status import Account, PoolStatus, Standing
 from components.labels import SHARED
-from operations.cli.answer import print_json
-from operations.pool.access import Where, open_pool
+from operations.cli.answer import Answer
+from operations.pool.access import Where
 from operations.pool.status import values
 
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
@@ -36,14 +34,11 @@ class Gauge:
     samples: tuple[tuple[Labels, int], ...]
 
 
-def show(where: Where, *, as_json: bool) -> None:
-    """Print the metrics of a pool; raises as `Pool.open`."""
-    pool = open_pool(where)
+def metrics(where: Where) -> Answer:
+    """Return the metrics of a pool; raises as `Pool.open`."""
+    pool = where.open()
     gauges = gauges_of(where.namespace, pool.status(), pool.records(), pool.settings.partition_keys)
-    if as_json:
-        print_json(gauges_as_json(gauges))
-    else:
-        typer.echo(exposition(gauges), nl=False)
+    return Answer(as_document(gauges), exposition(gauges).splitlines())
 
 
 def gauges_of(
@@ -106,8 +101,8 @@ def exposition(gauges: Iterable[Gauge]) -> str:
     return "".join(f"{line}\n" for gauge in gauges for line in _lines(gauge))
 
 
-def gauges_as_json(gauges: Iterable[Gauge]) -> list[dict[str, Any]]:
-    """Give gauges for machines that do not read the text format."""
+def as_document(gauges: Iterable[Gauge]) -> list[dict[str, Any]]:
+    """Return gauges for machines that do not read the text format."""
     return [
         {
             "name": gauge.name,
@@ -140,7 +135,7 @@ class _Labels:
             self._names[key] = name
 
     def of(self, account_type: str, partition: str) -> Labels:
-        """Give the labels of a type and partition; a key it does not have is empty."""
+        """Return the labels of a type and partition; a key it does not have is empty."""
         present = values(partition)
         keys = {name: present.get(key, "") for key, name in self._names.items()}
         shared = "true" if SHARED in present else "false"

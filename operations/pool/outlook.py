@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import typer
-
 from components.account_pool.declared import Declaration
 from components.account_pool.model import ClaimRequest, Phase, Record
 from components.account_pool.outlook import Expectation, Prospect, outlook
@@ -15,7 +13,7 @@ from components.account_pool.pool import Pool
 from components.account_pool.rules import Fault
 from components.naming import stack_holder
 from components.settings.nouns import AccountPool, Tenant
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.config.settings import pool_of, sound_settings
 from operations.folders import Folders
 from operations.pool.access import Where
@@ -27,11 +25,10 @@ Whose: TypeAlias = tuple[str, str, str]
 BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
 
 
-def show(stack: str, organization: str, kubeconfig: Path | None, *, as_json: bool) -> None:
+def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answer:
     """Tell what each claim of a stack's configuration can expect of the pool as it is; nothing is written.
 
-    Raises:
-        CredfleetError: As `sound_settings`, `pool_of` and `Pool.census`.
+    Raises as `sound_settings`, `pool_of` and `Pool.census`.
     """
     workspace = open_workspace(Folders.find(Path.cwd()), stack)
     settings = sound_settings(workspace)
@@ -44,20 +41,19 @@ def show(stack: str, organization: str, kubeconfig: Path | None, *, as_json: boo
     declared = Declaration(where.namespace, pool.partition_keys, members)
     gone = leaving(census.records, claims, whose)
     expected = outlook(declared.with_census(census), claims, pool.partition_keys, gone)
-    if as_json:
-        print_json(outlook_as_json(stack, where.namespace, expected))
-    elif expected:
-        rows = [
-            ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
-            for each in expected
-        ]
-        print_table(f"Expected of pool {where.namespace} as it is now", ("", "Claim", "Type", "What"), rows)
-    else:
-        typer.echo(f"Stack {stack} claims no account.")
+    rows = [
+        ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
+        for each in expected
+    ]
+    table = Table(f"Expected of pool {where.namespace} as it is now", ("", "Claim", "Type", "What"), rows)
+    return Answer(
+        as_document(stack, where.namespace, expected),
+        [table if rows else f"Stack {stack} claims no account."],
+    )
 
 
 def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Iterator[ClaimRequest]:
-    """Give the claims that a stack makes for a tenant, under the holder ids it makes them with."""
+    """Return the claims that a stack makes for a tenant, under the holder ids it makes them with."""
     for slot, account in tenant.accounts.items():
         served = account.pool(pool.ruleset)
         if not isinstance(served, Fault):
@@ -67,7 +63,7 @@ def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Ite
 def leaving(
     records: Iterable[Record], claims: Sequence[ClaimRequest], whose: Whose
 ) -> Iterator[ClaimRequest]:
-    """Find what a stack still holds and claims no more: its next update releases it, after its claims."""
+    """Return what a stack still holds and claims no more: its next update releases it, after its claims."""
     kept = {claim.holder for claim in claims}
     ours = "/".join(("pulumi", *whose, ""))
     for record in records:
@@ -88,8 +84,8 @@ def _claim_behind(record: Record, holder: str) -> ClaimRequest:
     )
 
 
-def outlook_as_json(stack: str, namespace: str, expected: Sequence[Expectation]) -> dict[str, Any]:
-    """Give an outlook for machines; `secretName` is null where any of several accounts will do."""
+def as_document(stack: str, namespace: str, expected: Sequence[Expectation]) -> dict[str, Any]:
+    """Return an outlook for machines; `secretName` is null where any of several accounts will do."""
     return {
         "stack": stack,
         "namespace": namespace,

@@ -6,17 +6,16 @@ import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from components.errors import CredfleetError
-from operations.cli.answer import note_json, print_json
+from operations.cli.answer import Answer
+from operations.cli.inputs import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from operations.preview_report.review import Review
-
-_STANDARD_INPUT: Final = "-"
 
 
 class ReportForm(StrEnum):
@@ -24,11 +23,6 @@ class ReportForm(StrEnum):
 
     MARKDOWN = "markdown"
     JSON = "json"
-
-
-def _note_form(context: typer.Context, form: ReportForm) -> ReportForm:
-    note_json(context, form is ReportForm.JSON)
-    return form
 
 
 def preview_report(
@@ -39,11 +33,7 @@ def preview_report(
             help="What `sandbox preview --json` or `pulumi preview --json` wrote; - is standard input.",
         ),
     ],
-    form: Annotated[
-        ReportForm,
-        typer.Option("--format", callback=_note_form, is_eager=True, help="Form of the review."),
-    ] = ReportForm.MARKDOWN,
-) -> None:
+) -> Answer:
     """Review a preview: losses first, then policies, claims and changes by tenant.
 
     Names what changes and never shows a value. The same preview gives the same review.
@@ -54,15 +44,13 @@ def preview_report(
 
     content, place = _read(file)
     found = review(parse(content, place))
-    if form is ReportForm.JSON:
-        print_json(as_json(found))
-    else:
-        sys.stdout.write(render(found, "FILE" if file == _STANDARD_INPUT else place))
+    source = "FILE" if file == STANDARD_INPUT else place
+    return Answer(as_document(found), render(found, source).splitlines())
 
 
 def _read(file: str) -> tuple[bytes, str]:
-    """Read a preview, and name the place it was read from."""
-    if file == _STANDARD_INPUT:
+    """Return a preview, and the place it was read from."""
+    if file == STANDARD_INPUT:
         return sys.stdin.buffer.read(), "standard input"
     try:
         return Path(file).read_bytes(), Path(file).name
@@ -75,8 +63,8 @@ def _read(file: str) -> tuple[bytes, str]:
         ) from None
 
 
-def as_json(found: Review) -> dict[str, Any]:
-    """Give a review for machines, whole; `policies` is null when the preview does not tell of any."""
+def as_document(found: Review) -> dict[str, Any]:
+    """Return a review for machines, whole; `policies` is null when the preview does not tell of any."""
     forecast, objections = found.forecast, found.objections
     return {
         "project": found.project,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import typer
+from typing import Final
 
 from components.errors import Problem
 from components.pull_secret import names
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.payload import judge
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Part, Table, Verdict
 from operations.cli.inputs import read_bytes
 
 _CLUSTER_ID: Final = "--cluster-id"
@@ -35,15 +33,23 @@ class Finding:
         return not self.errors
 
 
-def show(file: str, cluster_id: str | None, *, strict: bool, as_json: bool) -> None:
+def checked(file: str, cluster_id: str | None, *, strict: bool) -> Answer:
     """Judge a file and tell what was found; exit code 1 when it is not valid."""
     finding = examine(read_bytes(file, "the pull secret"), cluster_id, strict=strict)
-    if as_json:
-        print_json(finding_as_json(finding))
-    else:
-        _show_tables(finding)
-    if not finding.valid:
-        raise typer.Exit(1)
+    verdict = Verdict(finding.valid, "valid" if finding.valid else "not valid")
+    parts: list[Part] = [Table("Pull secret", ("", ""), _facts(finding)), "", verdict]
+    if finding.errors or finding.warnings:
+        parts.insert(0, Table("Findings", ("", "Where", "What"), _rows(finding)))
+    document = {
+        "valid": finding.valid,
+        "errors": [str(fault) for fault in finding.errors],
+        "warnings": [str(fault) for fault in finding.warnings],
+        "secretId": finding.secret_id,
+        "labels": dict(finding.labels),
+        "bytes": finding.size,
+        "registries": list(finding.registries),
+    }
+    return Answer(document, parts, int(not finding.valid))
 
 
 def examine(payload: bytes, cluster_id: str | None, *, strict: bool) -> Finding:
@@ -61,27 +67,6 @@ def examine(payload: bytes, cluster_id: str | None, *, strict: bool) -> Finding:
         None if unfit else names.secret_id(cluster_id),
         {} if unfit else secret_labels(cluster_id),
     )
-
-
-def finding_as_json(finding: Finding) -> dict[str, Any]:
-    """Give what was found for machines; `secretId` is null without a fit id of a cluster."""
-    return {
-        "valid": finding.valid,
-        "errors": [str(fault) for fault in finding.errors],
-        "warnings": [str(fault) for fault in finding.warnings],
-        "secretId": finding.secret_id,
-        "labels": dict(finding.labels),
-        "bytes": finding.size,
-        "registries": list(finding.registries),
-    }
-
-
-def _show_tables(finding: Finding) -> None:
-    if finding.errors or finding.warnings:
-        print_table("Findings", ("", "Where", "What"), _rows(finding))
-    print_table("Pull secret", ("", ""), _facts(finding))
-    mark = typer.style("✓", fg="green") if finding.valid else typer.style("✗", fg="red")
-    typer.echo(f"\n{mark} {'valid' if finding.valid else 'not valid'}")
 
 
 def _facts(finding: Finding) -> Iterator[tuple[str, str]]:

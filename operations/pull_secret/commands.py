@@ -6,26 +6,23 @@ from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Form, OutputOption, examples
+from operations.cli.answer import Answer
+from operations.cli.command import command, group
 from operations.cli.options import StackOption
 
-app = typer.Typer(
-    help="Judge pull secrets, the credentials a cluster pulls images with, and ask about clusters.",
-    epilog=examples(
-        "credfleet pull-secret check pull-secret.json",
-        "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
-        "credfleet pull-secret observe --stack prod",
-    ),
-    no_args_is_help=True,
+app = group(
+    "Judge pull secrets, the credentials a cluster pulls images with, and ask about clusters.",
+    "credfleet pull-secret check pull-secret.json",
+    "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
+    "credfleet pull-secret observe --stack prod",
 )
 
 
-@app.command(
-    epilog=examples(
-        "credfleet pull-secret check pull-secret.json",
-        "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
-        "pass show quay-pull | credfleet pull-secret check - --output json",
-    )
+@command(
+    app,
+    "credfleet pull-secret check pull-secret.json",
+    "credfleet pull-secret check pull-secret.json --cluster-id cls-0123456789ab --strict",
+    "pass show quay-pull | credfleet pull-secret check - --output json",
 )
 def check(
     file: Annotated[str, typer.Argument(help="The pull secret; - reads standard input.")],
@@ -38,24 +35,22 @@ def check(
         bool,
         typer.Option("--strict", help="Take warnings about its entries for errors."),
     ] = False,
-    output: OutputOption = Form.TABLE,
-) -> None:
+) -> Answer:
     """Find everything wrong with a pull secret at once.
 
     Its bytes are judged as they are given. Registries are told by name; nothing else of it is ever shown.
 
     Exit code 1 when it is not valid.
     """
-    from operations.pull_secret.check import show
+    from operations.pull_secret.check import checked
 
-    show(file, cluster_id, strict=strict, as_json=output is Form.JSON)
+    return checked(file, cluster_id, strict=strict)
 
 
-@app.command(
-    epilog=examples(
-        "credfleet pull-secret observe",
-        "credfleet pull-secret observe --stack prod --api-url https://hyperfleet.example",
-    )
+@command(
+    app,
+    "credfleet pull-secret observe",
+    "credfleet pull-secret observe --stack prod --api-url https://hyperfleet.example",
 )
 def observe(
     *,
@@ -63,13 +58,12 @@ def observe(
     api_url: Annotated[
         str | None, typer.Option("--api-url", metavar="URL", help="Instead of pullSecrets.hyperfleet.apiUrl.")
     ] = None,
-    output: OutputOption = Form.TABLE,
-) -> None:
+) -> Answer:
     """Ask HyperFleet how a stack's clusters are, and keep it in the file of pullSecrets.adaptersFrom.
 
     The next update reads it there. The token is taken from HYPERFLEET_API_TOKEN. When HyperFleet does not
     answer, the file stays as it was.
     """
-    from operations.pull_secret.observe import observe as ask
+    from operations.pull_secret.observe import observed
 
-    ask(stack, api_url, as_json=output is Form.JSON)
+    return observed(stack, api_url)

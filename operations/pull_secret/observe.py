@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import typer
 from pulumi_sandbox import files
 from pulumi_sandbox.engine import load_yaml
 
@@ -17,7 +17,7 @@ from components.naming import config_path
 from components.pull_secret.hyperfleet import HyperFleet, Observed
 from components.pull_secret.observations import written
 from components.pull_secret.preconditions import ADAPTERS
-from operations.cli.answer import print_table
+from operations.cli.answer import Answer, Table
 from operations.folders import Folders
 
 _KEY: Final = "pullSecrets"
@@ -32,26 +32,23 @@ class Question:
     file: Path
 
 
-def observe(stack: str, url: str | None, *, as_json: bool) -> None:
+def observed(stack: str, url: str | None) -> Answer:
     """Ask about every cluster and write the file; when one cannot be asked about, it stays as it was.
 
-    Raises CredfleetError: for a stack that names no HyperFleet or no file, and when HyperFleet does not
+    Raises CredfleetError for a stack that names no HyperFleet or no file, and when HyperFleet does not
     answer.
     """
     question = _question(Folders.find(Path.cwd()), stack, url)
     hyperfleet = HyperFleet(question.url)
-    observed = {cluster: hyperfleet.observe(cluster) for cluster in question.clusters}
-    text = written(observed, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
+    answers = {cluster: hyperfleet.observe(cluster) for cluster in question.clusters}
+    text = written(answers, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
     files.replace(question.file, text)
-    if as_json:
-        typer.echo(text, nl=False)
-    else:
-        print_table("Clusters", ("Cluster", "Phase", *ADAPTERS), _rows(observed))
-        typer.echo(f"\n✓ written to {question.file}")
+    table = Table("Clusters", ("Cluster", "Phase", *ADAPTERS), _rows(answers))
+    return Answer(json.loads(text), [table, f"\n✓ written to {question.file}"])
 
 
 def _question(folders: Folders, stack: str, url: str | None) -> Question:
-    """Read what the stack file says in plain; no credential of it is decrypted."""
+    """Return what the stack file says in plain; no credential of it is decrypted."""
     path = folders.project / f"Pulumi.{stack}.yaml"
     if not path.exists():
         raise CredfleetError(

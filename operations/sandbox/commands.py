@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Form, JsonOption, OutputOption, examples, note_json
-from operations.cli.options import (
-    ExpectNoChangesOption,
-    KubeconfigOption,
-    ParallelOption,
-    PolicyPackOption,
-    StackOption,
-    YesOption,
-)
+from operations.cli.answer import Answer
+from operations.cli.command import JSON, OUTPUT, command, group
+from operations.cli.options import Form, JsonOption, OutputOption, StackOption, YesOption, note_json
 
-app = typer.Typer(
-    help="Run a stack with no cloud, no cluster and no Pulumi CLI.",
-    epilog=examples("credfleet sandbox up", "credfleet sandbox status", "credfleet sandbox down"),
-    no_args_is_help=True,
+app = group(
+    "Run a stack with no cloud, no cluster and no Pulumi CLI.",
+    "credfleet sandbox up",
+    "credfleet sandbox status",
+    "credfleet sandbox down",
 )
-stack_app = typer.Typer(
-    help="Carry the state of a stack out and in.",
-    epilog=examples("credfleet sandbox stack export --file dev.json"),
-    no_args_is_help=True,
-)
-config_app = typer.Typer(
-    help="Read and write a stack's configuration.",
-    epilog=examples("credfleet sandbox config get credfleet:cluster"),
-    no_args_is_help=True,
+stack_app = group("Carry the state of a stack out and in.", "credfleet sandbox stack export --file dev.json")
+config_app = group(
+    "Read and write a stack's configuration.", "credfleet sandbox config get credfleet:cluster"
 )
 app.add_typer(stack_app, name="stack")
 app.add_typer(config_app, name="config")
 
-EventsOption = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        callback=note_json,
-        is_eager=True,
-        help="Events as JSON, one a line, as `pulumi up --json`.",
-    ),
-]
 FileOption = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="The file; standard input or output without it.")
 ]
@@ -52,24 +33,74 @@ PathOption = Annotated[
 ]
 
 
-@app.command(
-    epilog=examples(
-        "credfleet sandbox up",
-        "credfleet sandbox up --expect-no-changes",
-        "credfleet sandbox up --kubeconfig ~/.kube/config --yes",
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run of the engine. events: show what happens as JSON, one event a line.
+
+    policy_pack: None means the project's own.
+    """
+
+    stack: StackOption = "dev"
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubeconfig", metavar="FILE", help="Use this cluster of yours instead of the sandbox's own."
+        ),
+    ] = None
+    yes: YesOption = False
+    parallel: Annotated[
+        int, typer.Option("--parallel", "-p", min=1, help="How many steps may run at the same time.")
+    ] = 16
+    output: OutputOption = Form.TABLE
+    events: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            callback=note_json,
+            is_eager=True,
+            help="Events as JSON, one a line, as `pulumi up --json`.",
+        ),
+    ] = False
+    expect_no_changes: bool = False
+    policy_pack: list[Path] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRun(Run):
+    """A run that may be expected to change nothing."""
+
+    expect_no_changes: Annotated[
+        bool, typer.Option("--expect-no-changes", help="Fail with exit code 7 when anything changes.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRun(CheckedRun):
+    """A run that policies judge."""
+
+    policy_pack: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--policy-pack", metavar="FOLDER", help="Policy packs instead of the project's policies/."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewRun(JudgedRun):
+    """A run whose answer is a preview, whichever way JSON is asked for."""
+
+    events: JsonOption = False
+
+
+@command(
+    app,
+    "credfleet sandbox up",
+    "credfleet sandbox up --expect-no-changes",
+    "credfleet sandbox up --kubeconfig ~/.kube/config --yes",
+    form=(),
 )
-def up(
-    *,
-    stack: StackOption = "dev",
-    kubeconfig: KubeconfigOption = None,
-    yes: YesOption = False,
-    parallel: ParallelOption = 16,
-    expect_no_changes: ExpectNoChangesOption = False,
-    policy_pack: PolicyPackOption = None,
-    output: OutputOption = Form.TABLE,
-    events: EventsOption = False,
-) -> None:
+def up(run: JudgedRun) -> Answer:
     """Bring a stack up: start what it needs, preview, update, report.
 
     The first run on a machine builds the API server from source, which takes some minutes, once. A run that
@@ -77,168 +108,127 @@ def up(
     """
     from operations.sandbox import updates
 
-    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_pack)
-    raise typer.Exit(updates.up(wanted))
+    return updates.up(run)
 
 
-@app.command(epilog=examples("credfleet sandbox preview", "credfleet sandbox preview --json"))
-def preview(
-    *,
-    stack: StackOption = "dev",
-    kubeconfig: KubeconfigOption = None,
-    yes: YesOption = False,
-    parallel: ParallelOption = 16,
-    expect_no_changes: ExpectNoChangesOption = False,
-    policy_pack: PolicyPackOption = None,
-    output: OutputOption = Form.TABLE,
-    events: JsonOption = False,
-) -> None:
+@command(app, "credfleet sandbox preview", "credfleet sandbox preview --json")
+def preview(run: PreviewRun) -> None:
     """Show what an update would change; nothing is written."""
     from operations.sandbox import updates
 
-    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events, expect_no_changes, policy_pack)
-    raise typer.Exit(updates.preview(wanted))
+    raise typer.Exit(updates.preview(run))
 
 
-@app.command(epilog=examples("credfleet sandbox refresh", "credfleet sandbox refresh --expect-no-changes"))
-def refresh(
-    *,
-    stack: StackOption = "dev",
-    kubeconfig: KubeconfigOption = None,
-    yes: YesOption = False,
-    parallel: ParallelOption = 16,
-    expect_no_changes: ExpectNoChangesOption = False,
-    output: OutputOption = Form.TABLE,
-    events: EventsOption = False,
-) -> None:
+@command(app, "credfleet sandbox refresh", "credfleet sandbox refresh --expect-no-changes", form=())
+def refresh(run: CheckedRun) -> Answer:
     """Bring the state up to what is really there.
 
     The cluster is only read.
     """
     from operations.sandbox import updates
 
-    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events, expect_no_changes)
-    raise typer.Exit(updates.refresh(wanted))
+    return updates.refresh(run)
 
 
-@app.command(epilog=examples("credfleet sandbox destroy", "credfleet sandbox destroy --yes"))
-def destroy(
-    *,
-    stack: StackOption = "dev",
-    kubeconfig: KubeconfigOption = None,
-    yes: YesOption = False,
-    parallel: ParallelOption = 16,
-    output: OutputOption = Form.TABLE,
-    events: EventsOption = False,
-) -> None:
+@command(app, "credfleet sandbox destroy", "credfleet sandbox destroy --yes", form=())
+def destroy(run: Run) -> Answer:
     """Delete everything a stack has declared, after asking."""
     from operations.sandbox import updates
 
-    wanted = updates.Wanted(stack, kubeconfig, yes, parallel, output, events)
-    raise typer.Exit(updates.destroy(wanted))
+    return updates.destroy(run)
 
 
-@app.command(epilog=examples("credfleet sandbox outputs", "credfleet sandbox outputs --output json"))
-def outputs(
-    *,
-    stack: StackOption = "dev",
-    output: OutputOption = Form.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+@command(app, "credfleet sandbox outputs", "credfleet sandbox outputs --output json", form=(OUTPUT, JSON))
+def outputs(stack: StackOption = "dev") -> Answer:
     """Show what a stack exports; secrets as [secret]."""
-    from operations.sandbox.stack_state import show_outputs
+    from operations.sandbox import stack_state
 
-    show_outputs(stack, as_json=as_json or output is Form.JSON)
+    return stack_state.exported(stack)
 
 
-@app.command(epilog=examples("credfleet sandbox build"))
+@command(app, "credfleet sandbox build")
 def build() -> None:
     """Build the API server, unless it is built already."""
-    from operations.sandbox.processes import build_control_plane
+    from operations.sandbox import processes
 
-    build_control_plane()
+    processes.build_control_plane()
 
 
-@app.command(epilog=examples("credfleet sandbox down"))
+@command(app, "credfleet sandbox down")
 def down() -> None:
     """Stop what `up` started. Data and state stay: the next `up` finds everything as it was."""
-    from operations.sandbox.processes import stop
+    from operations.sandbox import processes
 
-    stop()
+    processes.stop()
 
 
-@app.command(epilog=examples("credfleet sandbox status", "credfleet sandbox status --output json"))
-def status(output: OutputOption = Form.TABLE, as_json: JsonOption = False) -> None:
+@command(app, "credfleet sandbox status", "credfleet sandbox status --output json", form=(OUTPUT, JSON))
+def status() -> Answer:
     """Name what runs, for whom, and where the state is."""
-    from operations.sandbox.processes import show_status
+    from operations.sandbox import processes
 
-    show_status(as_json=as_json or output is Form.JSON)
+    return processes.shown_status()
 
 
-@app.command(epilog=examples('eval "$(credfleet sandbox env)" && pulumi preview --stack dev'))
+@command(app, 'eval "$(credfleet sandbox env)" && pulumi preview --stack dev')
 def env(stack: StackOption = "dev") -> None:
     """Print shell exports for the genuine Pulumi CLI.
 
     With them it runs the same stack on the same sandbox, on the same state.
     """
-    from operations.sandbox.processes import print_exports
+    from operations.sandbox import processes
 
-    print_exports(stack)
+    processes.print_exports(stack)
 
 
-@app.command(epilog=examples("credfleet sandbox providers"))
+@command(app, "credfleet sandbox providers")
 def providers() -> None:
     """Keep stand-in providers up for the genuine CLI, until Ctrl-C."""
-    from operations.sandbox.processes import serve_providers
+    from operations.sandbox import processes
 
-    serve_providers()
+    processes.serve_providers()
 
 
-@stack_app.command(
-    "export",
-    epilog=examples("credfleet sandbox stack export --file dev.json", "pulumi stack import --file dev.json"),
+@command(
+    stack_app,
+    "credfleet sandbox stack export --file dev.json",
+    "pulumi stack import --file dev.json",
+    name="export",
 )
 def stack_export(stack: StackOption = "dev", file: FileOption = None) -> None:
     """Write the deployment of a stack; secrets stay encrypted."""
-    from operations.sandbox.stack_state import export
+    from operations.sandbox import stack_state
 
-    export(stack, file)
+    stack_state.export(stack, file)
 
 
-@stack_app.command("import", epilog=examples("credfleet sandbox stack import --file dev.json"))
+@command(stack_app, "credfleet sandbox stack import --file dev.json", name="import")
 def stack_import(stack: StackOption = "dev", file: FileOption = None, yes: YesOption = False) -> None:
     """Replace the deployment of a stack, after asking when it has resources."""
-    from operations.sandbox.stack_state import import_
+    from operations.sandbox import stack_state
 
-    import_(stack, file, yes=yes)
+    stack_state.import_(stack, file, yes=yes)
 
 
-@config_app.command(
-    "get",
-    epilog=examples(
-        "credfleet sandbox config get gcp:project",
-        "credfleet sandbox config get --path 'credfleet:cluster.context'",
-    ),
+@command(
+    config_app,
+    "credfleet sandbox config get gcp:project",
+    "credfleet sandbox config get --path 'credfleet:cluster.context'",
+    name="get",
+    form=(OUTPUT, JSON),
 )
-def config_get(
-    key: str,
-    stack: StackOption = "dev",
-    path: PathOption = False,
-    output: OutputOption = Form.TABLE,
-    as_json: JsonOption = False,
-) -> None:
+def config_get(key: str, stack: StackOption = "dev", path: PathOption = False) -> Answer:
     """Print one value of a stack's configuration, a secret in plain, as `pulumi config get` does."""
-    from operations.sandbox.stack_state import get_config
+    from operations.sandbox import stack_state
 
-    get_config(stack, key, path=path, as_json=as_json or output is Form.JSON)
+    return stack_state.config_value(stack, key, path=path)
 
 
-@config_app.command(
-    "set",
-    epilog=examples(
-        "credfleet sandbox config set gcp:project acme-dev",
-        "credfleet sandbox config set --secret --path 'credfleet:credentials.aws-3' < key.json",
-    ),
+@command(
+    config_app,
+    "credfleet sandbox config set gcp:project acme-dev",
+    "credfleet sandbox config set --secret --path 'credfleet:credentials.aws-3' < key.json",
+    name="set",
 )
 def config_set(
     key: str,
@@ -250,6 +240,6 @@ def config_set(
     secret: Annotated[bool, typer.Option("--secret", help="Encrypt it.")] = False,
 ) -> None:
     """Set one value of a stack's configuration; comments of the file stay. Give secrets on standard input."""
-    from operations.sandbox.stack_state import set_config
+    from operations.sandbox import stack_state
 
-    set_config(stack, key, value, path=path, secret=secret)
+    stack_state.set_config(stack, key, value, path=path, secret=secret)

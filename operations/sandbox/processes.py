@@ -13,7 +13,7 @@ from pulumi_sandbox.engine import find_backend
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.parts import Part
 
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.cli.progress import ProgressLine
 from operations.folders import Folders
 from operations.sandbox import control_plane, stand_ins
@@ -80,25 +80,22 @@ def _clouds(folders: Folders) -> dict[str, dict[str, Any]]:
     }
 
 
-def show_status(*, as_json: bool) -> None:
-    """Print what runs."""
+def shown_status() -> Answer:
+    """Tell what runs."""
     told = status(Folders.find(Path.cwd()))
-    if as_json:
-        print_json(told)
-        return
-    if told["server"] is None:
-        typer.echo("The API server does not run; `credfleet sandbox up` starts it.")
-    else:
-        typer.echo(f"API server  {told['server']}\nkubeconfig  {told['kubeconfig']}")
-    typer.echo(f"state       {told['state']}")
+    parts: list[str | Table] = ["The API server does not run; `credfleet sandbox up` starts it."]
+    if told["server"] is not None:
+        parts = [f"API server  {told['server']}\nkubeconfig  {told['kubeconfig']}"]
+    parts.append(f"state       {told['state']}")
     if told["services"]:
         rows = [
             (name, f"pid {each['pid']}" if each["running"] else "stopped", each["address"] or "", each["log"])
             for name, each in told["services"].items()
         ]
-        print_table("Services", ("Service", "Process", "Address", "Log"), rows)
+        parts.append(Table("Services", ("Service", "Process", "Address", "Log"), rows))
     if told["users"]:
-        print_table("Users", ("User", "Kubeconfig"), list(told["users"].items()))
+        parts.append(Table("Users", ("User", "Kubeconfig"), list(told["users"].items())))
+    return Answer(told, parts)
 
 
 def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.values import Json, Properties, masked
 
 from components.errors import CredfleetError
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.cli.ask import ask
 from operations.folders import Folders
 
@@ -35,19 +35,15 @@ def outputs(snapshot: Snapshot) -> Properties:
 
 
 def shown_outputs(snapshot: Snapshot) -> dict[str, Json]:
-    """Give what a stack exports, secrets masked, in order of name."""
+    """Return what a stack exports, secrets masked, in order of name."""
     return {key: masked(value) for key, value in sorted(outputs(snapshot).items())}
 
 
-def show_outputs(stack: str, *, as_json: bool) -> None:
-    """Print what a stack exports."""
+def exported(stack: str) -> Answer:
+    """Tell what a stack exports."""
     shown = shown_outputs(_here(stack).store.load())
-    if as_json:
-        typer.echo(_ordered(shown))
-    elif shown:
-        print_table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
-    else:
-        typer.echo(f"Stack {stack} exports nothing.")
+    table = Table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
+    return Answer(json.loads(_ordered(shown)), [table if shown else f"Stack {stack} exports nothing."])
 
 
 def as_text(value: Json) -> str:
@@ -89,12 +85,11 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
     typer.echo(f"✓ the state of stack {stack} now has {len(snapshot.resources)} resources")
 
 
-def get_config(stack: str, key: str, *, path: bool, as_json: bool) -> None:
-    """Print one value in plain.
+def config_value(stack: str, key: str, *, path: bool) -> Answer:
+    """Tell one value in plain.
 
-    Raises:
-        CredfleetError: code `bad-configuration` when there is no such value.
-        SandboxError: as `Workspace.config`.
+    Raises CredfleetError with code `bad-configuration` when there is no such value, or as
+    `Workspace.config`.
     """
     workspace = _here(stack)
     full = workspace.project.key(key)
@@ -112,10 +107,7 @@ def get_config(stack: str, key: str, *, path: bool, as_json: bool) -> None:
             cause=f"the configuration of stack {stack} has no such value",
             mend="look for its name in the file; a value inside an object needs --path",
         )
-    if as_json:
-        print_json({"value": value})
-    else:
-        typer.echo(as_text(masked(value)))
+    return Answer({"value": value}, [as_text(masked(value))])
 
 
 def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: bool) -> None:

@@ -10,16 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
 from pulumi_sandbox.engine import Result, Workspace
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 
 from components.errors import CredfleetError
-from operations.cli.answer import print_table
+from operations.cli.answer import Part, Table, Verdict
 from operations.config.settings import sound_settings
 from operations.folders import Folders
-from operations.pool.access import Where, open_pool
+from operations.pool.access import Where
 from operations.pool.status import place
 from operations.sandbox import results
 from operations.sandbox.processes import status as services_status
@@ -102,31 +101,30 @@ def _next(pool: AccountPool | None, shares: Iterable[Share]) -> Iterator[tuple[s
     yield from _NEXT
 
 
-def show(report: Report, page: Path) -> None:
-    """Print what was declared, claimed and skipped, where the page is, and what to do next."""
+def as_parts(report: Report, page: Path) -> Iterator[Part]:
+    """Return what was declared, claimed and skipped, where the page is, and what to do next."""
     if report.ok:
-        _show_tables(report)
-    mark = typer.style("✓", fg="green") if report.ok else typer.style("✗", fg="red")
-    typer.echo(f"\n{mark} {typer.style(report.headline, bold=True)}\n  report  {page}")
+        yield from _tables(report)
+    yield ""
+    yield Verdict(report.ok, report.headline, bold=True)
+    yield f"  report  {page}"
     if report.ok:
-        print_table("Next", ("Command", "For"), report.next)
+        yield Table("Next", ("Command", "For"), report.next)
 
 
-def _show_tables(report: Report) -> None:
-    print_table("Declared", ("Part", "Resources", "Done"), _declared_rows(report))
+def _tables(report: Report) -> Iterator[Table]:
+    parts = [(part, str(len(each)), actions_in(each)) for part, each in report.parts()]
+    yield Table("Declared", ("Part", "Resources", "Done"), parts)
     if report.claimed:
         columns = ("Tenant", "Slot", "Type", "Account", "Phase", "")
-        print_table("Claimed", columns, _claimed_rows(report))
-    print_table(
-        "Skipped",
-        ("What", "Why"),
-        [(each.what, each.reason) for each in report.skipped] or [("nothing", "")],
-    )
-    print_table(
+        yield Table("Claimed", columns, _claimed_rows(report))
+    skipped = [(each.what, each.reason) for each in report.skipped]
+    yield Table("Skipped", ("What", "Why"), skipped or [("nothing", "")])
+    remarks = [(each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations]
+    yield Table(
         "Policies",
         ("Level", "Rule", "Resource", "Remark"),
-        [(each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations]
-        or [("none", "no rule was broken", "", "")],
+        remarks or [("none", "no rule was broken", "", "")],
     )
 
 
@@ -136,8 +134,8 @@ def _remark(message: str) -> str:
     return " ".join(said) or about
 
 
-def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:
-    """Give an update for machines; `changes` counts steps by operation."""
+def as_document(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:
+    """Return an update for machines; `changes` counts steps by operation."""
     return {
         "stack": report.stack,
         "outcome": result.summary.outcome,
@@ -169,10 +167,6 @@ def as_json(report: Report, result: Result, page: Path, errors: list[str]) -> di
     }
 
 
-def _declared_rows(report: Report) -> list[tuple[str, str, str]]:
-    return [(part, str(len(resources)), actions_in(resources)) for part, resources in report.parts()]
-
-
 def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
     return [
         (
@@ -194,7 +188,7 @@ def _pool(settings: Settings, cluster: StackCluster) -> tuple[tuple[Share, ...],
         return (), frozenset()
     try:
         where = Where.of_stack(settings.account_pool, settings.cluster, cluster.kubeconfig)
-        status = open_pool(where).status()
+        status = where.open().status()
     except CredfleetError:
         return (), frozenset()
     shares = tuple(

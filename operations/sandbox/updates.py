@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import typer
 from pulumi_sandbox import engine
@@ -29,38 +29,23 @@ from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers.stand_ins import STAND_INS
 
 from components.errors import CredfleetError
-from operations.cli.answer import Form, print_json
+from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
+from operations.cli.options import Form
 from operations.cli.progress import ProgressLine
 from operations.config.settings import sound_settings
 from operations.folders import Folders
 from operations.sandbox import cloud_services, existing
+from operations.sandbox.commands import Run
 from operations.sandbox.report import write
 from operations.sandbox.results import declared
 from operations.sandbox.stack_cluster import StackCluster, choose
 from operations.sandbox.stack_state import open_workspace, outputs
-from operations.sandbox.summary import as_json, report_of, show
+from operations.sandbox.summary import as_document, as_parts, report_of
 
 _NOT_GOING_ON: Final = "The preview found a reason not to go on"
 
 Deploy: TypeAlias = Callable[[Workspace, Options, Sink], Result]
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What was asked for on the command line.
-
-    events: show what happens as JSON, one event a line. policy_packs: None means the project's own.
-    """
-
-    stack: str
-    kubeconfig: Path | None
-    yes: bool
-    parallel: int
-    form: Form
-    events: bool
-    expect_no_changes: bool = False
-    policy_packs: Sequence[Path] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +78,8 @@ class _Silent:
         """Nothing is held open."""
 
 
-def up(wanted: Wanted) -> int:
-    """Preview, update, tell and report; give the exit code."""
+def up(wanted: Run) -> Answer:
+    """Preview, update, tell and report."""
     ready = _prepare(wanted)
     silent = _Silent()
     foreseen = _deploy(engine.preview, ready, wanted, silent)
@@ -108,24 +93,24 @@ def up(wanted: Wanted) -> int:
     return _told(ready, wanted, _deploy(engine.up, ready, wanted, silent), silent)
 
 
-def preview(wanted: Wanted) -> int:
-    """Show what an update would change; give the exit code."""
+def preview(wanted: Run) -> int:
+    """Show what an update would change; return the exit code."""
     ready = _prepare(wanted)
-    digest = wanted.events or wanted.form is Form.JSON
+    digest = wanted.events or wanted.output is Form.JSON
     display = Serialised(PreviewDigest(sys.stdout)) if digest else display_for(sys.stdout)
     with display:
         return engine.preview(ready.workspace, ready.options, display).exit_code
 
 
-def refresh(wanted: Wanted) -> int:
-    """Bring the state up to what is there; give the exit code."""
+def refresh(wanted: Run) -> Answer:
+    """Bring the state up to what is there."""
     ready = _prepare(wanted)
     silent = _Silent()
     return _summed_up(wanted, _deploy(engine.refresh, ready, wanted, silent), silent)
 
 
-def destroy(wanted: Wanted) -> int:
-    """Delete what the stack declared, after asking; give the exit code."""
+def destroy(wanted: Run) -> Answer:
+    """Delete what the stack declared, after asking."""
     ready = _prepare(wanted)
     count = len(declared(ready.workspace.store.load().resources, []))
     if count:
@@ -138,7 +123,7 @@ def destroy(wanted: Wanted) -> int:
     return _summed_up(wanted, result, silent)
 
 
-def _prepare(wanted: Wanted) -> _Prepared:
+def _prepare(wanted: Run) -> _Prepared:
     """Find project, services and cluster; let a state that speaks of a cluster that is gone catch up.
 
     Raises:
@@ -164,9 +149,9 @@ def _prepare(wanted: Wanted) -> _Prepared:
         existing.bring_kinds(cluster.kubeconfig)
         if is_stale or StackCluster.recall(folders.clusters(wanted.stack)) is None:
             existing.bring(folders.existing(wanted.stack), cluster.kubeconfig)
-    chosen = folders.policy_packs if wanted.policy_packs is None else wanted.policy_packs
+    chosen = folders.policy_packs if wanted.policy_pack is None else wanted.policy_pack
     packs = tuple(pack.resolve() for pack in chosen)
-    own = folders.policy_config(wanted.stack) if wanted.policy_packs is None else None
+    own = folders.policy_config(wanted.stack) if wanted.policy_pack is None else None
     configs = dict.fromkeys(packs, own) if own else {}
     options = Options(
         parallel=wanted.parallel,
@@ -183,7 +168,7 @@ def _prepare(wanted: Wanted) -> _Prepared:
     return ready
 
 
-def _catch_up(workspace: Workspace, wanted: Wanted) -> None:
+def _catch_up(workspace: Workspace, wanted: Run) -> None:
     """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
     with display_for(sys.stderr) as display:
         result = engine.refresh(workspace, Options(wanted.parallel, STAND_INS), display)
@@ -207,38 +192,39 @@ def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:
     )
 
 
-def _deploy(deploy: Deploy, ready: _Prepared, wanted: Wanted, silent: Display) -> Result:
+def _deploy(deploy: Deploy, ready: _Prepared, wanted: Run, silent: Display) -> Result:
     """Let the engine work, on the display that was asked for."""
     display = Serialised(silent)
     if wanted.events:
         display = display_for(sys.stdout, json_lines=True)
-    elif wanted.form is Form.TABLE:
+    elif wanted.output is Form.TABLE:
         display = display_for(sys.stdout)
     with display:
         return deploy(ready.workspace, ready.options, display)
 
 
-def _told(ready: _Prepared, wanted: Wanted, result: Result, silent: _Silent) -> int:
-    """Write the page and tell the rest; give the exit code."""
+def _told(ready: _Prepared, wanted: Run, result: Result, silent: _Silent) -> Answer:
+    """Write the page and tell the rest."""
     report = report_of(ready.folders, ready.cluster, ready.workspace, result)
     page = write(report, ready.folders.report)
-    if wanted.form is Form.JSON:
-        print_json(as_json(report, result, page, silent.errors))
-    elif not wanted.events:
-        show(report, page)
-    return result.exit_code
+    document = as_document(report, result, page, silent.errors)
+    return _answer(wanted, document, as_parts(report, page), result)
 
 
-def _summed_up(wanted: Wanted, result: Result, silent: _Silent) -> int:
-    """Tell machines how it ended; people saw it. Give the exit code."""
-    if wanted.form is Form.JSON:
-        print_json(
-            {
-                "stack": wanted.stack,
-                "outcome": result.summary.outcome,
-                "changes": dict(result.summary.changes),
-                "seconds": round(result.summary.seconds, 3),
-                "errors": silent.errors,
-            }
-        )
-    return result.exit_code
+def _summed_up(wanted: Run, result: Result, silent: _Silent) -> Answer:
+    """Tell machines how it ended; people saw it."""
+    document = {
+        "stack": wanted.stack,
+        "outcome": result.summary.outcome,
+        "changes": dict(result.summary.changes),
+        "seconds": round(result.summary.seconds, 3),
+        "errors": silent.errors,
+    }
+    return _answer(wanted, document, (), result)
+
+
+def _answer(wanted: Run, document: Any, parts: Iterable[Part], result: Result) -> Answer:
+    """Return the answer; where only events were asked for, they were all of it."""
+    if wanted.events and wanted.output is not Form.JSON:
+        raise typer.Exit(result.exit_code)
+    return Answer(document, parts, result.exit_code)

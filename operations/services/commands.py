@@ -8,15 +8,13 @@ import typer
 
 from components.go_json import Numbers
 from components.service_credentials.binding import DEFAULT_TYPE
-from operations.cli.answer import Form, OutputOption, examples
+from operations.cli.answer import Answer
+from operations.cli.command import command, group
 
-app = typer.Typer(
-    help="See what the credentials of user-provided services become.",
-    epilog=examples(
-        "credfleet services flatten credentials.json",
-        "credfleet services flatten credentials.json --strict --output json",
-    ),
-    no_args_is_help=True,
+app = group(
+    "See what the credentials of user-provided services become.",
+    "credfleet services flatten credentials.json",
+    "credfleet services flatten credentials.json --strict --output json",
 )
 
 
@@ -26,12 +24,11 @@ def _given(type_: str) -> str:
     return type_
 
 
-@app.command(
-    epilog=examples(
-        "credfleet services flatten credentials.json",
-        "credfleet services flatten credentials.json --type-default postgresql --strict",
-        "pass show orders-db | credfleet services flatten - --numbers exact --output json",
-    )
+@command(
+    app,
+    "credfleet services flatten credentials.json",
+    "credfleet services flatten credentials.json --type-default postgresql --strict",
+    "pass show orders-db | credfleet services flatten - --numbers exact --output json",
 )
 def flatten(
     file: Annotated[str, typer.Argument(help="The credentials, a JSON object; - reads standard input.")],
@@ -51,24 +48,16 @@ def flatten(
             "--numbers", help="Numbers as 64-bit floats, as in Korifi, or integers digit for digit."
         ),
     ] = Numbers.FLOAT,
-    output: OutputOption = Form.TABLE,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show values in the table too, not only their sizes.")
     ] = False,
-) -> None:
+) -> Answer:
     """Show the source Secret and the binding Secret of credentials, byte for byte.
 
     The table shows keys and sizes. JSON holds every value, in base64.
 
     Exit code 1 when the credentials are not valid.
     """
-    from operations.services.flatten import show
+    from operations.services.flatten import flattened
 
-    show(
-        file,
-        default_type=type_default,
-        strict=strict,
-        numbers=numbers,
-        as_json=output is Form.JSON,
-        with_values=show_values,
-    )
+    return flattened(file, default_type=type_default, strict=strict, numbers=numbers, with_values=show_values)

@@ -6,7 +6,6 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from components.errors import CredfleetError, Problem
 from components.go_json import Numbers
@@ -17,7 +16,7 @@ from components.service_credentials.binding import (
     source_data,
 )
 from components.service_credentials.conformity import judge
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.cli.inputs import place_of, read_bytes
 
 
@@ -31,16 +30,16 @@ class Flattened:
     warnings: tuple[Problem, ...]
 
 
-def show(
-    file: str, *, default_type: str, strict: bool, numbers: Numbers, as_json: bool, with_values: bool
-) -> None:
-    """Flatten the credentials in a file and tell the result; raises CredfleetError as `flatten` does."""
+def flattened(file: str, *, default_type: str, strict: bool, numbers: Numbers, with_values: bool) -> Answer:
+    """Flatten the credentials in a file; raises ServiceError as `flatten` does."""
     text = read_bytes(file, "the credentials")
-    flattened = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
-    if as_json:
-        print_json(flattened_as_json(flattened))
-    else:
-        _show_tables(flattened, with_values=with_values)
+    secrets = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
+    document = {
+        "source": _base64(secrets.source),
+        "binding": {"type": secrets.type, "data": _base64(secrets.binding)},
+        "warnings": [str(remark) for remark in secrets.warnings],
+    }
+    return Answer(document, _tables(secrets, with_values=with_values))
 
 
 def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers: Numbers) -> Flattened:
@@ -63,37 +62,27 @@ def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers
     )
 
 
-def flattened_as_json(flattened: Flattened) -> dict[str, Any]:
-    """Give both Secrets for machines; values are base64, as in a Secret's `data`."""
-    return {
-        "source": _base64(flattened.source),
-        "binding": {"type": flattened.type, "data": _base64(flattened.binding)},
-        "warnings": [str(remark) for remark in flattened.warnings],
-    }
-
-
 def _base64(data: Mapping[str, bytes]) -> dict[str, str]:
     return {key: b64encode(value).decode() for key, value in data.items()}
 
 
-def _show_tables(flattened: Flattened, *, with_values: bool) -> None:
-    columns = ("Secret", "Type", "Key", "Bytes")
-    rows = [
-        *_rows("source", "Opaque", flattened.source),
-        *_rows("binding", _printable(flattened.type), flattened.binding),
-    ]
+def _tables(secrets: Flattened, *, with_values: bool) -> Iterator[Table]:
+    """Return what a terminal may show; JSON holds every value, in base64."""
+    columns, rows = (
+        ["Secret", "Type", "Key", "Bytes"],
+        [
+            *_rows("source", "Opaque", secrets.source),
+            *_rows("binding", _printable(secrets.type), secrets.binding),
+        ],
+    )
     if with_values:
-        values = (*flattened.source.values(), *flattened.binding.values())
-        print_table(
-            "Secrets",
-            (*columns, "Value"),
-            [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)],
-        )
-    else:
-        print_table("Secrets", columns, rows)
-    if flattened.warnings:
-        remarks = [(each.place, f"{each.cause}\n→ {each.mend}") for each in flattened.warnings]
-        print_table("Warnings", ("Where", "What"), remarks)
+        columns.append("Value")
+        values = (*secrets.source.values(), *secrets.binding.values())
+        rows = [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)]
+    yield Table("Secrets", columns, rows)
+    if secrets.warnings:
+        remarks = [(each.place, f"{each.cause}\n→ {each.mend}") for each in secrets.warnings]
+        yield Table("Warnings", ("Where", "What"), remarks)
 
 
 def _rows(secret: str, type_: str, data: Mapping[str, bytes]) -> Iterator[tuple[str, ...]]:

@@ -7,15 +7,13 @@ from typing import Annotated
 import typer
 
 from components.naming import is_namespace
-from operations.cli.answer import Form, OutputOption, examples
+from operations.cli.answer import Answer
+from operations.cli.command import command, group
 
-app = typer.Typer(
-    help="See whose credentials secret stores read.",
-    epilog=examples(
-        "credfleet stores explain stores.yaml",
-        "credfleet stores explain stores.yaml --caller tenant-acme --output json",
-    ),
-    no_args_is_help=True,
+app = group(
+    "See whose credentials secret stores read.",
+    "credfleet stores explain stores.yaml",
+    "credfleet stores explain stores.yaml --caller tenant-acme --output json",
 )
 
 
@@ -26,11 +24,10 @@ def _namespaces(given: list[str] | None) -> list[str]:
     return given or []
 
 
-@app.command(
-    epilog=examples(
-        "credfleet stores explain stores.yaml providers.yaml --caller tenant-acme --caller tenant-globex",
-        "kubectl get clustersecretstores -o yaml | credfleet stores explain - --caller tenant-acme -o json",
-    )
+@command(
+    app,
+    "credfleet stores explain stores.yaml providers.yaml --caller tenant-acme --caller tenant-globex",
+    "kubectl get clustersecretstores -o yaml | credfleet stores explain - --caller tenant-acme -o json",
 )
 def explain(
     files: Annotated[
@@ -47,14 +44,13 @@ def explain(
             help="Namespace that uses the stores; repeat it.",
         ),
     ] = None,
-    output: OutputOption = Form.TABLE,
-) -> None:
+) -> Answer:
     """Tell for each store and caller whether it may be used, and in which namespaces credentials are read.
 
     Without --caller each store is validated: a SecretStore from its own namespace, a ClusterSecretStore
     from none. Nothing but the files is read. Exit code 2 when a file makes no sense; a store that is
     Denied or Invalid is an answer, not a failure.
     """
-    from operations.stores.explain import show
+    from operations.stores.explain import explained
 
-    show(files, caller or (), as_json=output is Form.JSON)
+    return explained(files, caller or ())

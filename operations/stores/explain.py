@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import typer
-
 from components.secret_stores.explain import Explanation, explain
 from components.secret_stores.model import SecretStore
-from operations.cli.answer import print_json, print_table
+from operations.cli.answer import Answer, Table
 from operations.stores.documents import read
 
 
-def show(files: Sequence[str], callers: Sequence[str], *, as_json: bool) -> None:
-    """Tell what each store comes to for each caller; raises as `store_documents.read`.
+def explained(files: Sequence[str], callers: Sequence[str]) -> Answer:
+    """Tell what each store comes to for each caller; raises as `documents.read`.
 
     Without callers a store is validated as ESO does: from its own namespace, or from none.
     """
@@ -24,17 +22,12 @@ def show(files: Sequence[str], callers: Sequence[str], *, as_json: bool) -> None
         for store in documents.stores
         for caller in dict.fromkeys(callers) or [store.namespace if isinstance(store, SecretStore) else ""]
     ]
-    if as_json:
-        print_json([_as_json(each) for each in told])
-        return
-    if not told:
-        typer.echo("The files hold no store.")
-        return
     columns = ("Store", "Caller", "Ready", "Provider", "Reads", "Why")
-    print_table("Secret stores", columns, [_row(each) for each in told])
+    table = Table("Secret stores", columns, [_row(each) for each in told])
+    return Answer([_as_document(each) for each in told], [table if told else "The files hold no store."])
 
 
-def _as_json(each: Explanation) -> dict[str, Any]:
+def _as_document(each: Explanation) -> dict[str, Any]:
     return {
         "store": each.store,
         "caller": each.caller,

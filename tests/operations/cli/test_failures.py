@@ -12,8 +12,8 @@ from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
 from components.errors import ConfigurationError, CredfleetError, Problem
-from operations.cli.answer import Form, OutputOption
 from operations.cli.failures import ReportingGroup
+from operations.cli.options import Form, OutputOption
 
 
 def run(raising: Callable[[], None], *arguments: str) -> Result:

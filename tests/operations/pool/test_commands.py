@@ -22,10 +22,9 @@ from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.protocol import Outcome, Released
 from components.account_pool.status import PoolStatus, status_of
 from operations.main import app
-from operations.pool import claims
-from operations.pool import status as pool_status
 from operations.pool.access import Where
 from operations.pool.claims import claim_within
+from operations.pool.claims import seconds as seconds_of
 
 EXHAUSTED = Exhausted(
     pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", census="3 owned, 0 dirty"
@@ -113,11 +112,10 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def open_pool(where: Where) -> FakePool:
+    def opened(_where: Where) -> FakePool:
         return fake
 
-    for module in (claims, pool_status):
-        monkeypatch.setattr(module, "open_pool", open_pool)
+    monkeypatch.setattr(Where, "open", opened)
     return fake
 
 
@@ -229,7 +227,7 @@ def test_neither_a_type_nor_a_plan_is_no_request(pool: FakePool) -> None:
     ("text", "seconds"), [("0s", 0), ("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400)]
 )
 def test_times_are_read_with_their_units(text: str, seconds: float) -> None:
-    assert claims.seconds(text) == seconds
+    assert seconds_of(text) == seconds
 
 
 class Hours:

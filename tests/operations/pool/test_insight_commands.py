@@ -18,7 +18,6 @@ from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
-from operations.pool import explain as pool_explain
 from operations.pool.access import Where
 
 KEYS = ("eu-access",)
@@ -85,14 +84,14 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def open_pool(_where: Where) -> FakePool:
+    def opened(_where: Where) -> FakePool:
         return fake
 
     def census(target: ClusterTarget, namespace: str) -> Census:
         assert (target.kubeconfig, target.context, namespace) == ("mine", "here", "account-pool")
         return Census(fake.all_members, fake.all_records)
 
-    monkeypatch.setattr(pool_explain, "open_pool", open_pool)
+    monkeypatch.setattr(Where, "open", opened)
     monkeypatch.setattr(Pool, "census", staticmethod(census))
     return fake
 

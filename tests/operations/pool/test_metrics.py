@@ -22,7 +22,6 @@ from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.status import PoolStatus, status_of
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
-from operations.pool import metrics as pool_metrics
 from operations.pool.access import Where
 from operations.pool.metrics import Gauge, exposition, gauges_of
 
@@ -209,11 +208,11 @@ class FakePool:
 
 @pytest.fixture
 def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_pool(where: Where) -> FakePool:
+    def opened(where: Where) -> FakePool:
         assert where.context == "prod"
         return FakePool()
 
-    monkeypatch.setattr(pool_metrics, "open_pool", open_pool)
+    monkeypatch.setattr(Where, "open", opened)
 
 
 @pytest.mark.usefixtures("_pool")

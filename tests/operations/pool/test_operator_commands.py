@@ -22,7 +22,6 @@ from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.sweeping import Finding, Orphan, SweepReport
 from components.connection import ClusterTarget
 from operations.main import app
-from operations.pool import cleaning, maintenance
 from operations.pool.access import Where
 
 
@@ -108,12 +107,11 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def open_pool(where: Where, *, manager: str) -> FakePool:
+    def opened(where: Where, manager: str) -> FakePool:
         assert manager in ("credfleet-cleaner", "credfleet-operator")
         return fake
 
-    for module in (maintenance, cleaning):
-        monkeypatch.setattr(module, "open_pool", open_pool)
+    monkeypatch.setattr(Where, "open", opened)
     return fake
 
 

@@ -19,7 +19,7 @@ from components.account_pool.outlook import Expectation, Prospect, Vacancy
 from components.pull_secret import skipping
 from components.report_lines import MARKER
 from operations.main import app
-from operations.preview_report.command import as_json
+from operations.preview_report.command import as_document
 from operations.preview_report.digest import parse
 from operations.preview_report.markdown import LIMIT, code, render
 from operations.preview_report.review import Review, review
@@ -257,7 +257,7 @@ def test_rewording_what_people_are_told_of_the_pool_changes_no_review():
     assert reworded == 4
     assert before.doomed
     assert before.forecast.vacancies
-    assert as_json(review(parse(json.dumps(document).encode(), ""))) == as_json(before)
+    assert as_document(review(parse(json.dumps(document).encode(), ""))) == as_document(before)
 
 
 def test_a_released_claim_names_the_account_it_had():
@@ -300,7 +300,7 @@ def test_a_skipped_pull_secret_is_told_with_what_its_cluster_waits_for():
     reasons = ("no GCP project is named", "adapter dns reports False")
     found = reviewed(diagnostics=skipped("cls-2", *reasons))
 
-    assert as_json(found)["skippedPullSecrets"] == [{"cluster": "cls-2", "reasons": reasons}]
+    assert as_document(found)["skippedPullSecrets"] == [{"cluster": "cls-2", "reasons": reasons}]
     row = f"| {code('cls-2')} | {'; '.join(map(code, reasons))} |"
     assert row in section(render(found, "p.json"), "Skipped pull secrets")
 
@@ -309,7 +309,7 @@ def test_a_reason_that_quotes_strange_text_is_left_to_the_log():
     strange = skipped("cls-2", "its provider is <b>, and Secret Manager is only there on gcp")
     elsewhere = skipped("x", "no GCP project is named", type_="credfleet:index:AccountPool")
 
-    assert as_json(reviewed(diagnostics=[*strange, *elsewhere]))["skippedPullSecrets"] == [
+    assert as_document(reviewed(diagnostics=[*strange, *elsewhere]))["skippedPullSecrets"] == [
         {"cluster": "cls-2", "reasons": ("the log says why",)}
     ]
 
@@ -356,8 +356,8 @@ def test_a_stream_of_events_says_what_the_digest_says_and_what_policies_say():
     )
     of_stream = review(parse(stream, ""))
     of_digest = reviewed(changed, diagnostics=[told], policyEvents=[objection("a-rule", "advisory")])
-    assert as_json(of_stream)["claims"][0]["expected"] == "reuses aws-1"
-    assert as_json(of_stream) == as_json(of_digest)
+    assert as_document(of_stream)["claims"][0]["expected"] == "reuses aws-1"
+    assert as_document(of_stream) == as_document(of_digest)
 
 
 def test_a_stream_that_breaks_off_is_a_failed_preview():
@@ -478,7 +478,7 @@ def test_no_value_of_a_preview_is_in_its_review(canary: str, form: str):
     assert content.count(json.dumps(canary)[1:-1].encode()) > 100
     found = review(parse(content, "p.json"))
     assert len(found.changes) > 20
-    for text in (render(found, "p.json"), json.dumps(as_json(found), ensure_ascii=False)):
+    for text in (render(found, "p.json"), json.dumps(as_document(found), ensure_ascii=False)):
         assert "hunter2" not in text.lower()
         assert canary not in text
 
@@ -552,7 +552,7 @@ def test_a_review_of_thousands_of_changes_fits_a_comment_and_says_what_it_left_o
     assert text.rstrip().endswith(
         "<sub>All of it: <code>credfleet preview-report p.json --format json</code></sub>"
     )
-    assert len(as_json(reviewed(*steps))["changes"]) == 3500
+    assert len(as_document(reviewed(*steps))["changes"]) == 3500
 
 
 def test_thousands_of_losses_do_not_push_out_that_policies_object_or_claims_fail():

@@ -29,7 +29,8 @@ from typer.testing import CliRunner, Result
 from components.account_pool.errors import Unreachable
 from operations.folders import Folders
 from operations.main import app
-from operations.sandbox import existing, summary, updates
+from operations.pool.access import Where
+from operations.sandbox import existing, updates
 from operations.sandbox.stack_cluster import StackCluster
 from operations.sandbox.stack_state import open_workspace
 
@@ -110,8 +111,8 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     def choose(folders: Folders, *_: object, **__: object) -> tuple[StackCluster, bool]:
         return StackCluster(project / "kubeconfig", "https://127.0.0.1:6443", "uid", own=False), False
 
-    def open_pool(namespace: str, kubeconfig: Path) -> None:
-        raise Unreachable(place=f"pool {namespace}", seconds=1, last="refused")
+    def opened(where: Where) -> None:
+        raise Unreachable(place=f"pool {where.namespace}", seconds=1, last="refused")
 
     monkeypatch.setenv("KUBECONFIG", "/another")
 
@@ -121,7 +122,7 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(updates, "choose", choose)
     monkeypatch.setattr(existing, "bring", bring)
     monkeypatch.setattr(existing, "bring_kinds", bring)
-    monkeypatch.setattr(summary, "open_pool", open_pool)
+    monkeypatch.setattr(Where, "open", opened)
     return fake
 
 

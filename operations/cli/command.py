@@ -1,0 +1,92 @@
+"""How a function becomes a command: its examples, its options, and the form it answers in.
+
+A parameter whose type is a dataclass is a group: each field of it that is an option becomes one of the
+command, and the function gets them as one object.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from functools import wraps
+from typing import Annotated, Any, Final, TypeVar, get_origin
+
+import typer
+
+from operations.cli.answer import Answer
+from operations.cli.options import Form, JsonOption, OutputOption
+
+_Function = TypeVar("_Function", bound=Callable[..., Answer | None])
+_Parameters = Mapping[str, inspect.Parameter]
+
+_ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3, "events": 3}
+"""Where the help lists options, whatever group they are in; all others between."""
+
+
+def group(help_: str, *examples: str) -> typer.Typer:
+    """Return a command that has only commands below it."""
+    return typer.Typer(help=help_, epilog=epilog(*examples), no_args_is_help=True)
+
+
+def epilog(*examples: str) -> str:
+    """Return the epilog of a command: its examples, one a line, kept as they are."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+
+
+def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return an option that a command has besides those of its function, which never sees it."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+OUTPUT: Final = parameter("output", OutputOption, Form.TABLE)
+JSON: Final = parameter("as_json", JsonOption, default=False)
+
+
+def command(
+    app: typer.Typer,
+    *examples: str,
+    name: str | None = None,
+    short_help: str | None = None,
+    form: tuple[inspect.Parameter, ...] = (OUTPUT,),
+) -> Callable[[_Function], _Function]:
+    """Make a function a command. form: the options by which the form of its Answer is chosen, if any."""
+
+    def register(function: _Function) -> _Function:
+        signature = inspect.signature(function, eval_str=True)
+        groups = {
+            key: _options(each.annotation)
+            for key, each in signature.parameters.items()
+            if is_dataclass(each.annotation)
+        }
+
+        @wraps(function)
+        def run(**values: Any) -> Any:
+            given = {key: values[key] for key in signature.parameters if key not in groups}
+            for key, fields in groups.items():
+                make = signature.parameters[key].annotation
+                given[key] = make(**{field: values[field] for field in fields})
+            return function(**given)
+
+        own = [
+            option
+            for key, each in signature.parameters.items()
+            for option in (groups[key].values() if key in groups else (each,))
+        ]
+        chosen = form if signature.return_annotation is Answer else ()
+        ordered = sorted(
+            (each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *chosen)),
+            key=lambda each: _ORDER.get(each.name, 1),
+        )
+        vars(run)["__signature__"] = inspect.Signature(ordered)
+        run.__annotations__ = {}
+        app.command(name, short_help=short_help, epilog=epilog(*examples))(run)
+        return function
+
+    return register
+
+
+def _options(group_: Any) -> _Parameters:
+    """Return the fields of a group that are options; the others have defaults."""
+    fields = inspect.signature(group_, eval_str=True).parameters
+    return {key: each for key, each in fields.items() if get_origin(each.annotation) is Annotated}
