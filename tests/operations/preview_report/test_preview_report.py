@@ -317,9 +317,9 @@ def test_a_reason_that_quotes_strange_text_is_left_to_the_log():
 def test_rewording_why_a_pull_secret_is_skipped_changes_no_review():
     usual, reworded = (skipped("cls-2", "no GCP project is named", words=words) for words in ("", "wait"))
 
-    found = as_json(reviewed(diagnostics=usual))
+    found = as_document(reviewed(diagnostics=usual))
     assert len(found["skippedPullSecrets"]) == 1
-    assert as_json(reviewed(diagnostics=reworded)) == found
+    assert as_document(reviewed(diagnostics=reworded)) == found
 
 
 def test_mandatory_rules_come_before_advisory_ones():
