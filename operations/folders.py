@@ -83,6 +83,10 @@ class Folders:
         """The passphrase of stack `dev`, public on purpose."""
         return self.project / "stacks" / "dev" / "passphrase"
 
+    def public_passphrase(self, stack: str) -> Path | None:
+        """Return the file of a stack's passphrase if anybody may read it: no stack's but that of `dev`."""
+        return self.dev_passphrase if stack == "dev" else None
+
     def existing(self, stack: str) -> Path:
         """Give the file of what the sandbox's cluster has before the first update of a stack, if any."""
         return self.project / "stacks" / stack / "existing.yaml"

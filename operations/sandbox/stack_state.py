@@ -25,7 +25,12 @@ def open_workspace(folders: Folders, stack: str) -> Workspace:
     Raises:
         SandboxError: as `find_backend` and `Workspace.open`.
     """
-    return Workspace.open(folders.project, stack, backend_dir=find_backend(folders.backend))
+    return Workspace.open(
+        folders.project,
+        stack,
+        backend_dir=find_backend(folders.backend),
+        public_passphrase=folders.public_passphrase(stack),
+    )
 
 
 def outputs(snapshot: Snapshot) -> Properties:

@@ -12,11 +12,11 @@ from typing import Any, Final
 import pytest
 import yaml
 from pulumi_sandbox.engine import Workspace
-from pulumi_sandbox.engine.workspace import find_passphrase
 from pulumi_sandbox.errors import SandboxError
 
 from components.labels import TENANT
 from operations.config.settings import plain_credentials
+from operations.folders import Folders
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
@@ -231,7 +231,6 @@ def test_the_embedded_engine_refuses_an_environment_and_names_the_cli(stack: str
 
 
 def test_the_public_passphrase_opens_no_environment(stack: str) -> None:
-    with pytest.raises(SandboxError) as refused:
-        find_passphrase(ROOT, stack, {})
-
-    assert refused.value.code == "passphrase-missing"
+    folders = Folders(ROOT)
+    assert folders.public_passphrase("dev") == folders.dev_passphrase
+    assert folders.public_passphrase(stack) is None

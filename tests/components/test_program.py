@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 from pulumi_sandbox.engine import Workspace
-from pulumi_sandbox.engine.workspace import find_passphrase
 
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT
@@ -73,7 +72,7 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     """The stack `dev` as it is in the repository, its credentials decrypted."""
     import runpy
 
-    passphrase = find_passphrase(ROOT, "dev", {})
+    passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
     workspace = Workspace.open(
         ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"), passphrase=passphrase
     )

@@ -41,7 +41,9 @@ class _Plain:
 
 def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
     """Deploy until killed."""
-    workspace = Workspace.open(folder, stack, backend_dir=backend)
+    workspace = Workspace.open(
+        folder, stack, backend_dir=backend, public_passphrase=folder / "stacks" / "dev" / "passphrase"
+    )
     store = _DeadlyStore(backend, workspace.project.name, stack, workspace.crypter)
     store.writes_left = writes
     return engine.up(replace(workspace, store=store), Options(providers=STAND_INS), _Plain()).exit_code

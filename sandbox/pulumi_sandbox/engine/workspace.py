@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
@@ -15,9 +14,6 @@ from pulumi_sandbox.engine.project.project_file import Project
 from pulumi_sandbox.engine.project.stack_file import StackFile
 from pulumi_sandbox.engine.state.store import Store, state_path
 from pulumi_sandbox.errors import SandboxError
-
-_PUBLIC_PASSPHRASE: Final = Path("stacks", "dev", "passphrase")
-"""Of the stack `dev` alone, whose secrets are made up: anybody may read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +28,18 @@ class Workspace:
 
     @classmethod
     def open(
-        cls, project_dir: Path, stack: str, *, backend_dir: Path, passphrase: str | None = None
+        cls,
+        project_dir: Path,
+        stack: str,
+        *,
+        backend_dir: Path,
+        passphrase: str | None = None,
+        public_passphrase: Path | None = None,
     ) -> Workspace:
         """Open a stack; takes about 0.3 s, for the key; nothing is written.
 
         passphrase: absent means that of the environment, looked for once the stack is known to want one.
+        public_passphrase: the file of a passphrase that anybody may read, where the environment names none.
 
         Raises:
             SandboxError: `stack-unknown`, when neither configuration nor state has this name; and what
@@ -52,7 +55,7 @@ class Workspace:
                 mend="correct the name, or create the file (it may be empty)",
             )
         if passphrase is None:
-            passphrase = find_passphrase(project_dir, stack)
+            passphrase = find_passphrase(stack, public_passphrase)
         if stack_file.salt:
             crypter = PassphraseCrypter.open(stack_file.salt, passphrase)
         else:
@@ -75,11 +78,13 @@ class Workspace:
         return program_config(self.project, self.stack_file, self.crypter)
 
 
-def find_passphrase(project_dir: Path, stack: str, environment: Mapping[str, str] = os.environ) -> str:
+def find_passphrase(
+    stack: str, public: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> str:
     """Return the passphrase of a stack.
 
-    It is what PULUMI_CONFIG_PASSPHRASE says, or the file that PULUMI_CONFIG_PASSPHRASE_FILE names; for
-    the stack `dev` the public one of the project will do.
+    It is what PULUMI_CONFIG_PASSPHRASE says, or what the file holds that PULUMI_CONFIG_PASSPHRASE_FILE names,
+    or the public one.
 
     Raises:
         SandboxError: `passphrase-missing`.
@@ -88,8 +93,8 @@ def find_passphrase(project_dir: Path, stack: str, environment: Mapping[str, str
     if passphrase is not None:
         return passphrase
     named = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE")
-    path = Path(named) if named else project_dir / _PUBLIC_PASSPHRASE
-    if (named or stack == "dev") and path.is_file():
+    path = Path(named) if named else public
+    if path and path.is_file():
         return path.read_text(encoding="utf-8").strip()
     raise SandboxError(
         code="passphrase-missing",

@@ -50,3 +50,8 @@ def is_default_provider(urn: str) -> bool:
     """Tell whether the engine made this provider itself (`default`, `default_4_34_2`): it is not shown."""
     parts = parse(urn)
     return parts.type.startswith(PROVIDER_TYPE_PREFIX) and re.match(r"default(_|$)", parts.name) is not None
+
+
+def of_provider(reference: str) -> str:
+    """Return the URN in a provider reference, `urn::id`."""
+    return reference.rpartition("::")[0]

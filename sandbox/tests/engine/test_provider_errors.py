@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.plugins.provider import without_traceback
+from pulumi_sandbox.engine.plugins.plugin_provider import without_traceback
 
 HOST = 'Traceback (most recent call last):\n  File "…/pulumi/dynamic/__main__.py", line 84, in wrapper\n'
 

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Hooks
-from pulumi_sandbox.engine.deploy.control import Run
+from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
 from pulumi_sandbox.engine.plugins.provider import InitializationError, Live, Provider, ProviderError
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 
 
-class Operations:
+class Applier:
     """Creates, updates and deletes; what a provider answered is recorded before anything else happens."""
 
-    def __init__(self, run: Run, ledger: Ledger, hooks: Hooks) -> None:
+    def __init__(self, control: Control, journal: Journal, hooks: Hooks) -> None:
         """Work for one deployment."""
-        self._run = run
-        self._ledger = ledger
+        self._control = control
+        self._journal = journal
         self._hooks = hooks
         self.deleted: set[str] = set()
         self._incomplete: dict[str, tuple[str, Resource | None]] = {}
@@ -34,11 +34,9 @@ class Operations:
         if provider is None:
             self._incomplete[new.urn] = ("AfterCreate", None)
             return await self._created(new, Live("", {}), old)
-        await self._ledger.begin("creating", new)
+        await self._journal.begin("creating", new)
         try:
-            live = await provider.create(
-                new.urn, new.inputs, timeout=new.custom_timeouts.create, preview=self._run.preview
-            )
+            live = await provider.create(new, preview=self._control.preview)
         except InitializationError as failed:
             await self._created(self._unready(new, failed), failed.live, old)
             raise
@@ -54,13 +52,13 @@ class Operations:
         record = with_secret_outputs(
             replace(new, id=live.id, outputs=live.outputs, created=time, modified=time)
         )
-        self._ledger.end(new)
+        self._journal.end(new)
         if old is None or old.pending_replacement:
-            self._ledger.put(record, replaces=old.urn if old else "")
+            self._journal.put(record, replaces=old.urn if old else "")
         else:
-            self._ledger.put(record)
-            self._ledger.condemn(old.urn)
-        await self._ledger.settled()
+            self._journal.put(record)
+            self._journal.condemn(old.urn)
+        await self._journal.settled()
         return record
 
     async def update(self, old: Resource, new: Resource, provider: Provider | None) -> Resource:
@@ -70,18 +68,9 @@ class Operations:
         if provider is None:
             self._incomplete[new.urn] = ("AfterUpdate", old)
             return await self._updated(old, replace(new, outputs=old.outputs), None)
-        await self._ledger.begin("updating", new)
+        await self._journal.begin("updating", new)
         try:
-            live = await provider.update(
-                new.urn,
-                old.id,
-                old.inputs,
-                old.outputs,
-                new.inputs,
-                timeout=new.custom_timeouts.update,
-                ignored=new.ignore_changes,
-                preview=self._run.preview,
-            )
+            live = await provider.update(old, new, preview=self._control.preview)
         except InitializationError as failed:
             await self._updated(old, self._unready(new, failed), failed.live)
             raise
@@ -94,9 +83,9 @@ class Operations:
 
     async def _updated(self, old: Resource, new: Resource, live: Live | None) -> Resource:
         record = with_secret_outputs(replace(new, outputs=live.outputs, modified=now()) if live else new)
-        self._ledger.end(new)
-        self._ledger.put(record, replaces=old.urn)
-        await self._ledger.settled()
+        self._journal.end(new)
+        self._journal.put(record, replaces=old.urn)
+        await self._journal.settled()
         return record
 
     async def complete(self, component: Resource) -> None:
@@ -113,30 +102,28 @@ class Operations:
         """
         await self._hooks.run("BeforeDelete", old, None)
         vanishes = old.deleted_with in self.deleted
-        if self._run.preview or provider is None or old.external or old.retain_on_delete or vanishes:
+        if self._control.preview or provider is None or old.external or old.retain_on_delete or vanishes:
             done()
         else:
-            await self._ledger.begin("deleting", old)
+            await self._journal.begin("deleting", old)
             try:
-                await provider.delete(
-                    old.urn, old.id, old.inputs, old.outputs, timeout=old.custom_timeouts.delete
-                )
+                await provider.delete(old)
             except ProviderError:
                 await self._ended(old)
                 raise
-            self._ledger.end(old)
+            self._journal.end(old)
             done()
-        await self._ledger.settled()
+        await self._journal.settled()
         await self._after("AfterDelete", old, None)
 
     def _unready(self, new: Resource, failed: InitializationError) -> Resource:
         """Note why a resource did not become what was asked for; reasons are recorded in clear."""
-        return replace(new, init_errors=tuple(map(self._run.redacted, failed.reasons)))
+        return replace(new, init_errors=tuple(map(self._control.redacted, failed.reasons)))
 
     async def _ended(self, record: Resource) -> None:
         """Forget a call that the provider refused."""
-        self._ledger.end(record)
-        await self._ledger.settled()
+        self._journal.end(record)
+        await self._journal.settled()
 
     async def _after(self, moment: str, old: Resource | None, new: Resource | None) -> None:
         """Run hooks on what is done and recorded: their error fails the deployment, not the step."""
@@ -144,4 +131,4 @@ class Operations:
         try:
             await self._hooks.run(moment, old, new)
         except CallbackError as error:
-            self._run.fail_unless_stopping(str(error), urn)
+            self._control.fail_unless_stopping(str(error), urn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from pulumi_sandbox.engine.model.diff import Diff
 from pulumi_sandbox.engine.model.goal import unsupported
@@ -15,7 +16,7 @@ GET_RESOURCE = "pulumi:pulumi:getResource"
 
 
 class Builtin:
-    """Serves `pulumi:pulumi:getResource`; StackReference and Stash are refused by name."""
+    """Serves `pulumi:pulumi:getResource`; StackReference and Stash are refused by name. See `Provider`."""
 
     def __init__(self, find: Callable[[str], Resource | None]) -> None:
         """Take the function that finds a resource of this run by its URN."""
@@ -34,54 +35,30 @@ class Builtin:
     async def check(self, urn: str, olds: Properties | None, news: Properties, *, preview: bool) -> Checked:
         """Refuse the resource by name."""
         del olds, news, preview
-        raise _refusal(urn)
+        _refuse(urn)
 
-    async def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        *,
-        unknowns: bool,
-        ignored: tuple[str, ...] = (),
-    ) -> Diff:
+    async def diff(self, old: Resource, new: Resource, *, preview: bool) -> Diff:
         """Refuse the resource by name."""
-        del id, old_inputs, old_outputs, news, unknowns, ignored
-        raise _refusal(urn)
+        del old, preview
+        _refuse(new.urn)
 
-    async def create(self, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> Live:
+    async def create(self, new: Resource, *, preview: bool) -> Live:
         """Refuse the resource by name."""
-        del inputs, timeout, preview
-        raise _refusal(urn)
+        del preview
+        _refuse(new.urn)
 
-    async def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        *,
-        timeout: float,
-        ignored: tuple[str, ...],
-        preview: bool,
-    ) -> Live:
+    async def update(self, old: Resource, new: Resource, *, preview: bool) -> Live:
         """Refuse the resource by name."""
-        del id, old_inputs, old_outputs, news, timeout, ignored, preview
-        raise _refusal(urn)
+        del old, preview
+        _refuse(new.urn)
 
-    async def delete(
-        self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, *, timeout: float
-    ) -> None:
+    async def read(self, known: Resource) -> Live:
+        """Refuse the resource by name."""
+        _refuse(known.urn)
+
+    async def delete(self, old: Resource) -> None:
         """Forget the resource: nothing stands behind it outside the state."""
 
-    async def read(self, urn: str, id: str, inputs: Properties, outputs: Properties) -> Live:
-        """Refuse the resource by name."""
-        del id, inputs, outputs
-        raise _refusal(urn)
 
-
-def _refusal(urn: str) -> Exception:
-    return unsupported(f"the resource type {parse(urn).type}", urn)
+def _refuse(urn: str) -> NoReturn:
+    raise unsupported(f"the resource type {parse(urn).type}", urn)

@@ -8,6 +8,7 @@ from typing import Final, cast
 import grpc
 import grpc.aio
 from google.protobuf import struct_pb2
+
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, callback_pb2, callback_pb2_grpc, resource_pb2

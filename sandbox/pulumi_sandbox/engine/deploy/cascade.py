@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from pulumi_sandbox.engine.deploy import decide, order
@@ -35,7 +36,7 @@ async def _falls(resource: Resource, gone: Collection[str], provider_of: Provide
     """
     if not resource.custom or resource.external or resource.pending_replacement:
         return False
-    if order.provider_urn(resource) in gone or resource.deleted_with in gone:
+    if resource.provider_urn in gone or resource.deleted_with in gone:
         return True
     lost = {key for key, urns in resource.property_dependencies.items() if not set(urns).isdisjoint(gone)}
     inputs = {key: UNKNOWN if key in lost else value for key, value in resource.inputs.items()}
@@ -44,14 +45,6 @@ async def _falls(resource: Resource, gone: Collection[str], provider_of: Provide
     provider = await provider_of(resource)
     if provider is None:
         return False
-    diff = await provider.diff(
-        resource.urn,
-        resource.id,
-        resource.inputs,
-        resource.outputs,
-        inputs,
-        unknowns=True,
-        ignored=resource.ignore_changes,
-    )
+    diff = await provider.diff(resource, replace(resource, inputs=inputs), preview=True)
     diff = decide.settle(diff, resource.inputs, inputs, resource.ignore_changes)
     return decide.force_replacements(diff, resource.replace_on_changes).demands_replacement

@@ -52,7 +52,7 @@ class StepDetail:
     detailed_diff: dict[str, PropertyDiff] | None = None
 
 
-class Run:
+class Control:
     """One deployment on its way. It stops at the first error: no new step begins, those under way end."""
 
     def __init__(

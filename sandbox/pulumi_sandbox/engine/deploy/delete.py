@@ -8,18 +8,18 @@ from __future__ import annotations
 import asyncio
 
 from pulumi_sandbox.engine.deploy import order
-from pulumi_sandbox.engine.deploy.apply import Operations
+from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
-from pulumi_sandbox.engine.deploy.control import Run
-from pulumi_sandbox.engine.deploy.register import Executor
+from pulumi_sandbox.engine.deploy.control import Control
+from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.model.events import Op
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.provider import ProviderError
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.errors import SandboxError
 
 
-async def delete_the_rest(run: Run, ledger: Ledger, executor: Executor, operations: Operations) -> None:
+async def delete_the_rest(control: Control, journal: Journal, registrar: Registrar, applier: Applier) -> None:
     """Delete all that is left of the old state, ring by ring.
 
     A protected resource is an error that leaves the other deletions alone, but spares what it depends on.
@@ -27,16 +27,16 @@ async def delete_the_rest(run: Run, ledger: Ledger, executor: Executor, operatio
     Raises:
         Stopped: When a deletion failed or the user stopped the deployment.
     """
-    condemned = ledger.old
-    operations.deleted |= {each.urn for each in condemned}
+    condemned = journal.old
+    applier.deleted |= {each.urn for each in condemned}
     spared: set[str] = set()
     for ring in order.deletion_rings(condemned):
-        run.check()
+        control.check()
         for each in ring:
             if each.urn in spared or (each.protect and not each.delete):
                 spared |= order.depends_on(each)
         deletions = [
-            _delete(each, run, ledger, executor, operations) for each in ring if each.urn not in spared
+            _delete(each, control, journal, registrar, applier) for each in ring if each.urn not in spared
         ]
         results = await asyncio.gather(*deletions, return_exceptions=True)
         for result in results:
@@ -45,30 +45,30 @@ async def delete_the_rest(run: Run, ledger: Ledger, executor: Executor, operatio
 
 
 async def _delete(
-    old: Resource, run: Run, ledger: Ledger, executor: Executor, operations: Operations
+    old: Resource, control: Control, journal: Journal, registrar: Registrar, applier: Applier
 ) -> None:
     if old.pending_replacement:
-        ledger.drop(old)
-        run.tell("remove-pending-replace", old, None)
+        journal.drop(old)
+        control.tell("remove-pending-replace", old, None)
         return
 
     async def delete() -> None:
-        provider = None if run.preview else await executor.provider_of(old)
-        await operations.delete(old, provider, lambda: ledger.drop(old))
+        provider = None if control.preview else await registrar.provider_of(old)
+        await applier.delete(old, provider, lambda: journal.drop(old))
 
     if old.protect and not old.delete:
-        run.flaw(
+        control.flaw(
             "it is protected and cannot be deleted\n"
             "→ remove `protect` from it in the program, run up, then delete it",
             old.urn,
         )
         return
     try:
-        await run.step(_op(old), old, None, delete)
+        await control.step(_op(old), old, None, delete)
     except CallbackError as error:
-        raise run.fail_unless_stopping(str(error), old.urn) from error
+        raise control.fail_unless_stopping(str(error), old.urn) from error
     except (ProviderError, SandboxError) as error:
-        raise run.fail(str(error), old.urn) from error
+        raise control.fail(str(error), old.urn) from error
 
 
 def _op(old: Resource) -> Op:

@@ -10,18 +10,18 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from pulumi_sandbox.engine.deploy.apply import Operations
+from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.builtin import Builtin
 from pulumi_sandbox.engine.deploy.callbacks import Callbacks, Hooks
-from pulumi_sandbox.engine.deploy.control import Run, Stopped
+from pulumi_sandbox.engine.deploy.control import Control, Stopped
 from pulumi_sandbox.engine.deploy.delete import delete_the_rest
 from pulumi_sandbox.engine.deploy.monitor import EngineLog, Monitor, listen, serve
 from pulumi_sandbox.engine.deploy.options import Options, Result
-from pulumi_sandbox.engine.deploy.plan import Planning
-from pulumi_sandbox.engine.deploy.provider_resources import Registry
+from pulumi_sandbox.engine.deploy.plan import Planner
+from pulumi_sandbox.engine.deploy.provider_resources import ProviderResources
 from pulumi_sandbox.engine.deploy.refresh import refresh as refresh_resources
-from pulumi_sandbox.engine.deploy.register import Executor
-from pulumi_sandbox.engine.deploy.resources import Identity, Registrations
+from pulumi_sandbox.engine.deploy.register import Registrar
+from pulumi_sandbox.engine.deploy.resources import Identity, Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
 from pulumi_sandbox.engine.model.events import (
     Operation,
@@ -37,11 +37,10 @@ from pulumi_sandbox.engine.plugins.process import Child
 from pulumi_sandbox.engine.plugins.program import ORGANIZATION, ProgramTask
 from pulumi_sandbox.engine.plugins.provider_processes import Plugins, Sources, attached_providers
 from pulumi_sandbox.engine.policies.pack import PolicyPack, StackFacts, start_packs
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.engine.workspace import Workspace
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.files import make_folder
-from pulumi_sandbox.protocol.urns import PROVIDER_TYPE_PREFIX
 from pulumi_sandbox.protocol.values import Properties
 
 _UNCHANGED: Final = frozenset({"same", "read"})
@@ -49,7 +48,7 @@ _FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
 _PROGRAM_GRACE_SECONDS: Final = 5.0
 
 
-class Session:
+class Deployment:
     """Makes all the parts, lets them work, and takes them down in whatever way the work ended."""
 
     def __init__(
@@ -64,7 +63,7 @@ class Session:
         self._options = options
         self._python = python
         self._config = workspace.config()
-        self._run: Final = Run(
+        self._control: Final = Control(
             operation,
             preview=operation == "preview",
             sink=sink,
@@ -99,12 +98,14 @@ class Session:
 
     async def _prepare(self) -> None:
         """Read the state and make the parts that every deployment has."""
-        run, workspace = self._run, self._workspace
-        run.emit(StackStarted(workspace.stack, workspace.project.name, run.operation, self._config.shown))
+        control, workspace = self._control, self._workspace
+        control.emit(
+            StackStarted(workspace.stack, workspace.project.name, control.operation, self._config.shown)
+        )
         snapshot = workspace.store.load()
         for resource in snapshot.resources:
-            run.learn(resource.inputs)
-            run.learn(resource.outputs)
+            control.learn(resource.inputs)
+            control.learn(resource.outputs)
         server, self._address = listen()
         self._cleanups.push_async_callback(server.stop, None)
         self._plugins = Plugins(self._sources(), self._address, self._informed)
@@ -114,32 +115,32 @@ class Session:
         self._packs = asyncio.create_task(self._start_packs())
         callbacks = Callbacks()
         self._cleanups.push_async_callback(callbacks.close)
-        hooks = Hooks(callbacks, preview=run.preview, warn=self._warned)
+        hooks = Hooks(callbacks, preview=control.preview, warn=self._warned)
         identity = Identity(
             project=workspace.project.name,
             stack=workspace.stack,
             config=self._config,
             program=_folder(workspace.project.program),
         )
-        self._ledger = Ledger(snapshot, None if run.preview else workspace.store)
-        registrations = Registrations(run, self._ledger, identity)
-        registry = Registry(self._plugins, Builtin(registrations.done.get))
-        self._root = RootStack(identity.root, run, self._ledger, registrations)
-        self._operations = Operations(run, self._ledger, hooks)
-        self._executor = Executor(
-            run=run,
-            ledger=self._ledger,
-            registry=registry,
-            operations=self._operations,
-            registrations=registrations,
-            planning=Planning(run, self._ledger, registry, registrations, self._packs),
+        self._journal = Journal(snapshot, None if control.preview else workspace.store)
+        resources = Resources(control, self._journal, identity)
+        provider_resources = ProviderResources(self._plugins, Builtin(resources.done.get))
+        self._root = RootStack(identity.root, control, self._journal, resources)
+        self._applier = Applier(control, self._journal, hooks)
+        self._registrar = Registrar(
+            control=control,
+            journal=self._journal,
+            provider_resources=provider_resources,
+            applier=self._applier,
+            resources=resources,
+            planner=Planner(control, self._journal, provider_resources, resources, self._packs),
             identity=identity,
         )
-        self._log = EngineLog(run)
+        self._log = EngineLog(control)
         self._monitor = Monitor(
-            run=run,
-            executor=self._executor,
-            registrations=registrations,
+            control=control,
+            registrar=self._registrar,
+            resources=resources,
             root=self._root,
             callbacks=callbacks,
             hooks=hooks,
@@ -165,13 +166,13 @@ class Session:
         )
 
     async def _start_packs(self) -> tuple[PolicyPack, ...]:
-        if self._run.operation not in ("preview", "update"):
+        if self._control.operation not in ("preview", "update"):
             return ()
         facts = StackFacts(
             project=self._workspace.project.name,
             stack=self._workspace.stack,
             organization=ORGANIZATION,
-            preview=self._run.preview,
+            preview=self._control.preview,
             config=self._config,
         )
         try:
@@ -180,10 +181,10 @@ class Session:
                 options.policy_packs, options.policy_configs, facts, self._address, self._logs
             )
         except SandboxError as error:
-            raise self._run.fail(str(error)) from error
+            raise self._control.fail(str(error)) from error
         for pack in packs:
             self._cleanups.push_async_callback(pack.stop)
-            self._run.emit(PolicyPackLoaded(pack.name, pack.version))
+            self._control.emit(PolicyPackLoaded(pack.name, pack.version))
         return packs
 
     # Deploying
@@ -200,21 +201,21 @@ class Session:
             root=project.directory,
             address=self._address,
             parallel=self._options.parallel,
-            preview=self._run.preview,
+            preview=self._control.preview,
             config=self._config,
         )
         await program.tell(task.to_json())
         exited = asyncio.create_task(program.wait())
         try:
             await self._until_done(exited)
-            await self._run.drained()
-            await self._run.serve(self._finish)
+            await self._control.drained()
+            await self._control.serve(self._finish)
         finally:
             await self._settle()
             self._monitor.release()
             await asyncio.wait({exited}, timeout=_PROGRAM_GRACE_SECONDS)
         if exited.done() and exited.result():
-            self._run.flaw(f"the program ended badly after it was through (exit code {exited.result()})")
+            self._control.flaw(f"the program ended badly after it was through (exit code {exited.result()})")
 
     async def _until_done(self, exited: asyncio.Task[int]) -> None:
         """Wait until the program has registered everything.
@@ -223,30 +224,30 @@ class Session:
             Stopped: When it ended before that, or the deployment stopped.
         """
         signalled = asyncio.create_task(self._monitor.signalled.wait())
-        stopped = asyncio.create_task(self._run.stopped())
+        stopped = asyncio.create_task(self._control.stopped())
         await asyncio.wait({signalled, stopped, exited}, return_when=asyncio.FIRST_COMPLETED)
         signalled.cancel()
         stopped.cancel()
-        if not self._monitor.signalled.is_set() and not self._run.stopping:
+        if not self._monitor.signalled.is_set() and not self._control.stopping:
             code = exited.result()
             if self._log.errors and code:
-                self._run.failed = True
-                raise self._run.stop()
-            raise self._run.fail(f"the program ended before it was through (exit code {code})")
+                self._control.failed = True
+                raise self._control.stop()
+            raise self._control.fail(f"the program ended before it was through (exit code {code})")
 
     async def _finish(self) -> None:
         """Do what the program must still be alive for: deletions, then the judgement on the whole."""
-        if self._run.failed and not self._run.preview:
+        if self._control.failed and not self._control.preview:
             return
-        await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
+        await delete_the_rest(self._control, self._journal, self._registrar, self._applier)
         self._root.finish()
         if self._packs:
             try:
                 await self._root.judge(self._packs)
             except SandboxError as error:
-                raise self._run.fail(str(error)) from error
-        for urn in self._ledger.interruptions:
-            self._run.say(
+                raise self._control.fail(str(error)) from error
+        for urn in self._journal.interruptions:
+            self._control.say(
                 "warning",
                 "an earlier run began to create this and was killed, and the program no longer asks for it: "
                 "it may exist unnoticed. Look for it; `pulumi refresh --clear-pending-creates` forgets it",
@@ -256,24 +257,26 @@ class Session:
     async def _without_program(self) -> None:
         """Refresh or destroy."""
         try:
-            await self._run.serve(self._refresh if self._run.operation == "refresh" else self._destroy)
+            await self._control.serve(
+                self._refresh if self._control.operation == "refresh" else self._destroy
+            )
         finally:
             await self._settle()
 
     async def _refresh(self) -> None:
-        await refresh_resources(self._run, self._ledger, self._executor)
+        await refresh_resources(self._control, self._journal, self._registrar)
 
     async def _destroy(self) -> None:
-        await delete_the_rest(self._run, self._ledger, self._executor, self._operations)
+        await delete_the_rest(self._control, self._journal, self._registrar, self._applier)
 
     async def _settle(self) -> None:
         """Wait for calls under way, record the stack's outputs, and put everything on disk."""
-        await self._run.drained()
+        await self._control.drained()
         self._outputs = self._root.finish()
         try:
-            await self._ledger.settled()
+            await self._journal.settled()
         except SandboxError as error:
-            self._run.flaw(str(error))
+            self._control.flaw(str(error))
 
     # Ending
 
@@ -283,12 +286,12 @@ class Session:
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
-            if self._run.cancelled:
-                self._run.abandon()
+            if self._control.cancelled:
+                self._control.abandon()
                 self._kill()
                 return
-            self._run.say("warning", "stopping: calls under way finish first; once more to stop at once")
-            self._run.cancel()
+            self._control.say("warning", "stopping: calls under way finish first; once more to stop at once")
+            self._control.cancel()
             if self._plugins:
                 cancelling.append(asyncio.ensure_future(self._plugins.cancel()))
 
@@ -312,31 +315,31 @@ class Session:
 
     def result(self) -> Result:
         """Tell the outcome, and return it."""
-        run = self._run
-        summary = run.summary()
-        run.emit(Outputs.of(self._outputs))
-        run.emit(summary)
+        control = self._control
+        summary = control.summary()
+        control.emit(Outputs.of(self._outputs))
+        control.emit(summary)
         changed = any(count for op, count in summary.changes.items() if op not in _UNCHANGED)
         code = 0
-        if run.cancelled:
+        if control.cancelled:
             code = _CANCELLED
-        elif run.failed:
+        elif control.failed:
             code = _FAILED
         elif changed and self._options.expect_no_changes:
             code = _EXPECTED_NO_CHANGES
-        return Result(summary, self._outputs, tuple(run.steps), tuple(run.violations), code)
+        return Result(summary, self._outputs, tuple(control.steps), tuple(control.violations), code)
 
     def _informed(self, line: str) -> None:
-        self._run.say("info", line)
+        self._control.say("info", line)
 
     def _warned(self, urn: str, message: str) -> None:
-        self._run.say("warning", message, urn)
+        self._control.say("warning", message, urn)
 
     def _printed(self, line: str) -> None:
-        self._run.emit(StdoutLine(self._run.redacted(line)))
+        self._control.emit(StdoutLine(self._control.redacted(line)))
 
     def _complained(self, line: str) -> None:
-        self._run.say("info#err", line)
+        self._control.say("info#err", line)
 
 
 def _folder(program: Path) -> Path:
@@ -345,4 +348,4 @@ def _folder(program: Path) -> Path:
 
 def _is_plugin(resource: Resource) -> bool:
     """Tell whether a process stands behind a resource of the state."""
-    return resource.type.startswith(PROVIDER_TYPE_PREFIX) and package_of(resource.type) != "pulumi"
+    return resource.is_provider and package_of(resource.type) != "pulumi"

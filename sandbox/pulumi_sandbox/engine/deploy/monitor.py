@@ -15,11 +15,12 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import grpc
 import grpc.aio
 from google.protobuf import empty_pb2
+
 from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
-from pulumi_sandbox.engine.deploy.control import Run, Stopped
-from pulumi_sandbox.engine.deploy.register import Executor, Lookup
-from pulumi_sandbox.engine.deploy.resources import Identity, Registrations
+from pulumi_sandbox.engine.deploy.control import Control, Stopped
+from pulumi_sandbox.engine.deploy.register import Lookup, Registrar
+from pulumi_sandbox.engine.deploy.resources import Identity, Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
 from pulumi_sandbox.engine.model.events import Severity
 from pulumi_sandbox.engine.model.goal import (
@@ -73,9 +74,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def __init__(
         self,
         *,
-        run: Run,
-        executor: Executor,
-        registrations: Registrations,
+        control: Control,
+        registrar: Registrar,
+        resources: Resources,
         root: RootStack,
         callbacks: Callbacks,
         hooks: Hooks,
@@ -85,9 +86,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """Serve one deployment; `signalled` is set when the program has registered all it wants."""
         self.signalled: Final = asyncio.Event()
         self._finished = asyncio.Event()
-        self._run = run
-        self._executor = executor
-        self._registrations = registrations
+        self._control = control
+        self._registrar = registrar
+        self._resources = resources
         self._root = root
         self._callbacks = callbacks
         self._hooks = hooks
@@ -113,7 +114,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             organization=ORGANIZATION,
             config=config.values,
             configSecretKeys=config.secret_keys,
-            dryRun=self._run.preview,
+            dryRun=self._control.preview,
             parallel=self._parallel,
             supportedFeatures=_FEATURES.values(),
         )
@@ -136,7 +137,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> resource_pb2.RegisterResourceResponse:
         refuse_unsupported(request)
         goal = await self._goal(request)
-        resource = await self._executor.register(goal)
+        resource = await self._registrar.register(goal)
         self._transforms[resource.urn] = list(request.transforms)
         return resource_pb2.RegisterResourceResponse(
             urn=resource.urn,
@@ -156,12 +157,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         above = request.parent
         while above:
             transforms += self._transforms.get(above, [])
-            ancestor = self._registrations.goals.get(above)
+            ancestor = self._resources.goals.get(above)
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self._callbacks.transform(transform, request, inputs, options)
         goal = goal_of(request, hashed(inputs, self._identity.program), options)
-        parent = self._registrations.goals.get(request.parent)
+        parent = self._resources.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
             goal = goal.served_by(provider_for(goal, parent))
         return inherit(goal, parent) if parent else goal
@@ -173,7 +174,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return await self._serve(context, self._read, request)
 
     async def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
-        parent = self._registrations.goals.get(request.parent)
+        parent = self._resources.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
         lookup = Lookup(
@@ -183,10 +184,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             id=request.id,
             inputs=wire.decode(request.properties),
             dependencies=tuple(sorted(request.dependencies)),
-            provider=await self._executor.provider_reference(package, request.version, given),
+            provider=await self._registrar.provider_reference(package, request.version, given),
             additional_secret_outputs=tuple(request.additionalSecretOutputs),
         )
-        resource = await self._executor.read(lookup)
+        resource = await self._registrar.read(lookup)
         return resource_pb2.ReadResourceResponse(
             urn=resource.urn,
             id=resource.id,
@@ -209,7 +210,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if request.urn == self._root.urn:
             self._root.keep(outputs)
         else:
-            await self._executor.outputs(request.urn, outputs)
+            await self._registrar.outputs(request.urn, outputs)
         return empty_pb2.Empty()
 
     async def Invoke(
@@ -226,9 +227,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         for transform in self._invoke_transforms:
             args, options = await self._callbacks.transform_invoke(transform, request.tok, args, options)
         package = package_of(request.tok)
-        reference = await self._executor.provider_reference(package, options.version, options.provider)
-        provider = await self._executor.provider(reference)
-        answer = await provider.invoke(request.tok, args, preview=self._run.preview)
+        reference = await self._registrar.provider_reference(package, options.version, options.provider)
+        provider = await self._registrar.provider(reference)
+        answer = await provider.invoke(request.tok, args, preview=self._control.preview)
         response = resource_pb2.ResourceInvokeResponse(
             failures=[
                 provider_pb2.CheckFailure(property=each.property, reason=each.reason)
@@ -302,7 +303,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         When the deployment stops, the call ends as the SDK expects: UNAVAILABLE.
         """
         try:
-            return await self._run.serve(lambda: self._reported(work(request)))
+            return await self._control.serve(lambda: self._reported(work(request)))
         except Stopped:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the deployment has stopped")
             raise
@@ -313,11 +314,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         except (Stopped, asyncio.CancelledError):
             raise
         except CallbackError as error:
-            raise self._run.fail_unless_stopping(str(error)) from error
+            raise self._control.fail_unless_stopping(str(error)) from error
         except (SandboxError, ProviderError) as error:
-            raise self._run.fail(str(error)) from error
+            raise self._control.fail(str(error)) from error
         except Exception as error:
-            raise self._run.fail(f"the engine itself failed:\n{traceback.format_exc()}") from error
+            raise self._control.fail(f"the engine itself failed:\n{traceback.format_exc()}") from error
 
 
 class EngineLog(engine_pb2_grpc.EngineServicer):
@@ -329,19 +330,19 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         engine_pb2.ERROR: "error",
     }
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, control: Control) -> None:
         """Hand everything on to the run; `errors` counts what was said as an error."""
         self.errors = 0
-        self._run = run
+        self._control = control
 
     async def Log(self, request: engine_pb2.LogRequest, context: _Context) -> empty_pb2.Empty:
         """Say it; debug messages are dropped, they are many."""
         del context
         severity = self._SEVERITIES.get(request.severity)
-        hung_up = self._run.stopping and _SHUTTING_DOWN in request.message
+        hung_up = self._control.stopping and _SHUTTING_DOWN in request.message
         if severity is not None and not request.ephemeral and not hung_up:
             self.errors += severity == "error"
-            self._run.say(severity, request.message.rstrip("\n"), request.urn)
+            self._control.say(severity, request.message.rstrip("\n"), request.urn)
         return empty_pb2.Empty()
 
     async def RequirePulumiVersion(

@@ -7,17 +7,12 @@ from collections.abc import Sequence
 from pulumi_sandbox.engine.model.resource import Resource
 
 
-def provider_urn(resource: Resource) -> str:
-    """Return the URN of the provider that manages a resource, empty when there is none."""
-    return resource.provider.rpartition("::")[0]
-
-
 def depends_on(resource: Resource) -> frozenset[str]:
     """Return the URNs that must outlive a resource.
 
     Its provider, parent, dependencies, deletedWith, replaceWith.
     """
-    return frozenset(urn for urn in (*resource.references, provider_urn(resource)) if urn)
+    return frozenset(urn for urn in (*resource.references, resource.provider_urn) if urn)
 
 
 def dependents(root: str, resources: Sequence[Resource]) -> list[Resource]:

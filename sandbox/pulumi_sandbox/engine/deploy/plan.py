@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from pulumi_sandbox.engine.deploy import decide, order
-from pulumi_sandbox.engine.deploy.control import Run
+from pulumi_sandbox.engine.deploy import decide
+from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.deploy.decide import Plan
-from pulumi_sandbox.engine.deploy.provider_resources import Registry
-from pulumi_sandbox.engine.deploy.resources import Registrations
+from pulumi_sandbox.engine.deploy.provider_resources import ProviderResources
+from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.provider import CheckFailure, DiffUnavailableError, Provider
 from pulumi_sandbox.engine.policies.pack import PolicyPack
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.protocol.values import equal
 
 _PENDING_CONFIG: Final = (
@@ -43,22 +43,22 @@ class Planned:
     recreating: bool = False
 
 
-class Planning:
+class Planner:
     """Asks providers and policy packs, and leaves the decision to the planner's rules."""
 
     def __init__(
         self,
-        run: Run,
-        ledger: Ledger,
-        registry: Registry,
-        registrations: Registrations,
+        control: Control,
+        journal: Journal,
+        provider_resources: ProviderResources,
+        resources: Resources,
         packs: asyncio.Task[tuple[PolicyPack, ...]],
     ) -> None:
         """Work for one deployment."""
-        self._run = run
-        self._ledger = ledger
-        self._registry = registry
-        self._registrations = registrations
+        self._control = control
+        self._journal = journal
+        self._provider_resources = provider_resources
+        self._resources = resources
         self._packs = packs
 
     async def plan(self, urn: str, former: str, goal: Goal, provider: Provider | None) -> Planned:
@@ -68,16 +68,16 @@ class Planning:
             Stopped: When provider or policies refuse it.
             ProviderError: When the provider fails.
         """
-        old = self._ledger.live(former)
+        old = self._journal.live(former)
         new = goal.record(urn, former if former != urn else "", old)
-        self._run.learn(goal.inputs)
-        recreating = former in self._registrations.recreated_later
+        self._control.learn(goal.inputs)
+        recreating = former in self._resources.recreated_later
         known = None if recreating or (old and old.external) else old
         new = await self._check(new, goal, provider, known)
         new = await self._judge(new, goal)
         if old is None or known is None:
             return Planned(new, old, None, recreating)
-        diff = decide.forced_by(new, self._registrations.replaced) or await self._diff(known, new, provider)
+        diff = decide.forced_by(new, self._resources.replaced) or await self._diff(known, new, provider)
         plan = decide.plan(
             old,
             diff,
@@ -102,14 +102,14 @@ class Planning:
         if old is not None:
             inputs, refused = decide.ignore_changes(old.inputs, inputs, goal.ignore_changes)
             if refused:
-                self._run.say(
+                self._control.say(
                     "info", f"cannot ignore added or removed elements of {', '.join(refused)}", new.urn
                 )
         if provider is None:
             return replace(new, inputs=inputs)
-        begun = self._ledger.interrupted(new.urn)
+        begun = self._journal.interrupted(new.urn)
         olds = old.inputs if old else begun.inputs if begun else None
-        checked = await provider.check(new.urn, olds, inputs, preview=self._run.preview)
+        checked = await provider.check(new.urn, olds, inputs, preview=self._control.preview)
         if checked.failures:
             self._refuse_inputs(new, checked.failures)
         return replace(new, inputs=checked.inputs)
@@ -117,24 +117,24 @@ class Planning:
     def _refuse_inputs(self, new: Resource, failures: Iterable[CheckFailure]) -> NoReturn:
         for failure in failures:
             about = f"its property {failure.property} " if failure.property else ""
-            self._run.flaw(f"{about}{'is invalid: ' if about else ''}{failure.reason}", new.urn)
-        raise self._run.stop()
+            self._control.flaw(f"{about}{'is invalid: ' if about else ''}{failure.reason}", new.urn)
+        raise self._control.stop()
 
     async def _judge(self, new: Resource, goal: Goal) -> Resource:
         """Let the policy packs change and then judge a resource.
 
         In previews their objections stop nothing.
         """
-        provider = self._registrations.done.get(order.provider_urn(new))
+        provider = self._resources.done.get(new.provider_urn)
         mandatory = False
         for pack in await self._packs:
             judged = await pack.judge(new, goal, provider)
             new = replace(new, inputs=judged.inputs)
             for violation in judged.violations:
-                self._run.objected(violation)
+                self._control.objected(violation)
                 mandatory |= violation.level == "mandatory"
-        if mandatory and not self._run.preview:
-            raise self._run.stop()
+        if mandatory and not self._control.preview:
+            raise self._control.stop()
         return new
 
     async def _diff(self, old: Resource, new: Resource, provider: Provider | None) -> Diff:
@@ -143,17 +143,9 @@ class Planning:
         if provider is None:
             return NO_DIFFERENCE if equal(old.inputs, new.inputs) else Diff("some")
         try:
-            answer = await provider.diff(
-                new.urn,
-                old.id,
-                old.inputs,
-                old.outputs,
-                new.inputs,
-                unknowns=self._run.preview,
-                ignored=new.ignore_changes,
-            )
+            answer = await provider.diff(old, new, preview=self._control.preview)
         except DiffUnavailableError:
-            self._run.say("warning", _PENDING_CONFIG, new.urn)
+            self._control.say("warning", _PENDING_CONFIG, new.urn)
             return Diff("some")
         return decide.settle(answer, old.inputs, new.inputs, new.ignore_changes)
 
@@ -163,11 +155,11 @@ class Planning:
             return False
         if not old.provider or not new.provider:
             return True
-        former = self._registrations.before(order.provider_urn(old))
-        present = self._registrations.done.get(order.provider_urn(new))
+        former = self._resources.before(old.provider_urn)
+        present = self._resources.done.get(new.provider_urn)
         if former is None or present is None:
             return True
-        diff = await self._registry.diff_config(new.provider, former, present.inputs)
+        diff = await self._provider_resources.diff_config(new.provider, former, present.inputs)
         return diff.demands_replacement
 
     def _refuse_replacement(self, urn: str) -> None:
@@ -175,6 +167,6 @@ class Planning:
         message = (
             "it must be replaced, but it is protected\n→ remove `protect` from it in the program, run again"
         )
-        if not self._run.preview:
-            raise self._run.fail(message, urn)
-        self._run.flaw(message, urn)
+        if not self._control.preview:
+            raise self._control.fail(message, urn)
+        self._control.flaw(message, urn)

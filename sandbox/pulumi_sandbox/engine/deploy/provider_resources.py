@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import defaultdict
+from dataclasses import replace
 from typing import Final
 
-from pulumi_sandbox.engine.model.diff import Diff
+from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.goal import INTERNAL, package_of
 from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
 from pulumi_sandbox.engine.plugins.provider import (
     Checked,
     CheckFailure,
     Live,
-    PluginProvider,
     Provider,
     ProviderError,
 )
 from pulumi_sandbox.engine.plugins.provider_processes import Plugins
-from pulumi_sandbox.protocol import signatures
-from pulumi_sandbox.protocol.urns import parse
+from pulumi_sandbox.protocol import signatures, urns
 from pulumi_sandbox.protocol.values import Properties, equal
 
 UNKNOWN_ID: Final = signatures.UNKNOWN
 """The id of a provider that a preview would make, in references only."""
 
 
-class Registry:
+class ProviderResources:
     """Manages provider resources as other providers manage theirs, and hands out the configured ones.
 
     The instance that answers CheckConfig is the one that gets configured (engine facts 2.5).
@@ -47,8 +47,8 @@ class Registry:
         Raises:
             ProviderError: When nobody registered it in this run.
         """
-        urn = reference.rpartition("::")[0]
-        if package_of(parse(urn).type) == "pulumi":
+        urn = urns.of_provider(reference)
+        if package_of(urns.parse(urn).type) == "pulumi":
             return self._builtin
         provider = self._configured.get(reference)
         if provider is None:
@@ -79,14 +79,12 @@ class Registry:
         provider = self._configured.get(reference)
         if provider is None:
             raise ProviderError(f"unknown provider {reference}")
-        return await provider.diff_config(
-            reference.rpartition("::")[0], visible(old.inputs), old.outputs, visible(news)
-        )
+        return await provider.diff_config(urns.of_provider(reference), _visible_record(old), visible(news))
 
     async def check(self, urn: str, olds: Properties | None, news: Properties, *, preview: bool) -> Checked:
         """Start a provider and let it validate its configuration; see `Provider`."""
         del preview
-        package = package_of(parse(urn).type)
+        package = package_of(urns.parse(urn).type)
         if package == "pulumi":
             return Checked(news)
         provider = await self._plugins.start(package)
@@ -97,64 +95,36 @@ class Registry:
             return Checked(news, (CheckFailure("version", "the provider changed its own version"),))
         return Checked({**answer.inputs, **engines_own}, answer.failures)
 
-    async def diff(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        *,
-        unknowns: bool,
-        ignored: tuple[str, ...] = (),
-    ) -> Diff:
+    async def diff(self, old: Resource, new: Resource, *, preview: bool) -> Diff:
         """Compare configurations; where the provider cannot, any difference is a change. See `Provider`."""
-        del unknowns, ignored
-        provider = self._checked.get(urn) or self._configured.get(f"{urn}::{id}")
-        found = (
-            await provider.diff_config(urn, visible(old_inputs), old_outputs, visible(news))
-            if provider
-            else Diff("unknown")
-        )
-        if found.changes == "unknown":
-            return Diff("none" if equal(old_outputs, visible(news)) else "some")
-        return found
+        del preview
+        provider = self._checked.get(new.urn) or self._configured.get(f"{new.urn}::{old.id}")
+        news = visible(new.inputs)
+        if provider:
+            found = await provider.diff_config(new.urn, _visible_record(old), news)
+            if found.changes != "unknown":
+                return found
+        return NO_DIFFERENCE if equal(old.outputs, news) else Diff("some")
 
-    async def create(self, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> Live:
+    async def create(self, new: Resource, *, preview: bool) -> Live:
         """Configure the provider that was checked; see `Provider`."""
-        del timeout
         id_ = "" if preview else str(uuid.uuid4())
-        await self._configure(urn, id_ or UNKNOWN_ID, inputs)
-        return Live(id_, visible(inputs))
+        await self._configure(new.urn, id_ or UNKNOWN_ID, new.inputs)
+        return Live(id_, visible(new.inputs))
 
-    async def update(
-        self,
-        urn: str,
-        id: str,
-        old_inputs: Properties,
-        old_outputs: Properties,
-        news: Properties,
-        *,
-        timeout: float,
-        ignored: tuple[str, ...],
-        preview: bool,
-    ) -> Live:
+    async def update(self, old: Resource, new: Resource, *, preview: bool) -> Live:
         """Put the newly checked provider in place of the old one; see `Provider`."""
-        del old_inputs, old_outputs, timeout, ignored, preview
-        await self._configure(urn, id, news)
-        return Live(id, visible(news))
+        del preview
+        await self._configure(new.urn, old.id, new.inputs)
+        return Live(old.id, visible(new.inputs))
 
-    async def delete(
-        self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, *, timeout: float
-    ) -> None:
+    async def delete(self, old: Resource) -> None:
         """Forget a provider; its process ends with the deployment. See `Provider`."""
-        del old_inputs, old_outputs, timeout
-        self._configured.pop(f"{urn}::{id}", None)
+        self._configured.pop(f"{old.urn}::{old.id}", None)
 
-    async def read(self, urn: str, id: str, inputs: Properties, outputs: Properties) -> Live:
-        """Report what is known: there is nothing outside to look at. See `Provider`."""
-        del urn
-        return Live(id, outputs, inputs)
+    async def read(self, known: Resource) -> Live:
+        """Return what is known: there is nothing outside to look at. See `Provider`."""
+        return Live(known.id, known.outputs, known.inputs)
 
     async def invoke(self, token: str, args: Properties, *, preview: bool) -> Checked:
         """Refuse: provider resources have no functions."""
@@ -162,7 +132,7 @@ class Registry:
         raise ProviderError(f"provider resources have no function {token}")
 
     async def _configure(self, urn: str, id_: str, inputs: Properties) -> None:
-        package = package_of(parse(urn).type)
+        package = package_of(urns.parse(urn).type)
         if package == "pulumi":
             return
         provider = self._checked.pop(urn, None) or await self._plugins.start(package)
@@ -173,3 +143,7 @@ class Registry:
 def visible(inputs: Properties) -> Properties:
     """Return a provider's inputs without what only the engine may see."""
     return {key: value for key, value in inputs.items() if key != INTERNAL}
+
+
+def _visible_record(old: Resource) -> Resource:
+    return replace(old, inputs=visible(old.inputs))

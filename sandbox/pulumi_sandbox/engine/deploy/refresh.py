@@ -7,28 +7,27 @@ from dataclasses import replace
 from typing import Final
 
 from pulumi_sandbox.engine.deploy import decide
-from pulumi_sandbox.engine.deploy.control import Run, StepDetail
-from pulumi_sandbox.engine.deploy.register import Executor
+from pulumi_sandbox.engine.deploy.control import Control, StepDetail
+from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff, PropertyDiff
 from pulumi_sandbox.engine.model.events import Op
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
 from pulumi_sandbox.engine.plugins.provider import InitializationError, Live, Provider, ProviderError
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.urns import PROVIDER_TYPE_PREFIX
 from pulumi_sandbox.protocol.values import equal
 
 _INVERSE: Final = {"add": "delete", "delete": "add", "update": "update"}
 
 
-async def refresh(run: Run, ledger: Ledger, executor: Executor) -> None:
+async def refresh(control: Control, journal: Journal, registrar: Registrar) -> None:
     """Read all resources and put what was found in place of the state.
 
     Raises:
         Stopped: When a resource could not be read; the state is left as it was.
     """
     found = await asyncio.gather(
-        *(_refreshed(old, run, executor) for old in ledger.old), return_exceptions=True
+        *(_refreshed(old, control, registrar) for old in journal.old), return_exceptions=True
     )
     remaining: list[Resource] = []
     for each in found:
@@ -36,8 +35,8 @@ async def refresh(run: Run, ledger: Ledger, executor: Executor) -> None:
             raise each
         if each is not None:
             remaining.append(each)
-    ledger.rebase(without_dangling_references(remaining))
-    await ledger.settled()
+    journal.rebase(without_dangling_references(remaining))
+    await journal.settled()
 
 
 def without_dangling_references(resources: list[Resource]) -> list[Resource]:
@@ -66,40 +65,40 @@ def without_dangling_references(resources: list[Resource]) -> list[Resource]:
     return repaired
 
 
-async def _refreshed(old: Resource, run: Run, executor: Executor) -> Resource | None:
+async def _refreshed(old: Resource, control: Control, registrar: Registrar) -> Resource | None:
     """Return a resource as it is now, None when it is gone; told as what became of it, as the CLI does."""
-    if not old.custom or old.pending_replacement or old.type.startswith(PROVIDER_TYPE_PREFIX):
-        run.tell("same", old, old)
+    if not old.custom or old.pending_replacement or old.is_provider:
+        control.tell("same", old, old)
         return old
     diff = NO_DIFFERENCE
 
     async def read() -> Resource | None:
         nonlocal diff
-        provider = await executor.provider(old.provider)
+        provider = await registrar.provider(old.provider)
         live, reasons = await _read(old, provider)
         if not live.id:
             return None
-        reasons = tuple(map(run.redacted, reasons))
+        reasons = tuple(map(control.redacted, reasons))
         new = _learned(old, live, reasons)
         if reasons:
             listed = "\n* ".join(("it is in an unhealthy state:", *reasons))
-            run.say("warning", listed, old.urn)
+            control.say("warning", listed, old.urn)
         diff = await _drift(old, new, provider)
         return new
 
     try:
-        new = await run.step("refresh", old, old, read, announce=False)
+        new = await control.step("refresh", old, old, read, announce=False)
     except (ProviderError, SandboxError) as error:
-        raise run.fail(str(error), old.urn) from error
+        raise control.fail(str(error), old.urn) from error
     detail = StepDetail(detailed_diff=_inverted(diff))
     became: Op = "delete" if new is None else "same" if diff.changes == "none" else "update"
-    run.tell(became, old, new, detail)
+    control.tell(became, old, new, detail)
     return new
 
 
 async def _read(old: Resource, provider: Provider) -> tuple[Live, tuple[str, ...]]:
     try:
-        return await provider.read(old.urn, old.id, old.inputs, old.outputs), ()
+        return await provider.read(old), ()
     except InitializationError as failed:
         return failed.live, failed.reasons
 
@@ -124,9 +123,7 @@ async def _drift(old: Resource, new: Resource, provider: Provider) -> Diff:
     """Ask what an update would do about what was found; for what is only read, compare outputs."""
     if old.external:
         return NO_DIFFERENCE if equal(old.outputs, new.outputs) else Diff("some")
-    answer = await provider.diff(
-        new.urn, new.id, new.inputs, new.outputs, old.inputs, unknowns=False, ignored=old.ignore_changes
-    )
+    answer = await provider.diff(new, old, preview=False)
     return decide.settle(answer, new.inputs, old.inputs, old.ignore_changes)
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from pulumi_sandbox.engine.deploy.apply import Operations
+from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
 from pulumi_sandbox.engine.deploy.cascade import falling_with
-from pulumi_sandbox.engine.deploy.control import Run, StepDetail
+from pulumi_sandbox.engine.deploy.control import Control, StepDetail
 from pulumi_sandbox.engine.deploy.default_provider import default_provider
 from pulumi_sandbox.engine.deploy.gate import Gate
-from pulumi_sandbox.engine.deploy.plan import Planned, Planning
-from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, Registry
-from pulumi_sandbox.engine.deploy.resources import Identity, Registrations
+from pulumi_sandbox.engine.deploy.plan import Planned, Planner
+from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, ProviderResources
+from pulumi_sandbox.engine.deploy.resources import Identity, Resources
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
 from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, equal
@@ -55,27 +55,27 @@ class Lookup:
         )
 
 
-class Executor:
+class Registrar:
     """Takes registrations as they come and answers each with the resource it led to."""
 
     def __init__(
         self,
         *,
-        run: Run,
-        ledger: Ledger,
-        registry: Registry,
-        operations: Operations,
-        registrations: Registrations,
-        planning: Planning,
+        control: Control,
+        journal: Journal,
+        provider_resources: ProviderResources,
+        applier: Applier,
+        resources: Resources,
+        planner: Planner,
         identity: Identity,
     ) -> None:
         """Begin with nothing registered."""
-        self._run = run
-        self._ledger = ledger
-        self._registry = registry
-        self._operations = operations
-        self._registrations = registrations
-        self._planning = planning
+        self._control = control
+        self._journal = journal
+        self._provider_resources = provider_resources
+        self._applier = applier
+        self._resources = resources
+        self._planner = planner
         self._identity = identity
         self._gate = Gate()
         self._default_providers: dict[tuple[str, str], asyncio.Task[Resource]] = {}
@@ -97,11 +97,11 @@ class Executor:
         Raises:
             ProviderError: When nobody knows it.
         """
-        if not self._registry.knows(reference):
-            record = self._registrations.before(reference.rpartition("::")[0])
+        if not self._provider_resources.knows(reference):
+            record = self._resources.before(urns.of_provider(reference))
             if record is not None and reference == f"{record.urn}::{record.id}":
-                await self._registry.keep(record)
-        return self._registry.get(reference)
+                await self._provider_resources.keep(record)
+        return self._provider_resources.get(reference)
 
     async def provider_of(self, old: Resource) -> Provider | None:
         """Return who manages a resource of the state; nobody manages components.
@@ -111,8 +111,8 @@ class Executor:
         """
         if not old.custom or old.external:
             return None
-        if old.type.startswith(urns.PROVIDER_TYPE_PREFIX):
-            return self._registry
+        if old.is_provider:
+            return self._provider_resources
         return await self.provider(old.provider)
 
     async def register(self, goal: Goal) -> Resource:
@@ -121,14 +121,14 @@ class Executor:
         Raises:
             Stopped: When this resource, or another one meanwhile, stopped the deployment.
         """
-        self._run.check()
-        urn = self._registrations.claim(goal.parent, goal.type, goal.name)
+        self._control.check()
+        urn = self._resources.claim(goal.parent, goal.type, goal.name)
         try:
             return await self._register(urn, goal)
         except CallbackError as error:
-            raise self._run.fail_unless_stopping(str(error), urn) from error
+            raise self._control.fail_unless_stopping(str(error), urn) from error
         except (ProviderError, SandboxError) as error:
-            raise self._run.fail(str(error), urn) from error
+            raise self._control.fail(str(error), urn) from error
 
     async def _register(self, urn: str, goal: Goal) -> Resource:
         managed = goal.custom and not goal.is_provider
@@ -136,31 +136,31 @@ class Executor:
             await self.provider_reference(goal.package, goal.version, goal.provider) if managed else ""
         )
         goal = replace(goal, provider=reference)
-        self._registrations.goals[urn] = goal
-        former = self._registrations.find_old(urn, goal)
+        self._resources.goals[urn] = goal
+        former = self._resources.find_old(urn, goal)
         await self._gate.enter()
         try:
             provider = await self._provider_of(goal)
-            planned = await self._planning.plan(urn, former, goal, provider)
-            self._registrations.planned.update({urn, former})
+            planned = await self._planner.plan(urn, former, goal, provider)
+            self._resources.planned.update({urn, former})
             if planned.recreating or (planned.plan and planned.plan.verdict == "replace"):
-                self._registrations.replaced.add(urn)
+                self._resources.replaced.add(urn)
         finally:
             self._gate.leave()
         record = await self._take(planned, goal, provider)
-        self._run.learn(record.outputs)
-        self._registrations.done[urn] = record
+        self._control.learn(record.outputs)
+        self._resources.done[urn] = record
         return record
 
     async def _provider_of(self, goal: Goal) -> Provider | None:
         if not goal.custom:
             return None
-        return self._registry if goal.is_provider else await self.provider(goal.provider)
+        return self._provider_resources if goal.is_provider else await self.provider(goal.provider)
 
     async def _take(self, planned: Planned, goal: Goal, provider: Provider | None) -> Resource:
         new, old, plan = planned.new, planned.old, planned.plan
         if old is None:
-            return await self._run.step("create", None, new, lambda: self._operations.create(new, provider))
+            return await self._control.step("create", None, new, lambda: self._applier.create(new, provider))
         if plan is None or plan.verdict == "replace":
             return await self._replace(planned, old, provider)
         if plan.verdict == "update":
@@ -173,47 +173,47 @@ class Executor:
         detail = StepDetail(plan.diff.replaces, plan.diff.detailed) if plan else StepDetail()
         if plan and plan.delete_first:
             old = await self._delete_first(old)
-        self._registrations.recreated_later.discard(old.urn)
+        self._resources.recreated_later.discard(old.urn)
 
         async def create() -> Resource:
-            return await self._operations.create(new, provider, old=old)
+            return await self._applier.create(new, provider, old=old)
 
         if old.pending_replacement:
-            self._run.tell("replace", old, new, detail)
-            return await self._run.step("create-replacement", old, new, create, detail)
-        record = await self._run.step("create-replacement", old, new, create, detail)
-        self._run.tell("replace", old, record, detail)
+            self._control.tell("replace", old, new, detail)
+            return await self._control.step("create-replacement", old, new, create, detail)
+        record = await self._control.step("create-replacement", old, new, create, detail)
+        self._control.tell("replace", old, record, detail)
         return record
 
     async def _same(self, old: Resource, new: Resource, goal: Goal) -> Resource:
         """Keep id and outputs, store the new inputs and options (engine facts 4, same)."""
         record = with_secret_outputs(replace(new, id=old.id, outputs=old.outputs))
         if goal.is_provider:
-            await self._registry.keep(replace(record, inputs=old.inputs))
-        record = self._ledger.put(record, replaces=old.urn)
-        self._run.tell("same", old, record)
+            await self._provider_resources.keep(replace(record, inputs=old.inputs))
+        record = self._journal.put(record, replaces=old.urn)
+        self._control.tell("same", old, record)
         return record
 
     async def _update(
         self, old: Resource, new: Resource, provider: Provider | None, detail: StepDetail
     ) -> Resource:
         async def update() -> Resource:
-            return await self._operations.update(old, new, provider)
+            return await self._applier.update(old, new, provider)
 
-        return await self._run.step("update", old, replace(new, id=old.id), update, detail)
+        return await self._control.step("update", old, replace(new, id=old.id), update, detail)
 
     async def _delete_first(self, old: Resource) -> Resource:
         """Delete a resource before its replacement is made, and before that all that falls with it."""
         async with self._gate.alone():
-            planned = self._registrations.planned
-            waiting = [each for each in self._ledger.old if each.urn not in planned and not each.delete]
+            planned = self._resources.planned
+            waiting = [each for each in self._journal.old if each.urn not in planned and not each.delete]
             condemned = await falling_with(old.urn, waiting, self.provider_of)
             for each in condemned:
                 if each.protect:
-                    raise self._run.fail(
+                    raise self._control.fail(
                         f"replacing it means replacing {each.urn}, which is protected", old.urn
                     )
-                self._registrations.recreated_later.add(each.urn)
+                self._resources.recreated_later.add(each.urn)
             if not old.pending_replacement:
                 condemned.insert(0, old)
         for each in reversed(condemned):
@@ -221,13 +221,13 @@ class Executor:
         return replace(old, pending_replacement=True)
 
     async def _delete_for_replacement(self, old: Resource) -> None:
-        provider = None if self._run.preview else await self.provider_of(old)
-        self._operations.deleted.add(old.urn)
+        provider = None if self._control.preview else await self.provider_of(old)
+        self._applier.deleted.add(old.urn)
 
         async def delete() -> None:
-            await self._operations.delete(old, provider, lambda: self._ledger.await_replacement(old.urn))
+            await self._applier.delete(old, provider, lambda: self._journal.await_replacement(old.urn))
 
-        await self._run.step("delete-replaced", old, None, delete)
+        await self._control.step("delete-replaced", old, None, delete)
 
     async def read(self, lookup: Lookup) -> Resource:
         """Look a resource up that is not managed here; previews look as well.
@@ -235,9 +235,9 @@ class Executor:
         Raises:
             Stopped: When it does not exist, or the deployment stopped meanwhile.
         """
-        self._run.check()
-        urn = self._registrations.claim(lookup.parent, lookup.type, lookup.name)
-        old = self._ledger.live(urn)
+        self._control.check()
+        urn = self._resources.claim(lookup.parent, lookup.type, lookup.name)
+        old = self._journal.live(urn)
         new = lookup.record(urn, old)
         replaces_own = old is not None and not old.external and old.id != lookup.id
 
@@ -247,40 +247,40 @@ class Executor:
             if old and not (equal(old.inputs, record.inputs) and equal(old.outputs, record.outputs)):
                 record = replace(record, modified=now())
             if replaces_own:
-                self._ledger.put(record)
-                self._ledger.condemn(urn)
+                self._journal.put(record)
+                self._journal.condemn(urn)
             else:
-                record = self._ledger.put(record, replaces=urn)
-            await self._ledger.settled()
+                record = self._journal.put(record, replaces=urn)
+            await self._journal.settled()
             return record
 
         try:
-            record = await self._run.step("read-replacement" if replaces_own else "read", old, new, read)
+            record = await self._control.step("read-replacement" if replaces_own else "read", old, new, read)
         except (ProviderError, SandboxError) as error:
-            raise self._run.fail(str(error), urn) from error
+            raise self._control.fail(str(error), urn) from error
         if replaces_own:
-            self._run.tell("replace", old, record)
-        self._registrations.planned.add(urn)
-        self._registrations.done[urn] = record
+            self._control.tell("replace", old, record)
+        self._resources.planned.add(urn)
+        self._resources.done[urn] = record
         return record
 
     async def _look(self, new: Resource) -> Live:
         if new.id == UNKNOWN_ID:
             return Live("", {})
         provider = await self.provider(new.provider)
-        live = await provider.read(new.urn, new.id, new.inputs, new.inputs)
+        live = await provider.read(replace(new, outputs=new.inputs))
         if not live.id:
             raise ProviderError(f"resource {new.id!r} does not exist")
         return live
 
     async def outputs(self, urn: str, outputs: Properties) -> None:
         """Take the outputs of a component, which completes it."""
-        self._run.learn(outputs)
-        record = self._registrations.done.get(urn)
+        self._control.learn(outputs)
+        record = self._resources.done.get(urn)
         if record is None:
-            raise self._run.fail("outputs for a resource that is not registered", urn)
+            raise self._control.fail("outputs for a resource that is not registered", urn)
         record = with_secret_outputs(replace(record, outputs=outputs))
-        self._registrations.done[urn] = record
-        self._ledger.amend(record)
-        await self._ledger.settled()
-        await self._operations.complete(record)
+        self._resources.done[urn] = record
+        self._journal.amend(record)
+        await self._journal.settled()
+        await self._applier.complete(record)

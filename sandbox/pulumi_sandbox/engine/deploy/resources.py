@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pulumi_sandbox.engine.deploy.control import Run
+from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.model.aliases import former_urns
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.project.program_config import ProgramConfig
-from pulumi_sandbox.engine.state.journal import Ledger
+from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.protocol import urns
 
 
@@ -31,21 +31,21 @@ class Identity:
         return urns.make(self.stack, self.project, "", urns.ROOT_STACK_TYPE, name)
 
 
-class Registrations:
+class Resources:
     """The bookkeeping of one run: every name is given once, every old record found by one resource only.
 
     `planned` holds the URNs whose fate is decided, `replaced` those being replaced, and `recreated_later` old
     ones that were deleted with what they depend on and await their own registration.
     """
 
-    def __init__(self, run: Run, ledger: Ledger, identity: Identity) -> None:
+    def __init__(self, control: Control, journal: Journal, identity: Identity) -> None:
         """Begin with nothing registered."""
-        self._run = run
+        self._control = control
         self._identity = identity
         self._claimed: set[str] = set()
         self._former: dict[str, str] = {}
         self._found_under: dict[str, str] = {}
-        self._before = {each.urn: each for each in ledger.old if not each.delete}
+        self._before = {each.urn: each for each in journal.old if not each.delete}
         self.goals: Final[dict[str, Goal]] = {}
         self.done: Final[dict[str, Resource]] = {}
         self.planned: Final[set[str]] = set()
@@ -64,9 +64,11 @@ class Registrations:
         """
         urn = urns.make(self._identity.stack, self._identity.project, parent, type_, name)
         if parent and parent not in self.goals:
-            raise self._run.fail(f"its parent {parent} is not registered", urn)
+            raise self._control.fail(f"its parent {parent} is not registered", urn)
         if urn in self._claimed:
-            raise self._run.fail("duplicate resource: the program registers this type and name twice", urn)
+            raise self._control.fail(
+                "duplicate resource: the program registers this type and name twice", urn
+            )
         self._claimed.add(urn)
         return urn
 
@@ -78,14 +80,16 @@ class Registrations:
         """
         if urn in self._found_under:
             other = self._found_under[urn]
-            raise self._run.fail(f"{other} was found under this URN by an alias; only one can have it", urn)
+            raise self._control.fail(
+                f"{other} was found under this URN by an alias; only one can have it", urn
+            )
         aliases = former_urns(urn, goal.parent, goal.aliases, self._former)
         former = next((each for each in (urn, *aliases) if each in self._before), urn)
         if former == urn:
             return urn
         other = former if former in self._claimed else self._found_under.get(former)
         if other:
-            raise self._run.fail(f"its alias {former} belongs to {other}, too; only one can have it", urn)
+            raise self._control.fail(f"its alias {former} belongs to {other}, too; only one can have it", urn)
         self._former[urn] = former
         self._found_under[former] = urn
         return former

@@ -73,9 +73,9 @@ async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation:
     runs_program = operation in ("preview", "update")
     program = await start_program(python, project.program) if runs_program else None
     try:
-        from pulumi_sandbox.engine.deploy.deployment import Session
+        from pulumi_sandbox.engine.deploy.deployment import Deployment
 
-        session = Session(workspace, options, sink, operation, python)
+        session = Deployment(workspace, options, sink, operation, python)
         await session.deploy(program)
     finally:
         if program:

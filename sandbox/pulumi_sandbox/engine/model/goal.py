@@ -220,7 +220,7 @@ def provider_for(goal: Goal, parent: Goal | None) -> str:
         return goal.providers[goal.package]
     if parent is None:
         return ""
-    if parent.provider and package_of(urns.parse(parent.provider.rpartition("::")[0]).type) == goal.package:
+    if parent.provider and package_of(urns.parse(urns.of_provider(parent.provider)).type) == goal.package:
         return parent.provider
     return parent.providers.get(goal.package, "")
 

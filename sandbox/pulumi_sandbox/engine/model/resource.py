@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Json, Properties, Secret, Value, conceal_keys
 
 OperationType: TypeAlias = Literal["creating", "updating", "deleting", "reading", "importing"]
@@ -62,6 +63,16 @@ class Resource:
     replacement_trigger: Value = None
     resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     other: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether this is itself a provider."""
+        return self.type.startswith(urns.PROVIDER_TYPE_PREFIX)
+
+    @property
+    def provider_urn(self) -> str:
+        """The URN of the provider that manages this resource, empty when there is none."""
+        return urns.of_provider(self.provider)
 
     @property
     def references(self) -> tuple[str, ...]:

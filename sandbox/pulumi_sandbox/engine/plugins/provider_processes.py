@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
 from pulumi_sandbox.engine.plugins.process import Child, start_plugin
-from pulumi_sandbox.engine.plugins.provider import PluginProvider, ProviderError
+from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.errors import SandboxError
 
 DYNAMIC: Final = "pulumi-python"

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeVar, cast
 import grpc
 import grpc.aio
 from google.protobuf import empty_pb2, struct_pb2
+
 from pulumi_sandbox.engine.model.events import PolicyViolation
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource

@@ -104,7 +104,7 @@ class PassphraseCrypter:
                 code="ciphertext-unreadable",
                 place=place or "an encrypted value",
                 cause="it was damaged, or encrypted under another passphrase or salt",
-                mend="restore the value, or set it again with `credfleet sandbox config set --secret`",
+                mend="restore the value, or set it again with `config set --secret`",
             )
         self._sealed[place, plaintext] = ciphertext
         return plaintext

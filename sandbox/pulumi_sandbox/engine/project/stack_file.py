@@ -21,7 +21,7 @@ _UNSUPPORTED: Final = ("encryptedkey", "environment")
 class StackFile:
     """One stack's file; keys are `namespace:name` throughout, whatever the file writes.
 
-    With `path=True` a key may go on into its value: `credfleet:credentials.aws-1`, `ns:list[0]`.
+    With `path=True` a key may go on into its value: `ns:map.key`, `ns:list[0]`.
     """
 
     def __init__(self, path: Path, project: str, document: dict[str, Any]) -> None:

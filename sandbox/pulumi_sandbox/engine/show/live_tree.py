@@ -7,6 +7,10 @@ import time
 from collections.abc import Iterator
 from typing import IO, Final
 
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
 from pulumi_sandbox.engine.model.events import (
     Diagnostic,
     Event,
@@ -29,9 +33,6 @@ from pulumi_sandbox.engine.show.phrases import (
     violation,
 )
 from pulumi_sandbox.engine.show.tree import Node, Picture, Row
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.text import Text
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _COLOURS: Final = {

@@ -6,7 +6,6 @@ from collections import Counter
 
 from pulumi_sandbox.engine.model.resource import Resource, Snapshot
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.urns import PROVIDER_TYPE_PREFIX
 
 
 def verify(snapshot: Snapshot) -> None:
@@ -24,7 +23,7 @@ def verify(snapshot: Snapshot) -> None:
                 raise _invalid(resource.urn, f"it refers to {reference}, which does not stand before it")
         if resource.provider and resource.provider not in providers and not resource.pending_replacement:
             raise _invalid(resource.urn, f"its provider {resource.provider} does not stand before it")
-        if resource.type.startswith(PROVIDER_TYPE_PREFIX):
+        if resource.is_provider:
             providers.add(f"{resource.urn}::{resource.id}")
         seen.add(resource.urn)
     alive = Counter(resource.urn for resource in snapshot.resources if not resource.delete)
@@ -38,7 +37,7 @@ def _verify_record(resource: Resource) -> None:
         raise _invalid(resource.urn or "a resource", "it has no urn or no type")
     if not resource.custom and resource.id:
         raise _invalid(resource.urn, "it is a component and must not have an id")
-    if resource.type.startswith(PROVIDER_TYPE_PREFIX) and not resource.id:
+    if resource.is_provider and not resource.id:
         raise _invalid(resource.urn, "it is a provider and must have an id")
 
 

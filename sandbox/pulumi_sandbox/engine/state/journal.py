@@ -18,7 +18,7 @@ class Store(Protocol):
         ...
 
 
-class Ledger:
+class Journal:
     """The mutable list of records behind the snapshots of one deployment.
 
     Records stand in order of completion, followed by old ones not yet touched; so each stands after what it

@@ -1,0 +1,1 @@
+"""The processes a deployment starts, and how it speaks with providers."""

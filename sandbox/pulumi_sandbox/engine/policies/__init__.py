@@ -1,0 +1,1 @@
+"""Policy packs: started, configured, and asked to judge resources and stacks."""
