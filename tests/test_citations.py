@@ -22,6 +22,7 @@ CLEAN: Final = ("docs", "models", "policies", "sandbox/docs", "tests/policies")
 _PATH: Final = re.compile(r"(?<![\w/.-])(?:sandbox/)?docs/[\w./-]*\.(?:md|json|svg|yaml)\b")
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _CODE: Final = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+_FILE: Final = re.compile(r"`((?:components|operations|policies|sandbox|stacks|tests|docs|models)/(?:(?![A-Z]{2})[\w./-])+)`")
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _BY_NUMBER: Final = re.compile(
     r"\b(?:[Dd]ecisions? \d|[Ff]acts,? (?:section )?\d|(?:engine|ASO) facts\b|[Tt]ables? [A-Z]\b"
@@ -74,6 +75,12 @@ def test_every_link_between_pages_opens_at_its_heading() -> None:
     ]
     assert len(links) > 20
     assert [(str(page), target) for page, target in links if not _opens(target, page)] == []
+
+
+def test_every_file_that_a_page_names_is_there() -> None:
+    named = [(page, name) for page, text in _texts(".md") for name in _FILE.findall(text)]
+    assert len(named) > 20
+    assert [(str(page), name) for page, name in named if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize(
