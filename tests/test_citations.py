@@ -22,7 +22,9 @@ CLEAN: Final = ("docs", "models", "policies", "sandbox/docs", "tests/policies")
 _PATH: Final = re.compile(r"(?<![\w/.-])(?:sandbox/)?docs/[\w./-]*\.(?:md|json|svg|yaml)\b")
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _CODE: Final = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
-_FILE: Final = re.compile(r"`((?:components|operations|policies|sandbox|stacks|tests|docs|models)/(?:(?![A-Z]{2})[\w./-])+)`")
+_FILE: Final = re.compile(
+    r"`((?:components|operations|policies|sandbox|stacks|tests|docs|models)/(?:(?![A-Z]{2})[\w./-])+)`"
+)
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _BY_NUMBER: Final = re.compile(
     r"\b(?:[Dd]ecisions? \d|[Ff]acts,? (?:section )?\d|(?:engine|ASO) facts\b|[Tt]ables? [A-Z]\b"
