@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pulumi
@@ -64,9 +65,8 @@ class Fleet(pulumi.ComponentResource):
         settings = self._settings
         if settings.aso_credentials is None:
             return {}
-        return declare_aso_credentials(
-            settings.aso_credentials, settings.tenants, settings.credentials, declared, self._child
-        )
+        around = settings.surroundings(Path.cwd())
+        return declare_aso_credentials(settings.aso_credentials, around, declared, self._child)
 
     def _pull_secrets(
         self, declared: Declared

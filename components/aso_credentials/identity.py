@@ -14,43 +14,31 @@ import pulumi
 from pulumi_azure_native.authorization import PrincipalType, RoleAssignment
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
-from components.aso_credentials.federation import AUDIENCE, Federation, federation_faults
+from components.aso_credentials.federation import AUDIENCE, Federation
 from components.aso_credentials.roles import assignment_name, role_definition_id
-
-
-@dataclass(frozen=True, slots=True)
-class AssignedRole:
-    """A role of Azure, by name or GUID, within a scope: the ARM id of a subscription or of what is in it."""
-
-    role: str
-    scope: str
+from components.aso_credentials.settings import Identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoWorkloadIdentityArgs:
-    """A managed identity.
+    """A managed identity, by the configuration.
 
-    group_name, identity: the names that stay; resource_group: the same group as a resource's output says it.
-    federations: name → whom it trusts. roles: key of the configuration → role; groups: what is made for the
-    scopes of roles, which Azure must know first.
+    resource_group: the group it names, as a resource's output says it. federations: name → whom it trusts.
+    groups: what is made for the scopes of roles, which Azure must know first.
     """
 
-    identity: str
-    group_name: str
+    identity: Identity
     resource_group: pulumi.Input[str]
     location: str
-    tags: Mapping[str, str] = field(default_factory=dict[str, str])
     federations: Mapping[str, Federation] = field(default_factory=dict[str, Federation])
-    roles: Mapping[str, AssignedRole] = field(default_factory=dict[str, AssignedRole])
     groups: Sequence[pulumi.Resource] = ()
 
 
 class AsoWorkloadIdentity(pulumi.ComponentResource):
-    """A managed identity that ServiceAccounts of a cluster may use.
+    """A managed identity, by its name, that ServiceAccounts of a cluster may use.
 
     Outputs: clientId, which credentials carry; principalId, which roles are given to; tenantId.
-    trusted: what Azure has to know before a token can be had. Raises ValueError for more federated
-    credentials than Azure takes.
+    trusted: what Azure has to know before a token can be had.
     """
 
     TYPE: ClassVar = "credfleet:index:AsoWorkloadIdentity"
@@ -62,17 +50,15 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AsoWorkloadIdentityArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        if faults := [*federation_faults(args.federations)]:
-            raise ValueError(f"identity {args.identity}: {'; '.join(faults)}")
-        props = {"resourceGroup": args.group_name, "identity": args.identity}
+        props = {"resourceGroup": args.identity.resource_group, "identity": name}
         super().__init__(self.TYPE, name, props, opts)
         self._name = name
         identity = UserAssignedIdentity(
             f"{name}-identity",
             resource_group_name=args.resource_group,
-            resource_name_=args.identity,
+            resource_name_=name,
             location=args.location,
-            tags=args.tags or None,
+            tags=args.identity.tags or None,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.client_id = identity.client_id
@@ -107,7 +93,7 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
     def _assign(
         self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
     ) -> Sequence[pulumi.Resource]:
-        """Give the roles; without the principal's type a new identity would not be found (ASO facts 1.5)."""
+        """Give the roles; without the principal's type a new identity would not be found."""
         # the name stays when the principal is a new one
         opts = pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=[*args.groups])
         return [
@@ -116,11 +102,11 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
                 scope=assigned.scope,
                 role_definition_id=role_definition_id(assigned.role, assigned.scope),
                 role_assignment_name=assignment_name(
-                    assigned.scope, assigned.role, f"{args.group_name}/{args.identity}"
+                    assigned.scope, assigned.role, f"{args.identity.resource_group}/{self._name}"
                 ),
                 principal_id=identity.principal_id,
                 principal_type=PrincipalType.SERVICE_PRINCIPAL,
                 opts=opts,
             )
-            for key, assigned in args.roles.items()
+            for key, assigned in args.identity.roles.items()
         ]

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from components.aso_credentials import keys
+from components.aso_credentials import keys, model
 from components.aso_credentials.arm_id import subscription_of
-from components.aso_credentials.model import WorkloadIdentity, method_of
+from components.aso_credentials.model import method_of
 from components.aso_credentials.nouns import (
     TRUE,
     WITHHELD,
@@ -119,7 +119,7 @@ class _House:
             return Resolution(resource, fault=_failed(message))
         method = _global_method(settings)
         subject = (
-            WorkloadIdentity().subject(secret.namespace, self.operator.namespace)
+            model.subject_of(secret.namespace, self.operator.namespace)
             if method is AsoMethod.WORKLOAD_IDENTITY
             else None
         )

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
-
-from components.aso_credentials import keys
+from components.aso_credentials import keys, model
 from components.aso_credentials.certificate import certificate_fault
-from components.aso_credentials.model import Unfit, WorkloadIdentity, method_of, read
+from components.aso_credentials.model import Data, method_of
 from components.aso_credentials.nouns import WITHHELD, Operator, SecretName
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
-Data: TypeAlias = Mapping[str, bytes]
-
 
 def incomplete(data: Data) -> str | None:
-    """Tell which of the three required keys are missing or empty, all at once."""
+    """Return which of the three required keys are missing or empty, all at once; None when all are there."""
     bad = [f"does not contain key {key}" for key in keys.REQUIRED if key not in data]
     bad += [f"has an empty {key}" for key in keys.REQUIRED if data.get(key) == b""]
     return ", ".join(bad) or None
 
 
 def invalid(data: Data, operator: Operator) -> str | None:
-    """Tell why ASO cannot make a credential of a complete Secret, None when it can (ASO facts 3.2, 3.3)."""
+    """Return why ASO cannot make a credential of a complete Secret, None when it can."""
     if fault := _foreign_cloud(data, operator):
         return fault
     match method_of(data):
@@ -45,31 +40,24 @@ def invalid(data: Data, operator: Operator) -> str | None:
 
 
 def subject_of(data: Data, secret: SecretName, operator: Operator) -> str | None:
-    """Name whom the federated credential must trust; None unless the method is workload identity."""
+    """Return whom the federated credential must trust; None unless the method is workload identity."""
     if method_of(data) is not AsoMethod.WORKLOAD_IDENTITY:
         return None
-    account = data.get(keys.SERVICE_ACCOUNT) if operator.strict else None
-    identity = WorkloadIdentity(operator.strict, account.decode() if account else None)
-    return identity.subject(secret.namespace, operator.namespace)
+    account = data.get(keys.SERVICE_ACCOUNT, b"").decode() if operator.strict else None
+    return model.subject_of(secret.namespace, operator.namespace, strict=operator.strict, account=account)
 
 
 def with_blanks(data: Data) -> str | None:
-    """Name the required keys whose value Azure refuses: ASO keeps the blanks and line ends around it."""
+    """Return the required keys whose value Azure refuses: ASO keeps blanks and line ends around it."""
     return ", ".join(key for key in keys.REQUIRED if data[key] != data[key].strip()) or None
 
 
 def oddities(data: Data, operator: Operator) -> tuple[str, ...]:
-    """Tell what keeps a Secret that ASO takes from being one that credfleet would declare.
+    """Return what keeps a Secret that ASO takes from being one that credfleet would declare.
 
     Values that are withheld are left to whoever writes them.
     """
-    if WITHHELD in data.values():
-        return ()
-    try:
-        read(data, strict=operator.strict)
-    except Unfit as unfit:
-        return unfit.faults
-    return ()
+    return () if WITHHELD in data.values() else model.faults_of(data, strict=operator.strict)
 
 
 def _foreign_cloud(data: Data, operator: Operator) -> str | None:

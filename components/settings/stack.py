@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from components.account_pool.rules import Pool
+from components.aso_credentials.settings import AsoCredentials
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
 from components.service_credentials.settings import Services
-from components.settings import aso_credentials, pull_secrets, secret_stores
-from components.settings.aso_credentials import AsoCredentials
-from components.settings.aso_review import review_aso_credentials
+from components.settings import pull_secrets, secret_stores
 from components.settings.document import read_as_meant, well_formed
 from components.settings.members_file import read_members_file
 from components.settings.noun import Noun
@@ -127,7 +126,7 @@ class Settings(Noun):
     @property
     def sections(self) -> Sequence[Section]:
         """The sections of rooms that are given."""
-        return [section for section in (self.services,) if section is not None]
+        return [section for section in (self.services, self.aso_credentials) if section is not None]
 
     def surroundings(self, root: Path, malformed: Sequence[Problem] = ()) -> Surroundings:
         """Return what the sections may refer to. malformed: what was left out of the settings, and why."""
@@ -164,15 +163,6 @@ class Settings(Noun):
         around = self.surroundings(root, malformed)
         for section in self.sections:
             yield from section.review(around)
-        if self.aso_credentials is not None:
-            yield from review_aso_credentials(
-                self.aso_credentials,
-                self.tenants,
-                self.cluster,
-                self.credentials,
-                root,
-                whole=around.whole("asoCredentials", "tenants"),
-            )
         if self.pull_secrets is not None:
             yield from review_pull_secrets(
                 self.pull_secrets,
@@ -200,8 +190,6 @@ class Settings(Noun):
         yield from deliveries_of(self.tenants)
         for section in self.sections:
             yield from section.written()
-        if self.aso_credentials is not None:
-            yield from aso_credentials.secrets_of(self.aso_credentials)
         if self.pull_secrets is not None:
             yield from pull_secrets.secrets_of(self.pull_secrets)
         if self.secret_stores is not None:

@@ -28,7 +28,9 @@ def unfit(cause: str, mend: str) -> PydanticCustomError:
     return PydanticCustomError(UNFIT, "{cause}", {"cause": cause, "mend": mend})
 
 
-def _fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
+def fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
+    """Return the validator of a text that passes a test; cause and mend are told of one that does not."""
+
     def check(text: str) -> str:
         if not test(text):
             raise unfit(cause, mend)
@@ -39,7 +41,7 @@ def _fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
 
 NamespaceName: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: is_namespace(text) and text != "default" and not text.startswith("kube-"),
         "it is no namespace of a fleet: Kubernetes takes up to 63 of a-z, 0-9 and, inside, '-',"
         " and keeps default and kube-… to itself",
@@ -48,7 +50,7 @@ NamespaceName: TypeAlias = Annotated[
 ]
 ObjectName: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         is_object_name,
         "Kubernetes takes no such name: it wants up to 253 of a-z, 0-9 and, inside, '-' and '.'",
         "rename it, such as aws-1",
@@ -56,7 +58,7 @@ ObjectName: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: _WORD.fullmatch(text) is not None,
         "references are made of this name, so it has up to 128 letters, digits and, inside, '-', '_' and '.'",
         "rename it, such as acme",
@@ -64,7 +66,7 @@ Name: TypeAlias = Annotated[
 ]
 PoolType: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: is_label_value(text) and text == text.lower(),
         "types are compared exactly and are lower-case label values of up to 63 characters",
         "write it in lower case, such as aws or gcp_cf-sa30",
@@ -72,7 +74,7 @@ PoolType: TypeAlias = Annotated[
 ]
 PartitionKey: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: is_label_key(text) and text not in _RESERVED_LABELS and not text.startswith(PREFIX),
         f"a partition key is a label the pool owner writes; {PREFIX}…, "
         f"{', '.join(sorted(_RESERVED_LABELS))} belong to the pool",
@@ -81,7 +83,7 @@ PartitionKey: TypeAlias = Annotated[
 ]
 PartitionValue: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: is_label_value(text) and text != "false",
         "it is no value of a partition: a label value of up to 63 characters; leaving the key out says false",
         'give a value such as "true", or leave the key out',
@@ -89,7 +91,7 @@ PartitionValue: TypeAlias = Annotated[
 ]
 Region: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: _REGION.fullmatch(text) is not None,
         "a region becomes part of a pool's type, so it has a-z, 0-9 and '-' only",
         "write it such as cf-eu11",
@@ -97,7 +99,7 @@ Region: TypeAlias = Annotated[
 ]
 Text: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: bool(text) and text == text.strip() and text.isprintable(),
         "it is empty, has blanks at its ends or characters nobody sees, so two spellings would be two things",
         "write it without them",
@@ -105,7 +107,7 @@ Text: TypeAlias = Annotated[
 ]
 ClusterUid: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: _UUID.fullmatch(text) is not None,
         "a cluster is told by the uid of its namespace kube-system, and this is no uid",
         "take it from: kubectl get namespace kube-system -o jsonpath={.metadata.uid}",
@@ -113,7 +115,7 @@ ClusterUid: TypeAlias = Annotated[
 ]
 FilePath: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: bool(text) and text.isprintable() and not PurePath(text).name.startswith("{"),
         "it is no path; the content of a kubeconfig would put its credentials into the stack file in plain",
         "give the path of the file",
@@ -121,7 +123,7 @@ FilePath: TypeAlias = Annotated[
 ]
 FileName: TypeAlias = Annotated[
     str,
-    _fit(
+    fit(
         lambda text: _FILE_NAME.fullmatch(text) is not None and text.strip(".") != "",
         "it becomes a directory that applications look for: up to 253 of a-z, 0-9, '-' and '.'",
         "rename it, such as orders-db",

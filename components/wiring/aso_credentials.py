@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from components.aso_credentials.component import (
     AsoGlobalSettings,
-    AsoGlobalSettingsArgs,
     AsoNamespaceCredential,
-    AsoNamespaceCredentialArgs,
     AsoResourceCredential,
-    AsoResourceCredentialArgs,
-    PinnedCredential,
+    AsoSecret,
+    AsoSecretArgs,
 )
-from components.aso_credentials.keys import NAMESPACE_SECRET
-from components.aso_credentials.model import Credential
-from components.aso_credentials.nouns import Resolution, SecretName
+from components.aso_credentials.credential import AsoCredential
+from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET, STRICT_ACCOUNT
+from components.aso_credentials.model import Data
+from components.aso_credentials.nouns import SecretName
+from components.aso_credentials.resource_files import read_resources
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
-from components.credentials import Credentials
-from components.naming import config_path
-from components.settings.aso_contents import content, controller, sources
-from components.settings.aso_credentials import AsoCredentials, Entry, GlobalSettings
-from components.settings.aso_resources import DeclaredResource, read_resources, resolutions
-from components.settings.nouns import Tenant
-from components.wiring.aso_identities import Trust
+from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
+from components.aso_credentials.settings import AsoCredentials, Entry
+from components.settings.section import Surroundings
 from components.wiring.declared import Declared
 
-Made: TypeAlias = AsoGlobalSettings | AsoNamespaceCredential | AsoResourceCredential
+if TYPE_CHECKING:
+    from components.aso_credentials.identity import AsoWorkloadIdentity
 
 
 def declare_aso_credentials(
-    section: AsoCredentials,
-    tenants: Mapping[str, Tenant],
-    credentials: Credentials,
-    declared: Declared,
-    opts: pulumi.ResourceOptions,
+    section: AsoCredentials, around: Surroundings, declared: Declared, opts: pulumi.ResourceOptions
 ) -> Mapping[str, Any]:
     """Declare everything the section names.
 
@@ -49,13 +39,11 @@ def declare_aso_credentials(
     identities, name → {clientId, principalId}; resources, NAMESPACE/KIND.GROUP/NAME → namespace/name of the
     Secret that serves it. A reference is namespace/name.
     """
-    trust = Trust.declare(section, declared, opts)
-    room = _Room(section, credentials, declared, trust, opts)
-    made: dict[SecretName, Made] = {entry.secret: room.credential(entry) for entry in section.entries()}
+    made = _Declaring(section, around, declared, opts)
+    secrets = {entry.secret: made.credential(entry) for entry in section.entries()}
     if section.global_settings is not None:
-        made[section.global_name] = room.settings(section.global_settings)
-    references = {secret: one.reference for secret, one in made.items()}
-    served = {**_delivered(tenants, declared), **{secret: one.served for secret, one in made.items()}}
+        secrets[section.global_name] = made.settings()
+    references = {secret: one.reference for secret, one in secrets.items()}
     return {
         "globalSettings": references.get(section.global_name),
         "namespaces": {name: references[SecretName(name, NAMESPACE_SECRET)] for name in section.namespaces},
@@ -64,114 +52,167 @@ def declare_aso_credentials(
         },
         "identities": {
             name: {"clientId": one.client_id, "principalId": one.principal_id}
-            for name, one in trust.identities.items()
+            for name, one in made.identities.items()
         },
-        "resources": _declare_resources(section, tenants, room, served),
+        "resources": made.resources({secret: one.served for secret, one in secrets.items()}),
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """The section while its Secrets are declared."""
+class _Declaring:
+    """The section while it is declared, its identities and the ServiceAccounts of strict mode first."""
 
-    section: AsoCredentials
-    credentials: Credentials
-    declared: Declared
-    trust: Trust
-    opts: pulumi.ResourceOptions
+    def __init__(
+        self,
+        section: AsoCredentials,
+        around: Surroundings,
+        declared: Declared,
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        self._section, self._around, self._declared, self._opts = section, around, declared, opts
+        # the provider of Azure is made only if there is something in Azure
+        self.identities = self._identities() if section.identities or section.resource_groups else {}
+        self._accounts = self._service_accounts() if section.operator.strict else {}
 
-    def settings(self, given: GlobalSettings) -> AsoGlobalSettings:
-        make = partial(controller, given, self.section.operator)
-        entry = self.section.global_entry()
-        if entry is None:
-            place = config_path("asoCredentials", "globalSettings")
-            settings = PinnedCredential(content=make(None), subscription=None, place=place)
-        else:
-            settings = self.pinned(entry, self.content(entry, strict=False).apply(make))
-        namespace = self.declared.namespace(self.section.operator.namespace)
-        return AsoGlobalSettings(
-            "aso", AsoGlobalSettingsArgs(namespace=namespace, settings=settings), self.opts
+    def _identities(self) -> Mapping[str, AsoWorkloadIdentity]:
+        from pulumi_azure_native.resources import ResourceGroup
+
+        from components.aso_credentials.identity import AsoWorkloadIdentity, AsoWorkloadIdentityArgs
+        from components.providers import azure_provider
+
+        section = self._section
+        provider = pulumi.ResourceOptions(providers=[azure_provider(self._opts)])
+        opts = pulumi.ResourceOptions.merge(self._opts, provider)
+        groups = {
+            name: ResourceGroup(
+                f"{name}-group",
+                resource_group_name=name,
+                location=group.location,
+                tags=group.tags or None,
+                opts=opts,
+            )
+            for name, group in section.resource_groups.items()
+        }
+        declared: dict[str, AsoWorkloadIdentity] = {}
+        for name, identity in section.identities.items():
+            location = section.location_of(identity)
+            if location is None:
+                raise TypeError(f"settings let identity {name} through without a location")
+            group = groups.get(identity.resource_group)
+            args = AsoWorkloadIdentityArgs(
+                identity=identity,
+                resource_group=group.name if group else identity.resource_group,
+                location=location,
+                federations=section.federations(name),
+                groups=[*groups.values()],
+            )
+            declared[name] = AsoWorkloadIdentity(name, args, opts)
+        return declared
+
+    def _service_accounts(self) -> Mapping[tuple[str, str], AsoServiceAccount]:
+        entries = self._section.entries()
+        wanted = {_account(entry): None for entry in entries if entry.credential.workload_identity}
+        return {
+            (namespace, account): AsoServiceAccount(
+                f"{namespace}/{account}",
+                AsoServiceAccountArgs(
+                    namespace=self._declared.namespace(namespace),
+                    account=account,
+                    operator_namespace=self._section.operator.namespace,
+                ),
+                self._opts,
+            )
+            for namespace, account in wanted
+        }
+
+    def settings(self) -> AsoSecret:
+        """Declare the operator's settings, which are given."""
+        given, operator = self._section.global_settings, self._section.operator
+        if given is None:
+            raise TypeError("there are no settings of the operator")
+        entry = self._section.global_entry()
+        if entry is not None:
+            data = self._data(entry).apply(lambda own: given.data(operator, own))
+            return AsoGlobalSettings("aso", self._args(entry, data), self._opts)
+        args = AsoSecretArgs(
+            namespace=self._declared.namespace(operator.namespace),
+            secret_name=GLOBAL_SETTINGS,
+            data=given.data(operator, {}),
+            subscription=None,
+            place=self._section.place("globalSettings"),
         )
+        return AsoGlobalSettings("aso", args, self._opts)
 
-    def credential(self, entry: Entry) -> AsoNamespaceCredential | AsoResourceCredential:
-        namespace = self.declared.namespace(entry.secret.namespace)
-        credential = self.pinned(entry, self.content(entry, strict=self.section.operator.strict))
-        if entry.secret.name == NAMESPACE_SECRET:
-            args = AsoNamespaceCredentialArgs(namespace=namespace, credential=credential)
-            return AsoNamespaceCredential(entry.key, args, self.opts)
-        return AsoResourceCredential(
-            entry.key,
-            AsoResourceCredentialArgs(
-                namespace=namespace, secret_name=entry.secret.name, credential=credential
-            ),
-            self.opts,
-        )
+    def credential(self, entry: Entry) -> AsoSecret:
+        """Declare a credential of a namespace or of resources."""
+        of_namespace = entry.secret.name == NAMESPACE_SECRET
+        kind = AsoNamespaceCredential if of_namespace else AsoResourceCredential
+        return kind(entry.key, self._args(entry, self._data(entry)), self._opts)
 
-    def pinned(self, entry: Entry, content: pulumi.Output[Any]) -> PinnedCredential:
-        return PinnedCredential(
-            content=content,
+    def _args(self, entry: Entry, data: pulumi.Output[Data]) -> AsoSecretArgs:
+        after: list[pulumi.Resource] = []
+        if entry.credential.workload_identity is not None:
+            identity, account = self._identity_of(entry.credential), self._accounts.get(_account(entry))
+            after = [*(identity.trusted if identity else ()), *(account.trusted if account else ())]
+        return AsoSecretArgs(
+            namespace=self._declared.namespace(entry.secret.namespace),
+            secret_name=entry.secret.name,
+            data=data,
             subscription=entry.credential.method.subscription_id,
             place=entry.place,
             allow_subscription_change=entry.credential.allow_subscription_change,
-            after=self.trust.of(entry),
+            after=after,
         )
 
-    def content(self, entry: Entry, *, strict: bool) -> pulumi.Output[Credential]:
-        """Make a credential of the configuration's secrets and of the ids that Azure gave its identity."""
-        contents = [self.credentials.secret(name, bytes) for name in sources(entry.credential).values()]
-        identity = self.trust.identity_of(entry)
-        ids: dict[str, pulumi.Input[str]] = (
-            {} if identity is None else {"tenant": identity.tenant_id, "client": identity.client_id}
+    def _identity_of(self, credential: AsoCredential) -> AsoWorkloadIdentity | None:
+        """Return the identity of this stack that a credential is for."""
+        given = credential.workload_identity
+        return self.identities[given.identity] if given and given.identity else None
+
+    def _data(self, entry: Entry) -> pulumi.Output[Data]:
+        """Make a Secret's data of the configuration's secrets and of the ids Azure gave its identity."""
+        credential, known = entry.credential, self._around.credentials
+        contents = pulumi.Output.all(*(known.secret(name, bytes) for name in credential.sources.values()))
+        identity = self._identity_of(credential)
+        if identity is None:
+            return contents.apply(credential.data)
+        return pulumi.Output.all(contents, identity.tenant_id, identity.client_id).apply(
+            lambda all_: credential.data(all_[0], tenant=all_[1], client=all_[2])
         )
-        return pulumi.Output.all(pulumi.Output.all(*contents), pulumi.Output.from_input(ids)).apply(
-            lambda known: content(entry.credential, known[0], strict=strict, **known[1])
-        )
+
+    def resources(self, declared: Mapping[SecretName, Sequence[pulumi.Resource]]) -> Mapping[str, str]:
+        """Declare the resources of each file behind the Secrets that serve them; warn of what surprises.
+
+        declared: what a resource has to outlive, by the Secret that serves it.
+        """
+        copies = {
+            SecretName(account.namespace, account.delivery.target): [self._declared.deliveries[name]]
+            for name, account in self._around.accounts.items()
+            if account.delivery is not None
+        }
+        served: Mapping[SecretName | None, Sequence[pulumi.Resource]] = {**copies, **declared}
+        found, problems = read_resources(self._section.resources, self._around.root)
+        if problems:
+            raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
+        resolved = self._section.resolved(found, self._around)
+        for entry, group in groupby(resolved, key=lambda pair: pair[0].entry):
+            args = [
+                AsoResourceArgs(
+                    name=str(one.resource),
+                    manifest=one.manifest,
+                    namespace=self._declared.namespace(one.resource.namespace),
+                    credential=one.credential,
+                    outlives=served[resolution.secret],
+                )
+                for one, resolution in group
+            ]
+            AsoResources(entry, AsoResourcesArgs(resources=args), self._opts)
+        for one, resolution in resolved:
+            for hint in resolution.hints:
+                pulumi.log.warn(f"{one.place} {one.resource}: {hint}")
+        return {one.name: str(resolution.secret) for one, resolution in resolved}
 
 
-def _delivered(
-    tenants: Mapping[str, Tenant], declared: Declared
-) -> Mapping[SecretName, Sequence[pulumi.Resource]]:
-    """Tell what stands behind the copies of claimed accounts."""
-    return {
-        SecretName(tenant.namespace, account.deliver_to.target): [declared.deliveries[f"{name}/{slot}"]]
-        for name, tenant in tenants.items()
-        for slot, account in tenant.accounts.items()
-        if account.deliver_to is not None
-    }
-
-
-def _declare_resources(
-    section: AsoCredentials,
-    tenants: Mapping[str, Tenant],
-    room: _Room,
-    served: Mapping[SecretName, Sequence[pulumi.Resource]],
-) -> Mapping[str, str]:
-    """Declare the resources of each file behind the Secrets that serve them; tell what surprises people."""
-    found, problems = read_resources(section, Path.cwd())
-    if problems:
-        raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
-    resolved = [*zip(found, resolutions(section, tenants, room.credentials, found), strict=True)]
-    for entry, group in groupby(resolved, key=lambda pair: pair[0].entry):
-        args = [_args(one, resolution, room, served) for one, resolution in group]
-        AsoResources(entry, AsoResourcesArgs(resources=args), room.opts)
-    for one, resolution in resolved:
-        for hint in resolution.hints:
-            pulumi.log.warn(f"{one.place} {one.resource}: {hint}")
-    return {one.name: str(resolution.secret) for one, resolution in resolved}
-
-
-def _args(
-    one: DeclaredResource,
-    resolution: Resolution,
-    room: _Room,
-    served: Mapping[SecretName, Sequence[pulumi.Resource]],
-) -> AsoResourceArgs:
-    if resolution.secret is None:
-        raise TypeError(f"settings let {one.resource} through, which no credential serves")
-    return AsoResourceArgs(
-        name=str(one.resource),
-        manifest=one.manifest,
-        namespace=room.declared.namespace(one.resource.namespace),
-        credential=one.credential,
-        outlives=served[resolution.secret],
-    )
+def _account(entry: Entry) -> tuple[str, str]:
+    given = entry.credential.workload_identity
+    account = given.service_account if given else None
+    return entry.secret.namespace, account or STRICT_ACCOUNT

@@ -10,12 +10,6 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.aso_credentials.component import (
-    AsoResourceCredential,
-    AsoResourceCredentialArgs,
-    PinnedCredential,
-)
-from components.aso_credentials.controller import ControllerSettings
 from components.fleet import Fleet
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, manifest, put_files
 from tests.support.certificates import pem, pkcs12
@@ -187,7 +181,7 @@ def test_federated_credentials_of_one_identity_are_written_one_after_the_other_b
     assert chain == {order[0]: [], order[1]: order[:1], order[2]: order[1:2], order[3]: order[2:3]}
 
 
-def test_one_identity_in_two_namespaces_is_told_of_both_in_strict_mode_w8() -> None:
+def test_one_identity_in_two_namespaces_is_told_of_both_in_strict_mode() -> None:
     recorder = declared(strict("ab"))
     assert {one.inputs["subject"] for one in recorder.of_type(FEDERATION).values()} == {
         "system:serviceaccount:team-a:aso-workload",
@@ -207,7 +201,7 @@ def test_relaxed_credentials_of_one_identity_come_to_one_subject() -> None:
 SHARED = {"workloadIdentity": {"subscriptionId": SUB, "identity": "team-b"}}
 
 
-def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_nobody_elses_w3() -> None:
+def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_nobody_elses() -> None:
     own = {**SHARED["workloadIdentity"], "serviceAccount": "mine"}
     recorder = declared(strict("b", **{"namespaces__team-b": {"workloadIdentity": own}}))
     metadata = {"name": "mine-tokens", "namespace": "team-b"}
@@ -245,9 +239,10 @@ def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_n
     assert needed >= {account.name, role.name, binding.name}
 
 
-def test_the_default_serviceaccount_needs_no_rights_of_its_own_w2() -> None:
+def test_the_default_serviceaccount_needs_no_rights_of_its_own() -> None:
     recorder = declared(strict("b"))
     roles = recorder.of_type("kubernetes:rbac.authorization.k8s.io/v1:Role")
+    assert "team-b/aso-workload-account" in recorder.of_type("kubernetes:core/v1:ServiceAccount")
     assert not any("tokens" in name for name in roles)
 
 
@@ -295,7 +290,7 @@ spec: {location: westeurope, tags: {2024: budget}}
     assert one.inputs["spec"] == {"location": "westeurope", "tags": {"2024": "budget"}}
 
 
-def test_a_resource_waits_for_all_its_deletion_needs_l8() -> None:
+def test_a_resource_waits_for_all_its_deletion_needs() -> None:
     recorder = declared()
     waits = {
         one.name: waits_for(recorder, one)
@@ -323,7 +318,7 @@ def test_a_resource_waits_for_all_its_deletion_needs_l8() -> None:
     assert "acme/azure-copy" in waits["acme/tenant-acme/ResourceGroup/acme"]
 
 
-def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings_r1(project: Path) -> None:
+def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings(project: Path) -> None:
     own = {"podIdentity": {"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT}}
     changes = {"globalSettings": {"credential": own}, "namespaces": {}, "named": {}, "identities": {}}
     recorder = declared(aso_stack(**changes, resources={"team-a": {"file": "team-a.yaml"}}))
@@ -428,6 +423,7 @@ def test_outputs_name_secrets_identities_and_what_serves_each_resource() -> None
 @pytest.mark.parametrize("preview", [True, False])
 def test_no_credential_leaves_the_data_of_its_secret(*, preview: bool) -> None:
     recorder = declared(preview=preview)
+    assert data(recorder, "team-a-secret")["AZURE_CLIENT_SECRET"] == CANARY
     for one in recorder.registrations:
         told = repr({key: value for key, value in one.inputs.items() if key != "data"})
         assert CANARY not in told
@@ -436,9 +432,7 @@ def test_no_credential_leaves_the_data_of_its_secret(*, preview: bool) -> None:
     assert CANARY not in repr(recorder.stack_outputs)
 
 
-def test_an_annotation_that_is_not_inherited_is_told_r14(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_annotation_that_is_not_inherited_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     child = manifest("team-a", "files", "StorageAccount")
     child["spec"]["owner"] = {"name": "billing"}
     put_files(project, billing=[manifest("team-a", "billing")], team_a=[child])
@@ -450,24 +444,12 @@ def test_an_annotation_that_is_not_inherited_is_told_r14(
     assert "of team-a/ResourceGroup/billing is not inherited" in warning
 
 
-def test_changed_settings_of_the_operator_change_its_secret_where_it_is_l4() -> None:
+def test_changed_settings_of_the_operator_change_its_secret_where_it_is() -> None:
     before, after = declared(), declared(aso_stack(globalSettings={"syncPeriod": "2h"}))
     secrets = [recorder.named(SECRET, "aso-secret") for recorder in (before, after)]
     assert secrets[0].urn == secrets[1].urn
     assert secrets[0].inputs["metadata"] == secrets[1].inputs["metadata"]
     assert data(after, "aso-secret") == {"AZURE_SYNC_PERIOD": "2h"}
-
-
-def test_a_name_that_aso_reads_by_itself_is_a_mistake_of_the_program() -> None:
-    def program() -> None:
-        content = PinnedCredential(content=ControllerSettings(), subscription=None, place="x")
-        args = AsoResourceCredentialArgs(
-            namespace="team-a", secret_name="aso-controller-settings", credential=content
-        )
-        AsoResourceCredential("x", args)
-
-    with pytest.raises(ValueError, match="ASO reads by itself"):
-        record(program)
 
 
 @pytest.mark.parametrize("environment", ["dev", "staging", "prod"])

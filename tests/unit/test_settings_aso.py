@@ -12,7 +12,6 @@ import pytest
 from components.aso_credentials.keys import CREDENTIAL_FROM, RESOURCE_ID
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.aso_credentials import secrets_of
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
 from tests.support.aso import put_files as put
 from tests.support.certificates import pem, pkcs12, without_key
@@ -49,7 +48,7 @@ def test_the_whole_shape_is_read(root: Path) -> None:
     section = settings(aso_stack(), root).aso_credentials
 
     assert section is not None
-    assert list(secrets_of(section)) == [
+    assert list(section.written()) == [
         ("azureserviceoperator-system", "aso-controller-settings", "credfleet:asoCredentials.globalSettings"),
         ("team-a", "aso-credential", TEAM_A),
         ("team-b", "aso-credential", "credfleet:asoCredentials.namespaces.team-b"),

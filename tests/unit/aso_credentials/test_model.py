@@ -1,24 +1,14 @@
+"""The data of a Secret: what a credential of the configuration becomes, and what is refused of any other."""
+
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from components.aso_credentials.model import (
-    ClientCertificate,
-    ClientSecret,
-    Cloud,
-    Credential,
-    Method,
-    PodIdentity,
-    Unfit,
-    WorkloadIdentity,
-    client_secret_of,
-    method_of,
-    read,
-)
+from components.aso_credentials.credential import AsoCredential
+from components.aso_credentials.model import Unfit, client_secret_of, faults_of, method_of
 from tests.support.certificates import pem, pkcs12, without_key
 
 SUB, TENANT, CLIENT = (f"00000000-0000-4000-8000-0000000000{end}" for end in ("aa", "bb", "cc"))
@@ -27,111 +17,114 @@ IDS: Mapping[str, bytes] = {
     "AZURE_TENANT_ID": TENANT.encode(),
     "AZURE_CLIENT_ID": CLIENT.encode(),
 }
-CLOUD = Cloud("https://login.example/", "https://management.example", "https://management.example")
+GIVEN: Final = {"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT}
+CLOUD: Final = {
+    "authorityHost": "https://login.example/",
+    "resourceManagerEndpoint": "https://management.example",
+    "resourceManagerAudience": "https://management.example",
+}
+CLOUD_KEYS: Final = {
+    "AZURE_AUTHORITY_HOST": b"https://login.example/",
+    "AZURE_RESOURCE_MANAGER_ENDPOINT": b"https://management.example",
+    "AZURE_RESOURCE_MANAGER_AUDIENCE": b"https://management.example",
+}
 PEM, LOCKED = pem(), pkcs12(b"p w")
+METHODS: Final[Mapping[str, tuple[str, dict[str, Any], Sequence[bytes], set[str]]]] = {
+    "secret": ("servicePrincipal", {"secretFrom": "x"}, [b"s"], {"AZURE_CLIENT_SECRET"}),
+    "pem": ("servicePrincipal", {"certificateFrom": "x"}, [PEM], {"AZURE_CLIENT_CERTIFICATE"}),
+    "pkcs12": (
+        "servicePrincipal",
+        {"certificateFrom": "x", "passwordFrom": "y"},
+        [LOCKED, b"p w"],
+        {"AZURE_CLIENT_CERTIFICATE", "AZURE_CLIENT_CERTIFICATE_PASSWORD"},
+    ),
+    "token": ("workloadIdentity", {}, [], set()),
+    "token of an account": (
+        "workloadIdentity",
+        {"serviceAccount": "mine"},
+        [],
+        {"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"},
+    ),
+    "pod": ("podIdentity", {}, [], {"AUTH_MODE"}),
+}
+CHOSEN: Final = {
+    "secret": "servicePrincipalSecret",
+    "pem": "servicePrincipalCertificate",
+    "pkcs12": "servicePrincipalCertificate",
+    "token": "workloadIdentity",
+    "token of an account": "workloadIdentity",
+    "pod": "podIdentity",
+}
 
-guids = st.uuids().map(str)
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
-    lambda text: text == text.strip()
-)
-names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
-methods: st.SearchStrategy[Method] = st.one_of(
-    st.builds(ClientSecret, texts),
-    st.sampled_from([ClientCertificate(PEM), ClientCertificate(LOCKED, "p w")]),
-    st.builds(WorkloadIdentity, st.just(value=True), st.none() | names),
-    st.builds(WorkloadIdentity),
-    st.builds(PodIdentity),
-)
+
+def credential(method: str, **changes: Any) -> AsoCredential:
+    kind, given, _, _ = METHODS[method]
+    return AsoCredential.model_validate({kind: {**GIVEN, **given}, **changes})
 
 
-@st.composite
-def credentials(draw: st.DrawFn) -> Credential:
-    method = draw(methods)
-    tenants = () if isinstance(method, PodIdentity) else tuple(draw(st.lists(guids, max_size=3)))
-    cloud = draw(st.none() | st.just(CLOUD))
-    return Credential(draw(guids), draw(guids), draw(guids), method, tenants, cloud)
-
-
-@given(credentials())
-def test_what_is_emitted_is_read_as_the_same_credential(credential: Credential) -> None:
-    strict = isinstance(credential.method, WorkloadIdentity) and credential.method.strict
-    assert read(credential.emit(), strict=strict) == credential
-
-
-@given(credentials())
-def test_no_key_is_empty_and_aso_chooses_the_method_that_was_meant(credential: Credential) -> None:
-    data = credential.emit()
+@pytest.mark.parametrize("cloud", [None, CLOUD], ids=["own cloud", "another cloud"])
+@pytest.mark.parametrize("tenants", [[], [SUB, TENANT]], ids=["no tenants", "tenants"])
+@pytest.mark.parametrize("method", [*METHODS])
+def test_what_a_credential_becomes_is_faultless_and_chooses_the_method_that_was_meant(
+    method: str, tenants: list[str], cloud: dict[str, str] | None
+) -> None:
+    tenants = [] if method == "pod" else tenants
+    data = credential(method, additionalTenants=tenants, cloud=cloud).data(METHODS[method][2])
+    assert faults_of(data, strict=method == "token of an account") == ()
     assert all(data.values())
-    assert method_of(data) is credential.method.METHOD
+    assert method_of(data) == CHOSEN[method]
+    assert {key: data.get(key) for key in CLOUD_KEYS} == (CLOUD_KEYS if cloud else dict.fromkeys(CLOUD_KEYS))
+    assert data.get("AZURE_ADDITIONAL_TENANTS", b"").decode() == ",".join(tenants)
 
 
-@pytest.mark.parametrize(
-    ("method", "keys"),
-    [
-        (ClientSecret("s"), {"AZURE_CLIENT_SECRET"}),
-        (ClientCertificate(PEM), {"AZURE_CLIENT_CERTIFICATE"}),
-        (ClientCertificate(LOCKED, "p w"), {"AZURE_CLIENT_CERTIFICATE", "AZURE_CLIENT_CERTIFICATE_PASSWORD"}),
-        (WorkloadIdentity(), set[str]()),
-        (WorkloadIdentity(strict=True), set[str]()),
-        (WorkloadIdentity(strict=True, service_account="mine"), {"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"}),
-        (PodIdentity(), {"AUTH_MODE"}),
-    ],
-)
-def test_each_method_emits_exactly_its_keys(method: Method, keys: set[str]) -> None:
-    assert Credential(SUB, TENANT, CLIENT, method).emit().keys() == IDS.keys() | keys
+@pytest.mark.parametrize("method", [*METHODS])
+def test_each_method_emits_exactly_its_keys(method: str) -> None:
+    _, _, contents, keys = METHODS[method]
+    data = credential(method).data(contents)
+    assert data.keys() == IDS.keys() | keys
+    assert {key: data[key] for key in IDS} == IDS
 
 
-def test_ids_and_tenants_are_emitted_without_the_blanks_around_them_m15() -> None:
-    credential = Credential(f" {SUB}\n", f"{TENANT}\t", CLIENT, WorkloadIdentity(), (SUB, f" {TENANT}"))
+def test_ids_and_tenants_are_emitted_without_the_blanks_around_them() -> None:
+    ids = {"subscriptionId": f" {SUB}\n", "tenantId": f"{TENANT}\t", "clientId": CLIENT}
+    given = {"workloadIdentity": ids, "additionalTenants": [SUB, f" {TENANT}"]}
     tenants = f"{SUB},{TENANT}".encode()
-    assert credential.emit() == {**IDS, "AZURE_ADDITIONAL_TENANTS": tenants}
-    assert read({**IDS, "AZURE_ADDITIONAL_TENANTS": f"{SUB}, {TENANT}".encode()}, strict=False) == credential
-
-
-def test_a_credential_does_not_show_its_secrets() -> None:
-    shown = [
-        repr(Credential(SUB, TENANT, CLIENT, m))
-        for m in (ClientSecret("hush"), ClientCertificate(LOCKED, "p w"))
-    ]
-    assert [text for text in shown if "hush" in text or "p w" in text or "certificate=" in text] == []
+    data = AsoCredential.model_validate(given).data([])
+    assert data == {**IDS, "AZURE_ADDITIONAL_TENANTS": tenants}
+    assert faults_of({**IDS, "AZURE_ADDITIONAL_TENANTS": f"{SUB}, {TENANT}".encode()}, strict=False) == ()
 
 
 def unfit(data: Mapping[str, bytes], *, strict: bool = False) -> str:
-    with pytest.raises(Unfit) as raised:
-        read(data, strict=strict)
-    return str(raised.value)
+    return "; ".join(faults_of(data, strict=strict))
 
 
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        pytest.param({"AZURE_CLIENT_SECRET": b""}, "AZURE_CLIENT_SECRET is empty", id="empty-secret"),
-        pytest.param({"AZURE_CLIENT_SECRET": b"s\n"}, "line end", id="line-end-behind-a-secret"),
-        pytest.param({"AZURE_CLIENT_SECRET": b"s", "AZURE_CLIENT_CERTIFICATE": b"c"}, "no effect", id="M6"),
-        pytest.param({"AZURE_CLIENT_CERTIFICATE": without_key()}, "no private key", id="M10"),
-        pytest.param({"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"}, "no effect", id="M11"),
-        pytest.param(
-            {"AZURE_AUTHORITY_HOST": b"https://login.example/"}, "go together", id="cloud-incomplete"
-        ),
-        pytest.param(
-            {**CLOUD.emit(), "AZURE_AUTHORITY_HOST": b"x"}, "no https:// address", id="cloud-no-url"
-        ),
-        pytest.param({"AZURE_ADDITIONAL_TENANTS": b"example.org"}, "no list of GUIDs", id="tenants"),
-        pytest.param(
-            {"AUTH_MODE": b"podidentity", "AZURE_ADDITIONAL_TENANTS": SUB.encode()}, "is ignored", id="M3"
-        ),
-        pytest.param({"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"mine"}, "is ignored", id="W1"),
-        pytest.param({"USE_WORKLOAD_IDENTITY_AUTH": b"true"}, "no effect", id="global-only"),
-        pytest.param({"AUTH_MODE": b"PODIDENTITY"}, "no method", id="unknown-mode"),
-        pytest.param({"AZURE_CLIENT_SECRET": b"\xff"}, "no text", id="no-text"),
-        pytest.param({"AZURE_CLIENT_ID": b"principal"}, "AZURE_CLIENT_ID is no GUID", id="no-guid"),
-    ],
-)
+FAULTS: Final[Mapping[str, tuple[Mapping[str, bytes], str]]] = {
+    "empty secret": ({"AZURE_CLIENT_SECRET": b""}, "AZURE_CLIENT_SECRET is empty"),
+    "line end behind a secret": ({"AZURE_CLIENT_SECRET": b"s\n"}, "line end"),
+    "two methods": ({"AZURE_CLIENT_SECRET": b"s", "AZURE_CLIENT_CERTIFICATE": b"c"}, "no effect"),
+    "certificate without a key": ({"AZURE_CLIENT_CERTIFICATE": without_key()}, "no private key"),
+    "password alone": ({"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"}, "no effect"),
+    "a part of a cloud": ({"AZURE_AUTHORITY_HOST": b"https://login.example/"}, "go together"),
+    "cloud without URL": ({**CLOUD_KEYS, "AZURE_AUTHORITY_HOST": b"x"}, "no https:// address"),
+    "tenants that are no GUIDs": ({"AZURE_ADDITIONAL_TENANTS": b"example.org"}, "no list of GUIDs"),
+    "tenants of a pod": (
+        {"AUTH_MODE": b"podidentity", "AZURE_ADDITIONAL_TENANTS": SUB.encode()},
+        "is ignored",
+    ),
+    "account in relaxed mode": ({"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"mine"}, "is ignored"),
+    "a key of the operator": ({"USE_WORKLOAD_IDENTITY_AUTH": b"true"}, "no effect"),
+    "an unknown mode": ({"AUTH_MODE": b"PODIDENTITY"}, "no method"),
+    "no text": ({"AZURE_CLIENT_SECRET": b"\xff"}, "no text"),
+    "no GUID": ({"AZURE_CLIENT_ID": b"principal"}, "AZURE_CLIENT_ID is no GUID"),
+}
+
+
+@pytest.mark.parametrize(("extra", "words"), FAULTS.values(), ids=FAULTS)
 def test_a_secret_no_credential_would_be_is_refused(extra: Mapping[str, bytes], words: str) -> None:
     assert words in unfit({**IDS, **extra})
 
 
-def test_a_bad_serviceaccount_is_refused_in_strict_mode_w4() -> None:
+def test_a_bad_serviceaccount_is_refused_in_strict_mode() -> None:
     assert "no name" in unfit({**IDS, "AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"My_Own"}, strict=True)
 
 
@@ -164,8 +157,8 @@ def test_a_key_chooses_the_method_even_when_it_is_empty(keys: tuple[str, ...], m
     [
         pytest.param(b"s~e.c", "s~e.c", id="text"),
         pytest.param(b'{"clientSecret": "s", "clientID": "c"}', "s", id="field"),
-        pytest.param(b"{not json", "{not json", id="text-with-a-brace"),
-        pytest.param(b'"quoted"', '"quoted"', id="json-text"),
+        pytest.param(b"{not json", "{not json", id="text with a brace"),
+        pytest.param(b'"quoted"', '"quoted"', id="JSON text"),
     ],
 )
 def test_a_client_secret_is_text_or_a_field_of_an_object(content: bytes, secret: str) -> None:

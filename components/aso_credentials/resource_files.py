@@ -1,10 +1,13 @@
-"""The ASO resources of a stack: read from their files, and resolved before anything is written."""
+"""The files of ASO resources that a stack declares, and what is read of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
+
+from pydantic import Field
 
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import (
@@ -14,15 +17,22 @@ from components.aso_credentials.manifests import (
     objects_in,
     resource_of,
 )
-from components.aso_credentials.nouns import WITHHELD, Operator, Resolution, Resource, SecretName, Secrets
-from components.aso_credentials.resolver import resolve
-from components.credentials import Credentials
+from components.aso_credentials.nouns import Resource
 from components.errors import CredfleetError, Problem
 from components.naming import config_path
-from components.projection.keys import plan_keys
-from components.settings.aso_contents import controller, secret_data
-from components.settings.aso_credentials import AsoCredentials, Resources
-from components.settings.nouns import Delivery, Tenant
+from components.settings.noun import Noun
+from components.settings.words import FilePath, ObjectName
+
+KEY: Final = "asoCredentials"
+
+
+class Resources(Noun):
+    """A file of ASO resources, declared with the stack."""
+
+    file: FilePath = Field(description="Kubernetes YAML, relative to Pulumi.yaml.")
+    credential: ObjectName | None = Field(
+        default=None, description="Entry of named; written as their annotation."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +47,22 @@ class DeclaredResource:
 
     @property
     def name(self) -> str:
-        """Name it as nothing else is named: NAMESPACE/KIND.GROUP/NAME."""
+        """Its name, which nothing else has: NAMESPACE/KIND.GROUP/NAME."""
         group = str(self.manifest["apiVersion"]).partition("/")[0]
         return f"{self.resource.namespace}/{self.resource.kind}.{group}/{self.resource.name}"
 
 
 def read_resources(
-    section: AsoCredentials, root: Path
+    entries: Mapping[str, Resources], root: Path
 ) -> tuple[Sequence[DeclaredResource], Sequence[Problem]]:
-    """Read the files of all entries; give what is well formed, and what is wrong with the rest."""
-    found: list[DeclaredResource] = []
-    problems: list[Problem] = []
-    for name, entry in section.resources.items():
-        for one in _read_file(name, entry, root):
-            if isinstance(one, DeclaredResource):
-                found.append(one)
-            else:
-                problems.append(one)
-    return found, problems
-
-
-def resolutions(
-    section: AsoCredentials,
-    tenants: Mapping[str, Tenant],
-    credentials: Credentials,
-    resources: Sequence[DeclaredResource],
-) -> Sequence[Resolution]:
-    """Tell which credential ASO will use for each resource, by the keys that the Secrets will have."""
-    operator = Operator(section.operator.namespace, section.operator.multi_env, section.operator.strict)
-    secrets = {**_delivered(tenants), **_declared(section, credentials)}
-    return resolve([one.resource for one in resources], secrets, operator)
+    """Read the files of all entries; return what is well formed, and what is wrong with the rest."""
+    read = [one for name, entry in entries.items() for one in _read_file(name, entry, root)]
+    found = [one for one in read if isinstance(one, DeclaredResource)]
+    return found, [one for one in read if isinstance(one, Problem)]
 
 
 def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredResource | Problem]:
-    place = config_path("asoCredentials", "resources", name, "file")
+    place = config_path(KEY, "resources", name, "file")
     try:
         text = (root / entry.file).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -117,34 +109,3 @@ def _read(name: str, entry: Resources, place: str, manifest: Manifest) -> Declar
     annotations = {**resource.annotations, keys.CREDENTIAL_FROM: entry.credential}
     annotated = replace(resource, annotations=annotations)
     return DeclaredResource(place, name, manifest, entry.credential, annotated)
-
-
-def _declared(section: AsoCredentials, credentials: Credentials) -> Secrets:
-    """Give the keys of the Secrets that are declared; with a faulty credential just the three ids."""
-    strict = section.operator.strict
-    found = {
-        entry.secret: secret_data(entry.credential, credentials, strict=strict) for entry in section.entries()
-    }
-    if section.global_settings is not None:
-        own = section.global_settings.credential
-        data = controller(section.global_settings, section.operator, None).emit()
-        if own is not None:
-            data = {**data, **secret_data(own, credentials, strict=False)}
-        found[section.global_name] = data
-    return found
-
-
-def _delivered(tenants: Mapping[str, Tenant]) -> Secrets:
-    """Give the keys of the copies of claimed accounts, whose values nobody knows before the update."""
-    return {
-        SecretName(tenant.namespace, account.deliver_to.target): _copied(account.deliver_to)
-        for tenant in tenants.values()
-        for account in tenant.accounts.values()
-        if account.deliver_to is not None
-    }
-
-
-def _copied(delivery: Delivery) -> Mapping[str, bytes]:
-    plan = plan_keys(delivery.keys, delivery.aso_credential)
-    fixed = {key: text.encode() for key, text in plan.fixed.items()}
-    return dict.fromkeys(plan.keys.keys() - plan.optional, WITHHELD) | fixed

@@ -1,0 +1,206 @@
+"""A credential of Azure Service Operator in the configuration, and the data of the Secret it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Self
+
+from pydantic import Field, model_validator
+
+from components.aso_credentials import keys
+from components.aso_credentials.model import PROOFS, Data, Unfit, client_secret_of, faults_of
+from components.aso_credentials.nouns import WITHHELD
+from components.aso_credentials.words import Guid
+from components.credentials import Credentials
+from components.settings.noun import Noun
+from components.settings.words import Name, NamespaceName, ObjectName, Text, unfit
+
+_ANY_ID: Final = "00000000-0000-0000-0000-000000000000"
+_IDS_ALONE: Final[Data] = dict.fromkeys(keys.REQUIRED, WITHHELD)
+
+
+class ServicePrincipal(Noun):
+    """An application of Entra that proves itself with a secret or a certificate."""
+
+    subscription_id: Guid = Field(description="Subscription its resources are made in.")
+    tenant_id: Guid = Field(description="Tenant of Entra.")
+    client_id: Guid = Field(description="Client id of the application.")
+    secret_from: Text | None = Field(
+        default=None, description="Entry of credentials: the secret, or JSON with clientSecret."
+    )
+    certificate_from: Text | None = Field(
+        default=None, description="Entry of credentials: PEM or PKCS12 with its private key."
+    )
+    password_from: Text | None = Field(
+        default=None, description="Entry of credentials: password of a PKCS12 file."
+    )
+
+    @model_validator(mode="after")
+    def _proves_itself_one_way(self) -> Self:
+        if (self.secret_from is None) == (self.certificate_from is None):
+            raise unfit(
+                "of a secret and a certificate ASO silently takes the secret; with neither it has no proof",
+                "give secretFrom or certificateFrom, one of the two",
+            )
+        if self.password_from is not None and self.certificate_from is None:
+            raise unfit("a password without a certificate has no effect", "leave passwordFrom out")
+        return self
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The entries of `credentials` it is made of, by the key that names each."""
+        given = {
+            "secretFrom": self.secret_from,
+            "certificateFrom": self.certificate_from,
+            "passwordFrom": self.password_from,
+        }
+        return {key: name for key, name in given.items() if name is not None}
+
+    def proof(self, contents: Sequence[bytes]) -> Data:
+        """Return the keys of this method alone; raises Unfit. contents: of its sources, in their order."""
+        if self.certificate_from is None:
+            return {keys.CLIENT_SECRET: client_secret_of(contents[0]).encode()}
+        if self.password_from is None:
+            return {keys.CERTIFICATE: contents[0]}
+        certificate, password = contents
+        text = password.decode(errors="replace")
+        return {keys.CERTIFICATE: certificate, keys.CERTIFICATE_PASSWORD: text.encode()}
+
+
+class WorkloadIdentity(Noun):
+    """A managed identity that trusts a ServiceAccount: one of `identities`, or one somebody else made."""
+
+    subscription_id: Guid = Field(description="Subscription its resources are made in.")
+    identity: Name | None = Field(default=None, description="Entry of identities.")
+    tenant_id: Guid | None = Field(default=None, description="Of an identity that is not declared here.")
+    client_id: Guid | None = Field(
+        default=None, description="Of an identity that is not declared here; never its principal id."
+    )
+    service_account: ObjectName | None = Field(
+        default=None, description="ServiceAccount of strict mode; absent: aso-workload."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_identity(self) -> Self:
+        own = self.identity is not None
+        if own in (self.client_id is not None, self.tenant_id is not None):
+            raise unfit(
+                "it is either an identity of this stack, which knows its own ids, or one by its ids",
+                "give identity alone, or tenantId and clientId",
+            )
+        return self
+
+    def proof(self, _contents: Sequence[bytes]) -> Data:
+        """Return the keys of this method alone."""
+        return {} if self.service_account is None else {keys.SERVICE_ACCOUNT: self.service_account.encode()}
+
+
+class PodIdentity(Noun):
+    """A managed identity of the node or pod the operator runs on."""
+
+    subscription_id: Guid = Field(description="Subscription its resources are made in.")
+    tenant_id: Guid = Field(description="Tenant of Entra.")
+    client_id: Guid = Field(description="Client id of the identity, never its principal id.")
+
+    def proof(self, _contents: Sequence[bytes]) -> Data:
+        """Return the keys of this method alone."""
+        return {keys.AUTH_MODE: keys.POD_IDENTITY.encode()}
+
+
+class Cloud(Noun):
+    """Another cloud than the operator's."""
+
+    authority_host: Text = Field(description="https:// address that tokens come from.")
+    resource_manager_endpoint: Text = Field(description="https:// address of its Resource Manager.")
+    resource_manager_audience: Text = Field(description="https:// audience of tokens for it.")
+
+    @property
+    def data(self) -> Data:
+        """The three keys."""
+        given = (self.authority_host, self.resource_manager_endpoint, self.resource_manager_audience)
+        return {key: text.encode() for key, text in zip(keys.CLOUD, given, strict=True)}
+
+
+class AsoCredential(Noun):
+    """One credential, by one method."""
+
+    service_principal: ServicePrincipal | None = Field(
+        default=None, description="An application with a secret or a certificate."
+    )
+    workload_identity: WorkloadIdentity | None = Field(
+        default=None, description="A managed identity that trusts a ServiceAccount."
+    )
+    pod_identity: PodIdentity | None = Field(
+        default=None, description="A managed identity of the node or pod the operator runs on."
+    )
+    additional_tenants: tuple[Guid, ...] = Field((), description="Further tenants its resources may name.")
+    cloud: Cloud | None = Field(
+        default=None, description="Another cloud than the operator's; needs operator.multiEnv."
+    )
+    allow_subscription_change: bool = Field(
+        default=False, description="Whether the subscription may change; its resources are gone already."
+    )
+
+    @model_validator(mode="after")
+    def _has_one_method(self) -> Self:
+        methods = (self.service_principal, self.workload_identity, self.pod_identity)
+        if sum(method is not None for method in methods) != 1:
+            raise unfit(
+                "ASO takes the first method it finds in an order of its own, so there is exactly one",
+                "give one of servicePrincipal, workloadIdentity and podIdentity",
+            )
+        return self
+
+    @property
+    def method(self) -> ServicePrincipal | WorkloadIdentity | PodIdentity:
+        """How it proves itself."""
+        found = self.service_principal or self.workload_identity or self.pod_identity
+        if found is None:
+            raise TypeError("a credential without a method was let through")
+        return found
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The entries of `credentials` it is made of, by the key that names each."""
+        return self.service_principal.sources if self.service_principal else {}
+
+    def data(self, contents: Sequence[bytes], *, tenant: str = "", client: str = "") -> Data:
+        """Return the data of its Secret, exactly the keys of this credential; raises Unfit.
+
+        contents: of its sources, in their order. tenant, client: of the identity of this stack it is for.
+        """
+        given = self.method
+        ids = (given.subscription_id, given.tenant_id or tenant, given.client_id or client)
+        data = {key: text.strip().encode() for key, text in zip(keys.REQUIRED, ids, strict=True)}
+        if self.additional_tenants:
+            data[keys.ADDITIONAL_TENANTS] = ",".join(self.additional_tenants).encode()
+        return {**data, **given.proof(contents), **(self.cloud.data if self.cloud else {})}
+
+    def judged(self, credentials: Credentials, *, strict: bool) -> tuple[Data, Sequence[str]]:
+        """Return the data its Secret will have, what is secret withheld, and everything wrong with it.
+
+        With faults, or with an entry that is absent or unreadable, the data are the three ids alone. Ids of
+        an identity of this stack, which only the update knows, are stood in for.
+        """
+
+        def judge(contents: Sequence[bytes]) -> tuple[Data, Sequence[str]]:
+            try:
+                data = self.data(contents, tenant=_ANY_ID, client=_ANY_ID)
+            except Unfit as unfit:
+                return _IDS_ALONE, (str(unfit),)
+            faults = faults_of(data, strict=strict)
+            known = {key: WITHHELD if key in PROOFS else value for key, value in data.items()}
+            return _IDS_ALONE if faults else known, faults
+
+        def step(names: Sequence[str], contents: Sequence[bytes]) -> tuple[Data, Sequence[str]] | None:
+            if not names:
+                return judge(contents)
+            return credentials.judged(names[0], lambda found: step(names[1:], [*contents, found]))
+
+        return step([*self.sources.values()], []) or (_IDS_ALONE, ())
+
+
+class NamedCredential(AsoCredential):
+    """A credential for the resources that name it."""
+
+    namespace: NamespaceName = Field(description="Namespace of its Secret and of its resources.")

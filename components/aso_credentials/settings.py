@@ -1,0 +1,431 @@
+"""What `credfleet:asoCredentials` holds: credentials of Azure Service Operator, identities, resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from components.aso_credentials import keys, nouns
+from components.aso_credentials.credential import AsoCredential, NamedCredential
+from components.aso_credentials.federation import Federation, federation_faults, federation_name
+from components.aso_credentials.model import Data, subject_of
+from components.aso_credentials.nouns import WITHHELD, Resolution, SecretName, Secrets
+from components.aso_credentials.resolver import resolve
+from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
+from components.aso_credentials.roles import assignment_name
+from components.aso_credentials.scoped import invalid
+from components.aso_credentials.words import (
+    Duration,
+    FederationName,
+    GroupName,
+    IdentityName,
+    Issuer,
+    RoleName,
+    Scope,
+    Subject,
+)
+from components.errors import Problem
+from components.projection.settings import Delivery
+from components.settings.document import nearest
+from components.settings.noun import Noun
+from components.settings.section import Problems, Section, Surroundings, Written
+from components.settings.words import Name, NamespaceName, ObjectName, Text
+
+Positive: TypeAlias = Annotated[int, Field(ge=1)]
+
+_ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
+    keys.CLIENT_SECRET: (
+        "servicePrincipal.secretFrom",
+        "store the bare secret, or JSON with a field clientSecret, in that entry of credentials",
+    ),
+    keys.CERTIFICATE: (
+        "servicePrincipal.certificateFrom",
+        "store PEM with its RSA key, or PKCS12 with its password as passwordFrom",
+    ),
+    keys.CERTIFICATE_PASSWORD: ("servicePrincipal.passwordFrom", "leave it out"),
+    keys.SERVICE_ACCOUNT: (
+        "workloadIdentity.serviceAccount",
+        "leave it out; only namespaces and named look at it, with operator.workloadIdentityMode: strict",
+    ),
+    keys.ADDITIONAL_TENANTS: ("additionalTenants", "leave it out"),
+    **dict(
+        zip(
+            keys.CLOUD,
+            (
+                (f"cloud.{key}", "write it with https://")
+                for key in ("authorityHost", "resourceManagerEndpoint", "resourceManagerAudience")
+            ),
+            strict=True,
+        )
+    ),
+}
+"""Where in a credential of the configuration a key of its Secret comes from, and how to mend it there."""
+
+
+class Operator(Noun):
+    """How Azure Service Operator runs in the cluster; its chart makes it, not this stack."""
+
+    namespace: NamespaceName = Field(
+        default=keys.OPERATOR_NAMESPACE, description="Namespace it runs in, which is there already."
+    )
+    workload_identity_mode: Literal["relaxed", "strict"] = Field(
+        default="relaxed",
+        description="Whose token identities trust: the operator's, or one of each namespace.",
+    )
+    issuer: Issuer | None = Field(default=None, description="OIDC issuer URL of the cluster, byte for byte.")
+    multi_env: bool = Field(
+        default=False, description="Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT)."
+    )
+
+    @property
+    def strict(self) -> bool:
+        """Whether workload identity is in strict mode."""
+        return self.workload_identity_mode == "strict"
+
+    def as_it_runs(self, *, strict: bool) -> nouns.Operator:
+        """Return the operator that resolves credentials. strict: whether in strict mode."""
+        return nouns.Operator(self.namespace, self.multi_env, strict)
+
+
+class RateLimit(Noun):
+    """How fast the operator calls Azure."""
+
+    qps: Positive = Field(description="Requests a second.")
+    bucket_size: Positive = Field(description="Requests at once.")
+
+
+class GlobalSettings(Noun):
+    """`aso-controller-settings`. The operator reads it when it starts."""
+
+    credential: AsoCredential | None = Field(
+        default=None, description="For resources that no other credential serves; best absent."
+    )
+    sync_period: Duration | None = Field(default=None, description="Such as 1h, or never.")
+    operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = Field(
+        default=None, description="What it runs."
+    )
+    target_namespaces: tuple[NamespaceName, ...] = Field((), description="The only ones it looks at.")
+    default_reconcile_policy: Literal["manage", "skip", "detach-on-delete"] | None = Field(
+        default=None, description="For resources that say none."
+    )
+    max_concurrent_reconciles: Positive | None = Field(default=None, description="Of each kind.")
+    rate_limit: RateLimit | None = Field(default=None, description="How fast it calls Azure.")
+    user_agent_suffix: Text | None = Field(default=None, description="Behind its name in calls to Azure.")
+
+    def data(self, operator: Operator, own: Data) -> Data:
+        """Return the data of the Secret: exactly the keys that are meant.
+
+        own: that of the operator's credential, empty without one; its method is chosen by other keys than
+        that of a scoped Secret.
+        """
+        limit = self.rate_limit
+        by_token = self.credential is not None and self.credential.workload_identity is not None
+        plain = {
+            "AZURE_SYNC_PERIOD": self.sync_period,
+            "AZURE_OPERATOR_MODE": self.operator_mode,
+            keys.TARGET_NAMESPACES: ",".join(self.target_namespaces) or None,
+            "DEFAULT_RECONCILE_POLICY": self.default_reconcile_policy,
+            "MAX_CONCURRENT_RECONCILES": self.max_concurrent_reconciles,
+            "RATE_LIMIT_MODE": limit and "bucket",
+            "RATE_LIMIT_QPS": limit and limit.qps,
+            "RATE_LIMIT_BUCKET_SIZE": limit and limit.bucket_size,
+            "AZURE_USER_AGENT_SUFFIX": self.user_agent_suffix,
+            keys.WORKLOAD_IDENTITY_MODE: "strict" if operator.strict else None,
+            keys.ALLOW_MULTI_ENV: "true" if operator.multi_env else None,
+            keys.USE_WORKLOAD_IDENTITY: "true" if by_token else None,
+        }
+        told = {key: str(value).encode() for key, value in plain.items() if value is not None}
+        return told | {key: value for key, value in own.items() if key != keys.AUTH_MODE}
+
+
+class AssignedRole(Noun):
+    """What an identity may do, and where."""
+
+    role: RoleName = Field(description="Name of a role known here, or the GUID of any.")
+    scope: Scope = Field(description="ARM id of a subscription or of what is in it.")
+
+
+class TrustedAccount(Noun):
+    """A ServiceAccount of another cluster that may use an identity."""
+
+    issuer: Issuer = Field(description="OIDC issuer URL of that cluster, byte for byte.")
+    subject: Subject = Field(description="system:serviceaccount:NAMESPACE:NAME.")
+
+
+class ResourceGroup(Noun):
+    """A resource group of Azure that this stack makes."""
+
+    location: Text = Field(description="Region of Azure, such as westeurope.")
+    tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
+
+
+class Identity(Noun):
+    """A managed identity. Whom it trusts follows from the credentials that name it."""
+
+    resource_group: GroupName = Field(description="One of resourceGroups, or one that is there already.")
+    location: Text | None = Field(default=None, description="Absent: that of its entry in resourceGroups.")
+    tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
+    roles: Mapping[Name, AssignedRole] = Field(default={}, description="Name → role it has.")
+    federations: Mapping[FederationName, TrustedAccount] = Field(
+        default={}, description="Name → ServiceAccount of another cluster it trusts as well."
+    )
+
+
+class AsoCredentials(Section):
+    """Credentials of Azure Service Operator, the identities behind them, and resources that use them."""
+
+    KEY: ClassVar = KEY
+    operator: Operator = Field(default=Operator(), description="How the operator runs.")
+    global_settings: GlobalSettings | None = Field(
+        default=None, description="aso-controller-settings, declared when this is given, even if empty."
+    )
+    namespaces: Mapping[NamespaceName, AsoCredential] = Field(
+        default={}, description="Namespace → its aso-credential."
+    )
+    named: Mapping[ObjectName, NamedCredential] = Field(
+        default={}, description="Secret → credential of the resources that name it."
+    )
+    resource_groups: Mapping[GroupName, ResourceGroup] = Field(
+        default={}, description="Resource groups of identities; others are there already."
+    )
+    identities: Mapping[IdentityName, Identity] = Field(default={}, description="Name → managed identity.")
+    resources: Mapping[Name, Resources] = Field(default={}, description="Name → file of resources.")
+
+    @property
+    def global_name(self) -> SecretName:
+        """Where the operator's settings are."""
+        return SecretName(self.operator.namespace, keys.GLOBAL_SETTINGS)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield every credential of a namespace or of resources."""
+        for namespace, credential in self.namespaces.items():
+            secret = SecretName(namespace, keys.NAMESPACE_SECRET)
+            yield Entry(namespace, self.place("namespaces", namespace), secret, credential)
+        for name, named in self.named.items():
+            secret = SecretName(named.namespace, name)
+            yield Entry(name, self.place("named", name), secret, named)
+
+    def global_entry(self) -> Entry | None:
+        """Return the operator's own credential, if it has one."""
+        if self.global_settings is None or self.global_settings.credential is None:
+            return None
+        place = self.place("globalSettings", "credential")
+        return Entry("global", place, self.global_name, self.global_settings.credential)
+
+    def location_of(self, identity: Identity) -> str | None:
+        """Return where an identity is: its own location, or that of its resource group of this stack."""
+        group = self.resource_groups.get(identity.resource_group)
+        return identity.location or (group.location if group else None)
+
+    def federations(self, identity: str) -> Mapping[str, Federation]:
+        """Return whom an identity trusts, by the name of the federated credential: also in other clusters."""
+        declared = self.identities[identity].federations
+        others = {name: Federation(one.issuer, one.subject) for name, one in declared.items()}
+        return {**others, **self.own_federations(identity)}
+
+    def own_federations(self, identity: str) -> Mapping[str, Federation]:
+        """Return whom an identity trusts in this cluster, by the name of the federated credential.
+
+        Relaxed, all its credentials come to one subject, the operator's; strict, each namespace and
+        ServiceAccount has one. Without an issuer there are none.
+        """
+        if self.operator.issuer is None:
+            return {}
+        issuer, operator = self.operator.issuer, self.operator.namespace
+        users = [(entry, self.operator.strict) for entry in self.entries()]
+        if (own := self.global_entry()) is not None:
+            users.append((own, False))
+        subjects = {
+            subject_of(entry.secret.namespace, operator, strict=strict, account=given.service_account)
+            for entry, strict in users
+            if (given := entry.credential.workload_identity) and given.identity == identity
+        }
+        return {federation_name(subject): Federation(issuer, subject) for subject in sorted(subjects)}
+
+    def secrets(self, around: Surroundings) -> Secrets:
+        """Return the data of the Secrets that a resource may be served by, as far as a preview knows it.
+
+        Of the copies of claimed accounts nobody knows a value before the update.
+        """
+        found = {
+            SecretName(account.namespace, account.delivery.target): _copied(account.delivery)
+            for account in around.accounts.values()
+            if account.delivery is not None
+        }
+        for entry in self.entries():
+            data, _ = entry.credential.judged(around.credentials, strict=self.operator.strict)
+            found[entry.secret] = data
+        if self.global_settings is not None:
+            own = self.global_settings.credential
+            data = own.judged(around.credentials, strict=False)[0] if own else {}
+            found[self.global_name] = self.global_settings.data(self.operator, data)
+        return found
+
+    def resolved(
+        self, resources: Sequence[DeclaredResource], around: Surroundings
+    ) -> Sequence[tuple[DeclaredResource, Resolution]]:
+        """Return which credential ASO will use for each resource, by the keys that the Secrets will have."""
+        operator = self.operator.as_it_runs(strict=self.operator.strict)
+        resolutions = resolve([one.resource for one in resources], self.secrets(around), operator)
+        return [*zip(resources, resolutions, strict=True)]
+
+    def written(self) -> Iterator[Written]:
+        """Yield every Secret that is declared."""
+        if self.global_settings is not None:
+            yield self.global_name.namespace, self.global_name.name, self.place("globalSettings")
+        for entry in self.entries():
+            yield entry.secret.namespace, entry.secret.name, entry.place
+
+    def review(self, around: Surroundings) -> Problems:
+        """Check namespaces, references, what credentials hold, identities, and every resource.
+
+        Resources are judged when no part of the section or of the tenants was left out for a fault; else
+        nobody could say what serves them.
+        """
+        if self.global_settings is not None:
+            yield from around.review_namespace(self.place("operator", "namespace"), self.operator.namespace)
+        for entry in self.entries():
+            own = entry.secret.name == keys.NAMESPACE_SECRET
+            place = entry.place if own else f"{entry.place}.namespace"
+            yield from around.review_namespace(place, entry.secret.namespace)
+            yield from self._review_credential(entry, around, strict=self.operator.strict)
+        if (entry := self.global_entry()) is not None:
+            yield from self._review_credential(entry, around, strict=False)
+        for name in keys.RESERVED:
+            if name in self.named:
+                place = self.place("named", name)
+                yield Problem(
+                    place, f"{name} is a name that ASO reads by itself", "rename it, such as billing"
+                )
+        yield from self._review_identities()
+        resources, problems = read_resources(self.resources, around.root)
+        yield from problems
+        yield from self._review_resources(resources, around)
+        if around.whole(self.KEY, "tenants"):
+            yield from _review_resolutions(self.resolved(resources, around))
+
+    def _review_credential(self, entry: Entry, around: Surroundings, *, strict: bool) -> Problems:
+        """Check references of a credential, what it is made of, and whether the operator would take it."""
+        for key, name in entry.credential.sources.items():
+            yield from around.review_credential(f"{entry.place}.servicePrincipal.{key}", name)
+        yield from self._review_identity_of(entry)
+        data, faults = entry.credential.judged(around.credentials, strict=strict)
+        for fault in faults:
+            key, mend = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
+            yield Problem(f"{entry.place}.{key}", fault, mend)
+        refusal = invalid(data, self.operator.as_it_runs(strict=strict))
+        if refusal is not None and not faults and entry.secret != self.global_name:
+            yield Problem(
+                f"{entry.place}.cloud",
+                f"ASO would refuse it: {refusal}",
+                "set operator.multiEnv: true if it runs so, or leave it out",
+            )
+
+    def _review_identity_of(self, entry: Entry) -> Problems:
+        given = entry.credential.workload_identity
+        if given is None or given.identity is None:
+            return
+        place = f"{entry.place}.workloadIdentity.identity"
+        if given.identity not in self.identities:
+            cause = f"{given.identity} is no entry of identities"
+            yield Problem(place, cause, nearest(given.identity, self.identities))
+        elif self.operator.issuer is None:
+            yield Problem(
+                place,
+                "nobody says who issues the cluster's tokens, so Azure could not be told whom to trust",
+                f"give the cluster's OIDC issuer URL as {self.place('operator', 'issuer')}",
+            )
+
+    def _review_identities(self) -> Problems:
+        """Check each identity, and that Azure, which ignores the case of names, takes no two for one."""
+        seen: dict[tuple[str, str], str] = {}
+        for name, identity in self.identities.items():
+            first = seen.setdefault((identity.resource_group.lower(), name.lower()), name)
+            if first != name:
+                yield _same_to_azure(self.place("identities", name), first)
+            yield from self._review_identity(name, identity)
+        groups: dict[str, str] = {}
+        for name in self.resource_groups:
+            first = groups.setdefault(name.lower(), name)
+            if first != name:
+                yield _same_to_azure(self.place("resourceGroups", name), first)
+
+    def _review_identity(self, name: str, identity: Identity) -> Problems:
+        place, group = self.place("identities", name), identity.resource_group
+        if self.location_of(identity) is None:
+            yield Problem(
+                f"{place}.location",
+                f"resource group {group} is not declared here, so its location is not known",
+                f"add the location, or {group} to resourceGroups",
+            )
+        for key in sorted(identity.federations.keys() & self.own_federations(name).keys()):
+            cause = "the stack itself makes a federated credential of this name, for this cluster"
+            yield Problem(f"{place}.federations.{key}", cause, "rename it, such as blue-cluster")
+        for fault in federation_faults(self.federations(name)):
+            yield Problem(place, fault, "use another identity for some of its ServiceAccounts")
+        assigned: dict[str, str] = {}
+        for key, role in identity.roles.items():
+            first = assigned.setdefault(assignment_name(role.scope, role.role, name), key)
+            if first != key:
+                cause = (
+                    f"it is the same role in the same scope as {first}, and Azure takes an assignment once"
+                )
+                yield Problem(f"{place}.roles.{key}", cause, "remove one of the two")
+
+    def _review_resources(self, resources: Sequence[DeclaredResource], around: Surroundings) -> Problems:
+        """Check where resources are, that no two are one, and the credentials their entries name."""
+        for name, entry in self.resources.items():
+            if entry.credential is not None and entry.credential not in self.named:
+                yield Problem(
+                    self.place("resources", name, "credential"),
+                    f"{entry.credential} is no entry of named",
+                    nearest(entry.credential, self.named),
+                )
+        seen: dict[str, str] = {}
+        for one in resources:
+            if not one.manifest["metadata"].get("namespace"):
+                cause = "it says no namespace, and nothing is declared in default"
+                yield Problem(one.place, cause, "add metadata.namespace")
+            else:
+                yield from around.review_namespace(one.place, one.resource.namespace)
+            first = seen.setdefault(one.name, one.place)
+            if first != one.place:
+                yield Problem(one.place, f"{one.resource} is also declared at {first}", "keep one of the two")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A credential in the configuration: its key, its place, its Secret and what it says."""
+
+    key: str
+    place: str
+    secret: SecretName
+    credential: AsoCredential
+
+
+def _same_to_azure(place: str, first: str) -> Problem:
+    cause = f"to Azure it is the same as {first}: the case of a name does not count there"
+    return Problem(place, cause, "rename one of the two, or remove it")
+
+
+def _review_resolutions(resolved: Sequence[tuple[DeclaredResource, Resolution]]) -> Problems:
+    """Refuse a resource that ASO would not serve, in its words."""
+    for one, resolution in resolved:
+        fault = resolution.fault
+        if fault is None:
+            continue
+        mend = "mend it where it says, in the manifest or in asoCredentials"
+        if resolution.secret is None and resolution.scope is None:
+            mend = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
+        yield Problem(
+            f"{one.place} {one.resource}", f"{fault.severity}, {fault.reason}: {fault.message}", mend
+        )
+
+
+def _copied(delivery: Delivery) -> Data:
+    plan = delivery.plan
+    fixed = {key: text.encode() for key, text in plan.fixed.items()}
+    return dict.fromkeys(plan.keys.keys() - plan.optional, WITHHELD) | fixed

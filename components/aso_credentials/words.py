@@ -1,0 +1,107 @@
+"""The texts that Azure and its service operator take: what each may look like, why, and how to mend it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import AfterValidator
+
+from components.aso_credentials.arm_id import subscription_of
+from components.aso_credentials.federation import SUBJECT, is_federation_name
+from components.aso_credentials.model import is_guid
+from components.aso_credentials.roles import BUILT_IN, role_guid
+from components.naming import is_namespace, is_object_name
+from components.settings.words import fit
+
+_ISSUER: Final = re.compile(r"https://[^\s/]\S*")
+_GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
+_IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
+_DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+
+
+def _matches(pattern: re.Pattern[str], cause: str, mend: str) -> AfterValidator:
+    return fit(lambda text: pattern.fullmatch(text) is not None, cause, mend)
+
+
+def _is_subject(text: str) -> bool:
+    namespace, _, name = text.removeprefix(SUBJECT).partition(":")
+    return text.startswith(SUBJECT) and is_namespace(namespace) and is_object_name(name)
+
+
+def _is_scope(text: str) -> bool:
+    try:
+        return is_guid(subscription_of(text) or "")
+    except ValueError:
+        return False
+
+
+Guid: TypeAlias = Annotated[
+    str,
+    AfterValidator(str.strip),
+    fit(
+        is_guid,
+        "it is no GUID, and Azure would look for nothing else",
+        "copy the id, as 8-4-4-4-12 hex digits",
+    ),
+]
+Issuer: TypeAlias = Annotated[
+    str,
+    _matches(
+        _ISSUER,
+        "no token has such an issuer: it is an https:// address without blanks",
+        "copy the cluster's OIDC issuer URL byte for byte, its last slash included",
+    ),
+]
+Subject: TypeAlias = Annotated[
+    str,
+    fit(
+        _is_subject,
+        "it is not that of one ServiceAccount, and Azure knows no wildcards",
+        f"write {SUBJECT}NAMESPACE:NAME",
+    ),
+]
+Duration: TypeAlias = Annotated[
+    str,
+    _matches(_DURATION, "the operator does not start with it", "give a duration such as 1h or 90m, or never"),
+]
+Scope: TypeAlias = Annotated[
+    str,
+    fit(
+        _is_scope,
+        "a role is assigned within one subscription, and this is no ARM id of one",
+        "write /subscriptions/ID, with the resource group behind it where that is enough",
+    ),
+]
+RoleName: TypeAlias = Annotated[
+    str,
+    fit(
+        lambda text: role_guid(text) is not None,
+        "it is none of the roles known by name here, and Azure takes GUIDs only",
+        f"give the role's GUID, or one of {', '.join(BUILT_IN)}",
+    ),
+]
+GroupName: TypeAlias = Annotated[
+    str,
+    _matches(
+        _GROUP,
+        "Azure takes no such resource group: up to 90 letters, digits and -_.(), no dot at the end",
+        "rename it, such as rg-identities",
+    ),
+]
+IdentityName: TypeAlias = Annotated[
+    str,
+    _matches(
+        _IDENTITY,
+        "Azure takes no such identity: 3 to 128 letters, digits, '-' and '_', no sign at the beginning",
+        "rename it, such as team-b",
+    ),
+]
+FederationName: TypeAlias = Annotated[
+    str,
+    fit(
+        is_federation_name,
+        "Azure takes no such federated credential: 3 to 120 letters, digits, '-' and '_'",
+        "rename it, such as blue-cluster",
+    ),
+]
