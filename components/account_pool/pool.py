@@ -190,6 +190,10 @@ class Pool:
         """Read every claim's record."""
         return tuple(Record.parse(body) for body in self._run(list_all(Kind.RECORD, RECORDS)))
 
+    def is_declared(self) -> bool:
+        """Whether the namespace holds a pool's settings; without them it is a pool when it has accounts."""
+        return self._run(read(Kind.RECORD, CONFIG_MAP)) is not None
+
     def status(self) -> PoolStatus:
         """Tell how the pool stands: each account, and counts per type and partition."""
         members = self.members()

@@ -77,7 +77,7 @@ def sweep(
     found = tuple(Orphan(member.name, token) for member, token in orphans)
     stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
     releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
-    findings = tuple(_findings(members, records, unreadable, list(keys)))
+    findings = tuple(_findings(namespace, members, records, unreadable, list(keys)))
     if not write:
         return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
     freed: list[Orphan] = []
@@ -118,7 +118,11 @@ def _is_alive(token: Token, records: Mapping[str, Record]) -> bool:
 
 
 def _findings(
-    members: Iterable[Member], records: Mapping[str, Record], unreadable: Iterable[str], keys: list[str]
+    namespace: str,
+    members: Iterable[Member],
+    records: Mapping[str, Record],
+    unreadable: Iterable[str],
+    keys: list[str],
 ) -> Iterator[Finding]:
     """(4) What only people can judge."""
     by_name = {member.name: member for member in members}
@@ -136,7 +140,7 @@ def _findings(
                 f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
                 f" {record.tenant} may still use it",
                 f"put {TENANT_NAME}: {record.tenant_label} back on it, or release each holder with"
-                f" {_release(record)}",
+                f" {_release(record, namespace)}",
             )
     for member in by_name.values():
         if wrong := misconfiguration(member, keys):
@@ -165,7 +169,7 @@ def _findings(
             )
 
 
-def _release(record: Record) -> str:
+def _release(record: Record, namespace: str) -> str:
     shown = " ".join(f"--partition {key}={value}" for key, value in record.partition.values if value)
     asked = f"--type {record.partition.type} --tenant {record.tenant} --slot {record.slot} {shown}".rstrip()
-    return f"`credfleet pool release {asked} --holder HOLDER --yes`"
+    return f"`credfleet pool release --namespace {namespace} {asked} --holder HOLDER --yes`"

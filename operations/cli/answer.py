@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import unicodedata
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -12,6 +12,8 @@ import typer
 
 _UNFOLDED: Final = 1000
 """Characters no row reaches."""
+_STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but the end of a line and the tab, and those that turn the direction of writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +70,12 @@ def write_json(document: Any) -> None:
 def as_json(document: Any) -> str:
     """Return a document as JSON, what could steer a terminal being escaped."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    return "".join(json.dumps(one)[1:-1] if _steers(one) else one for one in text)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def visible(text: str) -> str:
     """Return a text without what could steer a terminal: what is shown may come from anybody's objects."""
-    return "".join("\ufffd" if _steers(one) else one for one in text)
-
-
-def _steers(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf")
+    return _STEERING.sub("\ufffd", text)
 
 
 def _draw(given: Table) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from components.account_pool.status import PoolStatus, Standing
+from components.errors import CredfleetError
 from components.labels import HYPERSCALER_TYPE
 from operations.cli.answer import Answer, Table
 from operations.pool.access import Where
@@ -16,11 +17,22 @@ _ALWAYS_TOLD: Final = frozenset(
 
 
 def status(where: Where) -> Answer:
-    """Tell how the accounts of a pool stand; raises as `Pool.open`."""
-    found = where.open().status()
-    if not found.accounts:
-        return Answer(as_document(where.namespace, found), [f"Pool {where.namespace} has no accounts."])
-    return Answer(as_document(where.namespace, found), [counted(found), *_in_use(found)])
+    """Tell how the accounts of a pool stand.
+
+    Raises as `Pool.open`, and CredfleetError with code `no-pool` for a namespace that is none.
+    """
+    pool = where.open()
+    found = pool.status()
+    if found.accounts:
+        return Answer(as_document(where.namespace, found), [counted(found), *_in_use(found)])
+    if not pool.is_declared():
+        raise CredfleetError(
+            code="no-pool",
+            place=f"namespace {where.namespace}",
+            cause="it holds neither accounts nor the settings of a pool, so it is no pool",
+            mend="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
+        )
+    return Answer(as_document(where.namespace, found), [f"Pool {where.namespace} has no accounts."])
 
 
 def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:

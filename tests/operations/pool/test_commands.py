@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from pulumi_sandbox.services.progress import Step
 from typer.testing import CliRunner, Result
 
+from components.account_pool import protocol
 from components.account_pool.errors import (
     Exhausted,
     LimitReached,
@@ -21,10 +23,13 @@ from components.account_pool.model import Claimed, ClaimRequest, Member, Partiti
 from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.protocol import Outcome, Released
 from components.account_pool.status import PoolStatus, status_of
+from components.account_pool.sweeping import sweep
 from operations.main import app
 from operations.pool.access import Where
 from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
+from tests.support.memory_pool import Claims, MemoryServer
+from tests.support.memory_pool import run as perform
 
 EXHAUSTED = Exhausted(
     pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", census="3 owned, 0 dirty"
@@ -82,6 +87,10 @@ class FakePool:
     asked: list[ClaimRequest] = field(default_factory=list[ClaimRequest])
     let_go: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     flushed: int = 0
+    declared: bool = True
+
+    def is_declared(self) -> bool:
+        return self.declared
 
     def claim(self, request: ClaimRequest) -> Claimed:
         self.asked.append(request)
@@ -400,4 +409,40 @@ def test_status_as_tables_leaves_free_accounts_to_the_counts(full_pool: FakePool
 
 
 def test_an_empty_pool_says_so(pool: FakePool) -> None:
-    assert run("status").stdout == "Pool account-pool has no accounts.\n"
+    result = run("status")
+    assert (result.exit_code, result.stdout) == (0, "Pool account-pool has no accounts.\n")
+
+
+def test_a_namespace_that_is_no_pool_is_refused(pool: FakePool) -> None:
+    pool.declared = False
+    result = run("status", "-n", "nope")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "namespace nope" in result.stderr
+    assert "no pool" in result.stderr
+
+
+def test_a_namespace_without_settings_is_a_pool_when_it_has_accounts(pool: FakePool) -> None:
+    pool.declared = False
+    pool.all_members = (member("aws-1"),)
+    assert run("status").exit_code == 0
+
+
+def test_why_an_account_is_kept_away_steers_no_terminal(pool: FakePool) -> None:
+    reason = {"credfleet.io/state-reason": "\x1b]0;owned\x07leaked"}
+    pool.all_members = (member("aws-3", reason, pool_state="quarantined"),)
+    shown = run("status").stdout
+    assert "leaked" in shown
+    assert not {"\x1b", "\x07"} & {*shown}
+
+
+def test_the_release_that_a_sweep_advises_is_one_this_command_takes(pool: FakePool) -> None:
+    server = MemoryServer()
+    server.add_member("aws-1")
+    perform(protocol.claim(Claims("acme", "ci").wanted), server)
+    server.by_hand("aws-1", {"tenant-name": "globex"})
+    report = perform(sweep("accounts", (), most=0, write=False, pending={}), server)
+    (advised,) = (found.mend for found in report.findings if "pool release" in found.mend)
+    typed = shlex.split(advised.partition("`credfleet ")[2].partition("`")[0])
+    result = CliRunner().invoke(app, [each.replace("HOLDER", "ci") for each in typed])
+    assert result.exit_code == 0
+    assert pool.let_go == [("claim-0", "ci")]

@@ -1,0 +1,71 @@
+"""How an answer is written, for people and for machines; neither form steers a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from components.errors import CredfleetError
+from operations.cli.answer import Answer, Part, Table, Verdict
+from operations.cli.command import command, group
+from operations.cli.failures import ReportingGroup
+
+STEERING = "re\x1b[31md\x9b2J\x07\u202eok"
+SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffdok"
+
+
+def run(answer: Answer | CredfleetError, *arguments: str) -> Result:
+    app = group("Answers.")
+    app.info.cls = ReportingGroup
+
+    @command(app)
+    def told() -> Answer:  # pyright: ignore[reportUnusedFunction] - the group calls it
+        if isinstance(answer, Answer):
+            return answer
+        raise answer
+
+    @command(app)
+    def other() -> None:  # pyright: ignore[reportUnusedFunction] - makes the app a group
+        pass
+
+    return CliRunner().invoke(app, ["told", *arguments])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(STEERING, id="line"),
+        pytest.param(Verdict(well=False, text=STEERING), id="verdict"),
+        pytest.param(Table("Pool", ("Reason",), [(STEERING,)]), id="table"),
+    ],
+)
+def test_what_could_steer_a_terminal_is_shown_as_a_sign_that_does_not(part: Part) -> None:
+    shown = run(Answer(None, [part])).stdout
+    assert SHOWN in shown
+    assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*shown}
+
+
+def test_an_error_that_quotes_an_object_steers_no_terminal_either() -> None:
+    shown = run(CredfleetError(code="odd", place=STEERING, cause=STEERING, mend=STEERING)).stderr
+    assert shown.count(SHOWN) == 3
+    assert "\x1b" not in shown
+
+
+def test_json_holds_the_text_as_it_is_and_no_sign_that_steers() -> None:
+    written = run(Answer({"reason": STEERING}, []), "--output", "json").stdout
+    assert json.loads(written) == {"reason": STEERING}
+    assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*written}
+
+
+def test_lines_and_tabs_stay() -> None:
+    assert run(Answer(None, ["one\n\ttwo"])).stdout == "one\n\ttwo\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--output", "json")])
+def test_the_exit_code_of_an_answer_is_that_of_the_command_whatever_its_form(
+    arguments: tuple[str, ...],
+) -> None:
+    assert run(Answer({}, [], exit_code=1), *arguments).exit_code == 1
+    assert run(Answer({}, []), *arguments).exit_code == 0
