@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from components.account_pool.calls import Kind, Patch
@@ -45,12 +46,26 @@ def _patch(member: Member, labels: Keys, annotations: Keys) -> Patch:
     return Patch(Kind.MEMBER, member.name, body)
 
 
+def applied(member: Member, patch: Patch) -> Member:
+    """Return the member as it is after one of these patches."""
+    changed = patch.body["metadata"]
+    return replace(
+        member,
+        labels=_merged(member.labels, changed["labels"]),
+        annotations=_merged(member.annotations, changed["annotations"]),
+    )
+
+
+def _merged(texts: Mapping[str, str], changed: Keys) -> dict[str, str]:
+    return {key: text for key, text in {**texts, **changed}.items() if text is not None}
+
+
 def take(member: Member, record: Record) -> Patch:
     """C3: the member becomes the record's. A member its tenant owned before never returns to the pool."""
     if record.partition.shared:
         claims = {**member.shared_claims, str(record.token): record.slot}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
-    own = member.is_own_unused(record.tenant_label) and CLAIM_ORIGIN not in member.annotations
+    own = member.tenant == record.tenant_label and CLAIM_ORIGIN not in member.annotations
     return _patch(
         member,
         {TENANT_NAME: record.tenant_label},

@@ -254,39 +254,13 @@ class Member:
         """Whether it is the member of this claim, right now."""
         return self.bears(record.token) and (self.shared or self.tenant == record.tenant_label)
 
-    @property
-    def is_free(self) -> bool:
-        """Whether anybody of its partition may take it. A token left behind keeps it taken."""
-        return (
-            self.tenant is None
-            and self.state is None
-            and CLAIM_TOKEN not in self.annotations
-            and not self.shared
-            and not self.internal
-        )
+    def is_stripped_of(self, record: Record) -> bool:
+        """Whether somebody took its owner's label off by hand while the token of this claim stayed."""
+        return not self.shared and self.tenant is None and self.bears(record.token)
 
-    def is_own_unused(self, tenant: str) -> bool:
-        """Whether it already belongs to the tenant with this label value and no claim is on it."""
-        return (
-            self.tenant == tenant
-            and self.state is None
-            and CLAIM_TOKEN not in self.annotations
-            and not self.shared
-        )
-
-    def is_usable_by(self, record: Record) -> bool:
-        """Whether this claim may take it, at the resourceVersion it was read."""
-        if record.partition.shared:
-            return self.shared and self.state is None and len(self.shared_claims) < self.shared_capacity
-        return self.is_free or self.is_own_unused(record.tenant_label)
-
-    def in_partition(self, partition: Partition) -> bool:
-        """Whether its labels place it there."""
-        return (
-            self.type == partition.type
-            and self.shared == partition.shared
-            and all(self.labels.get(key) == value for key, value in partition.values)
-        )
+    def place(self, keys: Iterable[str]) -> Partition:
+        """Return the part of a pool with these keys that its labels place it in."""
+        return Partition(self.type, tuple((key, self.labels.get(key)) for key in sorted(keys)), self.shared)
 
 
 def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
@@ -450,6 +424,58 @@ class ClaimRequest:
     holder: str = "cli"
     policy: Policy | None = None
     limit: int | None = None
+
+    def placed(
+        self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
+    ) -> Wanted:
+        """Place it in a pool with these keys, and with this policy and limit where it names none.
+
+        Raises Misconfigured for a request that no pool could serve.
+        """
+        for what, text in (("slot", self.slot), ("holder", self.holder)):
+            if not text or text != text.strip():
+                raise Misconfigured(
+                    place=f"{what} {text!r}",
+                    cause=f"a {what} is empty or has blanks around it, so it could not be told from another",
+                    mend=f"give the {what} a name without blanks around it",
+                )
+        tenant_label(self.tenant)
+        return Wanted(
+            namespace=namespace,
+            partition=Partition.of(self.type, self.partition, keys, shared=self.shared),
+            tenant=self.tenant,
+            slot=self.slot,
+            holder=self.holder,
+            policy=self.policy or policy,
+            limit=limit if self.limit is None else self.limit,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request placed in its pool: which record it means, and what that record says when it is new.
+
+    only: the one member to take, for an adoption; else any.
+    """
+
+    namespace: str
+    partition: Partition
+    tenant: str
+    slot: str
+    holder: str
+    policy: Policy = Policy.CLEAN
+    limit: int | None = None
+    only: str | None = None
+
+    @property
+    def record(self) -> str:
+        """The name of its record."""
+        return record_name(self.partition, self.tenant, self.slot)
+
+    @property
+    def owner(self) -> str:
+        """The label value of its tenant."""
+        return tenant_label(self.tenant)
 
 
 @dataclass(frozen=True, slots=True)

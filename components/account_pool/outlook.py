@@ -1,8 +1,9 @@
-"""What the claims of one update can expect, told together and before any of them is made.
+"""What claims can expect of a pool, and why: told before any of them is made.
 
-A forecast over one look at the pool, never a guarantee: others claim and release at the same time
-(decision 21). It follows the protocol's order: the account a tenant's slot has, one the tenant brought
-along, any free one.
+A forecast over one look at the pool, never a guarantee: others claim and release at the same time. It
+follows the protocol's order: the account a tenant's slot has, one the tenant brought along, any free one.
+What the protocol does before it chooses (it ends a release, it takes claims that are gone off an account) is
+done here to the members that were seen.
 """
 
 from __future__ import annotations
@@ -11,27 +12,26 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
+from components.account_pool import changes
 from components.account_pool.errors import Misconfigured
-from components.account_pool.model import (
-    ClaimRequest,
-    Member,
-    Partition,
-    Phase,
-    Record,
-    State,
-    record_name,
-    tenant_label,
-)
-from components.account_pool.selection import by_hash, misconfiguration
+from components.account_pool.judgement import Verdict, judge, may_take, unusable
+from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
+from components.account_pool.protocol import tokens_to_look_behind
+from components.account_pool.selection import in_order
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Every member and every record of a pool at one moment, members seen first."""
+    """Every member and every record of a pool at one moment, members seen first.
+
+    unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
+    """
 
     members: tuple[Member, ...]
     records: tuple[Record, ...]
+    unreadable: frozenset[str] = frozenset()
 
 
 class Prospect(StrEnum):
@@ -81,7 +81,7 @@ def outlook(
 ) -> tuple[Expectation, ...]:
     """Hand out the pool to all requests together; one expectation per request, in their order.
 
-    leaving: the claims this same update releases, which is after it has made all others (decision 18).
+    leaving: the claims this same update releases, which is after it has made all others.
     """
     return _Allotment(census, partition_keys, tuple(leaving)).allot(requests)
 
@@ -96,40 +96,109 @@ def vacancies(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request placed in its partition."""
+class Candidate:
+    """One account of the type: whether the claim takes it, and why or why not."""
 
-    request: ClaimRequest
-    partition: Partition
+    member: str
+    taken: bool
+    reason: str
 
-    @property
-    def record(self) -> str:
-        return record_name(self.partition, self.request.tenant, self.request.slot)
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a claim comes to. record: the name of its record; claim: the record, if there is one.
+
+    others: what the tenant has of the type under other slots or in other partitions.
+    candidates: every account of the type, first those the claim would try, in its order.
+    """
+
+    expected: Expectation
+    record: str
+    claim: Record | None
+    others: tuple[Record, ...]
+    candidates: tuple[Candidate, ...]
+
+
+_SERVED: Final = frozenset({Prospect.HELD, Prospect.REUSE, Prospect.OWN, Prospect.FREE})
+
+
+def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
+    """Return what a claim comes to and why; raises Misconfigured for a request that makes no sense."""
+    wanted = request.placed("", partition_keys)
+    records = {each.name: each for each in census.records}
+    claim = records.get(wanted.record)
+    allotment = _Allotment(census, partition_keys, ())
+    expected = allotment.allot([request])[0]
+
+    of_type = {name: member for name, member in allotment.members.items() if member.type == request.type}
+    named = [of_type[claim.member]] if claim is not None and claim.member in of_type else []
+    if claim is not None and claim.phase is Phase.RELEASING:
+        named = []
+    usable = [member for member in in_order(wanted, of_type.values()) if member not in named]
+    rest = [member for member in of_type.values() if member not in named and member not in usable]
+    taken = expected.member or (usable[0].name if usable else None)
+    reasons = {member.name: _why_named(member, claim) for member in named if claim is not None}
+    for place, member in enumerate(usable, start=1):
+        why = judge(member, wanted.partition, wanted.owner).why
+        reasons[member.name] = f"{why}, number {place} in the order of this claim"
+    for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
+        reasons[member.name] = judge(member, wanted.partition, wanted.owner, records).why
+    served = expected.prospect in _SERVED
+    others = (
+        each
+        for each in census.records
+        if (each.tenant, each.partition.type) == (request.tenant, request.type) and each.name != wanted.record
+    )
+    candidates = (Candidate(name, served and name == taken, reason) for name, reason in reasons.items())
+    return Explanation(expected, wanted.record, claim, tuple(others), tuple(candidates))
+
+
+def _why_named(member: Member, claim: Record) -> str:
+    judged = judge(member, claim.partition, claim.tenant_label)
+    try:
+        is_carried = member.carries(claim)
+    except Misconfigured:
+        is_carried = False
+    if is_carried:
+        why = f", and {judged.why}" if unusable(member, claim) else ""
+        return f"the account of this claim ({claim.phase}){why}"
+    if judged.takes:
+        return f"chosen for this claim already ({claim.phase})"
+    why = judged.why if judged.verdict is Verdict.MISCONFIGURED else "but does not carry it"
+    return f"named by this claim ({claim.phase}), {why}"
 
 
 class _Allotment:
+    """Hands out a pool. members: as the claims leave them before they choose."""
+
     def __init__(
         self, census: Census, partition_keys: Sequence[str], leaving: Sequence[ClaimRequest]
     ) -> None:
         self._census = census
         self._keys = partition_keys
         self._leaving = leaving
-        self._members = {member.name: member for member in census.members}
+        self.members = {member.name: member for member in census.members}
         self._records = {record.name: record for record in census.records}
         self._given: set[str] = set()
         self._handed: Counter[Partition] = Counter()
+        self._owned: dict[str, list[str]] = defaultdict(list)
+        for member in census.members:
+            self._owned["" if member.shared else member.tenant or ""].append(member.name)
 
     def allot(self, requests: Sequence[ClaimRequest]) -> tuple[Expectation, ...]:
         expected: dict[int, Expectation] = {}
-        waiting: dict[int, _Asked] = {}
+        waiting: dict[int, Wanted] = {}
         for position, request in enumerate(requests):
             try:
-                waiting[position] = self._placed(request)
+                waiting[position] = request.placed("", self._keys)
             except Misconfigured as error:
                 expected[position] = _expect(request, Prospect.REFUSED, f"{error.place}: {error.cause}")
         for allot in (self._present, self._own):
-            for position, asked in list(waiting.items()):
-                expectation = allot(asked)
+            for position, wanted in list(waiting.items()):
+                try:
+                    expectation = allot(wanted)
+                except Misconfigured as error:
+                    expectation = _expect(wanted, Prospect.REFUSED, f"{error.place}: {error.cause}")
                 if expectation is not None:
                     expected[position] = expectation
                     del waiting[position]
@@ -138,88 +207,99 @@ class _Allotment:
         return tuple(expected[position] for position in range(len(requests)))
 
     def vacancies(self) -> Iterator[Vacancy]:
-        sound = [m for m in self._census.members if m.type and misconfiguration(m, self._keys) is None]
-        for partition in sorted({self._partition(member) for member in sound}, key=str):
-            here = [member for member in sound if member.in_partition(partition)]
-            before = sum(map(self._places, here))
-            left = sum(self._places(member) for member in here if member.name not in self._given)
+        places: dict[Partition, list[int]] = defaultdict(lambda: [0, 0])
+        for member in self._census.members:
+            partition = member.place(self._keys)
+            if member.type and judge(member, partition, "").verdict is not Verdict.MISCONFIGURED:
+                before, left = places[partition]
+                now = 0 if member.name in self._given else _places(self.members[member.name], partition)
+                places[partition] = [before + _places(member, partition), left + now]
+        for partition, (before, left) in sorted(places.items(), key=lambda each: str(each[0])):
             yield Vacancy(_described(partition), before, left - self._handed[partition])
 
-    def _partition(self, member: Member) -> Partition:
-        values = tuple((key, member.labels.get(key)) for key in sorted(self._keys))
-        return Partition(member.type, values, member.shared)
+    def _settle(self, wanted: Wanted) -> None:
+        """Do to the members what the claim does before it chooses."""
+        record = self._records.get(wanted.record)
+        if record is not None:
+            member = self.members.get(record.member)
+            if record.phase is Phase.RELEASING:
+                if member is not None and member.bears(record.token):
+                    self._remove(member, record.token, record)
+                del self._records[record.name]
+            elif member is not None and _may_be_set_right(member, record):
+                self._remove_dead(member, member.tokens)
+        for name in self._owned["" if wanted.partition.shared else wanted.owner]:
+            member = self.members[name]
+            self._remove_dead(member, tokens_to_look_behind(wanted, member))
 
-    def _placed(self, request: ClaimRequest) -> _Asked:
-        tenant_label(request.tenant)
-        partition = Partition.of(request.type, request.partition, self._keys, shared=request.shared)
-        return _Asked(request, partition)
+    def _remove_dead(self, member: Member, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            record = self._records.get(token.record)
+            if token.record not in self._census.unreadable and (record is None or record.token != token):
+                self._remove(self.members[member.name], token, record)
 
-    def _present(self, asked: _Asked) -> Expectation | None:
-        """Tell what a claim that is there already, or begun, comes to."""
-        record = self._records.get(asked.record)
-        if record is None or record.phase is Phase.RELEASING:
+    def _remove(self, member: Member, token: Token, record: Record | None) -> None:
+        policy = record.policy if record is not None and record.token == token else None
+        self.members[member.name] = changes.applied(member, changes.remove(member, token, record, policy))
+
+    def _present(self, wanted: Wanted) -> Expectation | None:
+        """Return what a claim that is there already, or begun, comes to."""
+        self._settle(wanted)
+        record = self._records.get(wanted.record)
+        if record is None:
             return None
-        member = self._members.get(record.member)
-        if member is not None and member.carries(record):
-            return _joined(asked.request, record, member)
+        member = self.members.get(record.member)
+        if member is not None and _stays_with(member, record):
+            return _joined(wanted, record, member)
         if record.phase is Phase.BOUND:
             text = f"account {record.member} was deleted or relabelled by hand; release the claim first"
-            return _expect(asked.request, Prospect.REFUSED, text, record.member)
-        if member is None or member.name in self._given or not member.is_usable_by(record):
+            return _expect(wanted, Prospect.REFUSED, text, record.member)
+        if member is None or member.name in self._given or not may_take(member, record):
             return None
         self._given.add(member.name)
         text = f"expected to get {member.name}, which was chosen for it already"
-        return _expect(asked.request, Prospect.REUSE, text, member.name)
+        return self._limited(wanted, _expect(wanted, Prospect.REUSE, text, member.name))
 
-    def _own(self, asked: _Asked) -> Expectation | None:
-        """Tell which account its tenant brought along, if there is one left."""
-        label = tenant_label(asked.request.tenant)
-        own = (
-            member
-            for member in by_hash(asked.record, self._census.members)
-            if member.is_own_unused(label) and self._can_serve(member, asked.partition)
-        )
-        member = next(own, None)
-        if member is None:
+    def _own(self, wanted: Wanted) -> Expectation | None:
+        """Return which account its tenant brought along, if there is one left."""
+        if wanted.partition.shared:
             return None
-        self._given.add(member.name)
-        text = f"expected to get {member.name}, its tenant's own"
-        return _expect(asked.request, Prospect.OWN, text, member.name)
+        mine = (self.members[name] for name in self._owned[wanted.owner] if name not in self._given)
+        own = next((m for m in in_order(wanted, mine) if m.tenant == wanted.owner), None)
+        if own is None:
+            return None
+        self._given.add(own.name)
+        text = f"expected to get {own.name}, its tenant's own"
+        return self._limited(wanted, _expect(wanted, Prospect.OWN, text, own.name))
 
-    def _free(self, waiting: Mapping[int, _Asked]) -> Iterable[tuple[int, Expectation]]:
+    def _free(self, waiting: Mapping[int, Wanted]) -> Iterable[tuple[int, Expectation]]:
         """Hand out what nobody owns, partition by partition: as many claims as there are places."""
         queues: dict[Partition, list[int]] = defaultdict(list)
-        for position, asked in waiting.items():
-            queues[asked.partition].append(position)
+        for position, wanted in waiting.items():
+            queues[wanted.partition].append(position)
         for partition, queue in queues.items():
-            places = sum(self._places(m) for m in self._census.members if self._can_serve(m, partition))
+            places = sum(_places(m, partition) for m in self.members.values() if m.name not in self._given)
             self._handed[partition] = min(places, len(queue))
             for turn, position in enumerate(queue):
-                request = waiting[position].request
+                wanted = waiting[position]
                 if turn < places:
                     which = "the only" if places == 1 else f"any of {places}"
                     text = f"expected to get {which} free {_accounts(partition, places)}"
-                    yield position, _expect(request, Prospect.FREE, text)
+                    yield position, self._limited(wanted, _expect(wanted, Prospect.FREE, text))
                 else:
                     text = self._shortage(partition, places, len(queue))
-                    yield position, _expect(request, Prospect.EXHAUSTED, text)
+                    yield position, _expect(wanted, Prospect.EXHAUSTED, text)
 
-    def _can_serve(self, member: Member, partition: Partition) -> bool:
-        return (
-            member.name not in self._given
-            and member.in_partition(partition)
-            and misconfiguration(member, self._keys) is None
-        )
-
-    def _places(self, member: Member) -> int:
-        if member.shared:
-            usable = member.state is None
-            return max(0, member.shared_capacity - len(member.shared_claims)) if usable else 0
-        return int(member.is_free)
+    def _limited(self, wanted: Wanted, expectation: Expectation) -> Expectation:
+        """Return what a claim comes to that helps another to its account and may not use it itself."""
+        record = self._records.get(wanted.record)
+        return expectation if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
 
     def _shortage(self, partition: Partition, places: int, claims: int) -> str:
-        members = [m for m in self._census.members if m.in_partition(partition)]
-        states = Counter(m.state or "owned" for m in members if not m.is_free)
+        here = [m for m in self.members.values() if m.place(self._keys) == partition]
+        states = Counter(
+            m.state or "owned" for m in here if judge(m, partition, "").verdict is not Verdict.FREE
+        )
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
         asked = "1 claim" if claims == 1 else f"{claims} claims"
         text = (
@@ -233,13 +313,42 @@ class _Allotment:
 
     def _leaves(self, request: ClaimRequest, partition: Partition) -> bool:
         try:
-            return self._placed(request).partition == partition
+            return request.placed("", self._keys).partition == partition
         except Misconfigured:
             return False
 
 
+def _may_be_set_right(member: Member, record: Record) -> bool:
+    """Whether a Pending claim takes claims that are gone off the member it names (C4)."""
+    is_in_reach = not member.shared and member.tenant in (None, record.tenant_label)
+    return (
+        record.phase is Phase.PENDING
+        and is_in_reach
+        and unusable(member, record) is None
+        and not member.bears(record.token)
+    )
+
+
+def _stays_with(member: Member, record: Record) -> bool:
+    """Whether the member is this claim's, or is so once its label is put back (C4, C8)."""
+    if record.phase is Phase.PENDING and unusable(member, record):
+        return False
+    return member.carries(record) or member.is_stripped_of(record)
+
+
+def _places(member: Member, partition: Partition) -> int:
+    """Return how many claims of nobody in particular the member can take."""
+    match judge(member, partition, "").verdict:
+        case Verdict.ROOM:
+            return member.shared_capacity - len(member.shared_claims)
+        case Verdict.FREE:
+            return 1
+        case _:
+            return 0
+
+
 def _accounts(partition: Partition, count: int) -> str:
-    """Name the accounts of a partition as people do: `aws accounts with eu-access=true`."""
+    """Return the accounts of a partition as people say it: `aws accounts with eu-access=true`."""
     return _described(partition, " account" if count == 1 else " accounts")
 
 
@@ -249,19 +358,27 @@ def _described(partition: Partition, noun: str = "") -> str:
     return f"{kind}{noun}" + (f" with {with_}" if with_ else "")
 
 
-def _joined(request: ClaimRequest, record: Record, member: Member) -> Expectation:
-    """Tell what a claim comes to whose tenant's slot has an account."""
+def _joined(request: Wanted, record: Record, member: Member) -> Expectation:
+    """Return what a claim comes to whose tenant's slot has an account."""
     if request.holder in record.holders and record.phase is Phase.BOUND:
         return _expect(request, Prospect.HELD, f"has {member.name}", member.name)
-    if member.state is not None:
-        text = f"account {member.name} is {member.state}, so nobody else may use it"
+    if unusable(member, record):
+        state = member.state or "misconfigured"
+        text = f"account {member.name} is {state}, so nobody else may use it"
         return _expect(request, Prospect.REFUSED, text, member.name)
     if not record.has_room_for(request.holder):
-        text = f"account {member.name} has its {record.limit} consumers; raise the limit"
-        return _expect(request, Prospect.REFUSED, text, member.name)
+        return _full(request, record)
     text = f"expected to reuse {member.name}, which its tenant has"
     return _expect(request, Prospect.REUSE, text, member.name)
 
 
-def _expect(request: ClaimRequest, prospect: Prospect, text: str, member: str | None = None) -> Expectation:
-    return Expectation(request.tenant, request.slot, request.type, prospect, text, member)
+def _full(request: Wanted, record: Record) -> Expectation:
+    text = f"account {record.member} has its {record.limit} consumers; raise the limit"
+    return _expect(request, Prospect.REFUSED, text, record.member)
+
+
+def _expect(
+    request: ClaimRequest | Wanted, prospect: Prospect, text: str, member: str | None = None
+) -> Expectation:
+    account_type = request.type if isinstance(request, ClaimRequest) else request.partition.type
+    return Expectation(request.tenant, request.slot, account_type, prospect, text, member)

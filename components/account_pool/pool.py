@@ -22,22 +22,19 @@ from components.account_pool.driver import Driver
 from components.account_pool.errors import (
     LimitReached,
     LostMember,
-    Misconfigured,
     NotAllowed,
     PoolError,
     Unreachable,
 )
-from components.account_pool.finding import Wanted
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import (
     Claimed,
     ClaimRequest,
     Fence,
     Member,
-    Partition,
     Policy,
     Record,
-    tenant_label,
+    Wanted,
 )
 from components.account_pool.outlook import Census
 from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings, has_pool_uid, with_pool_uid
@@ -301,26 +298,8 @@ class Pool:
         return self._driver.run(steps, seconds)
 
     def _placed(self, request: ClaimRequest) -> Wanted:
-        for what, text in (("slot", request.slot), ("holder", request.holder)):
-            if not text or text != text.strip():
-                raise Misconfigured(
-                    place=f"{what} {text!r}",
-                    cause=f"a {what} is empty or has blanks around it, so it could not be told from another",
-                    mend=f"give the {what} a name without blanks around it",
-                )
-        tenant_label(request.tenant)
-        partition = Partition.of(
-            request.type, request.partition, self.settings.partition_keys, shared=request.shared
-        )
-        return Wanted(
-            namespace=self.namespace,
-            partition=partition,
-            tenant=request.tenant,
-            slot=request.slot,
-            holder=request.holder,
-            policy=request.policy or self.settings.policy,
-            limit=request.limit if request.limit is not None else self.settings.limit_for(request.type),
-        )
+        limit = self.settings.limit_for(request.type)
+        return request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
 
     def _note_claim(self, claimed: Claimed) -> None:
         verb = "claimed again" if claimed.reused else "claimed"

@@ -7,25 +7,65 @@ The comments C0…C8, R0…R2 and X1…X3 name the steps of the protocol, which 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from itertools import count
+from typing import TypeAlias
 
 from components.account_pool import changes
 from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
-from components.account_pool.errors import LimitReached, LostMember, NotAllowed
-from components.account_pool.finding import Again, Wanted, find, refusal
-from components.account_pool.keys import STATE_REASON
-from components.account_pool.model import Claimed, Fence, Member, Phase, Policy, Record
+from components.account_pool.errors import (
+    Exhausted,
+    LimitReached,
+    LostMember,
+    Misconfigured,
+    NotAllowed,
+    PoolError,
+)
+from components.account_pool.judgement import Verdict, judge, may_take, misconfiguration, unusable
+from components.account_pool.model import (
+    Claimed,
+    Fence,
+    JsonObject,
+    Member,
+    Phase,
+    Policy,
+    Record,
+    State,
+    Token,
+    Wanted,
+)
+from components.account_pool.selection import (
+    by_hash,
+    in_order,
+    members_free,
+    members_of_type,
+    members_owned,
+    members_shared,
+)
 from components.account_pool.steps import (
     change_member,
     delete_record,
     get_member,
     get_record,
+    list_all,
+    list_side_by_side,
     record_of,
     replace_record,
     write,
 )
+
+
+class Again(Enum):
+    """Somebody, perhaps an earlier run of ours, is at work on this very claim: look at its record again."""
+
+    AGAIN = "again"
+
+
+AGAIN = Again.AGAIN
+Choice: TypeAlias = Member | Again | None
 
 
 def claim(wanted: Wanted) -> Steps[Claimed]:
@@ -65,6 +105,84 @@ def claim(wanted: Wanted) -> Steps[Claimed]:
     raise AssertionError
 
 
+def find(wanted: Wanted, page: list[Member]) -> Steps[Choice]:
+    """Choose a member to take at the resourceVersion it was listed; None when there is none to take.
+
+    page: free members of an earlier answer not tried yet; refilled here. Using an old entry is safe, since
+    every use is a CAS, but only a fresh look at all of them may say that there is none.
+    """
+    if page:
+        return page.pop(0)
+    partition = wanted.partition
+    if partition.shared:
+        bodies = yield from list_all(Kind.MEMBER, members_shared(partition))
+        usable = yield from _usable(wanted, bodies)
+    else:
+        owned, free = members_owned(partition, wanted.owner), members_free(partition)
+        own, some = yield from list_side_by_side(owned, free)
+        usable = yield from _usable(wanted, [*own, *some])
+        if not usable:
+            # The pages were read in any order; "none" needs the tenant's own first and then all the free.
+            usable = yield from _usable(wanted, (yield from list_all(Kind.MEMBER, owned)))
+        if not usable:
+            usable = yield from _usable(wanted, (yield from list_all(Kind.MEMBER, free)))
+    if isinstance(usable, Again):
+        return AGAIN
+    page[:] = [member for member in usable[1:] if usable[0].tenant is None]
+    return usable[0] if usable else None
+
+
+def _usable(wanted: Wanted, bodies: Iterable[JsonObject]) -> Steps[Sequence[Member] | Again]:
+    """Return what it may take, in order; AGAIN when a token on one of them changes what it has to do."""
+    members = [member for body in bodies if wanted.only in (None, (member := Member.parse(body)).name)]
+    for member in by_hash(wanted.record, members):
+        for token in tokens_to_look_behind(wanted, member):
+            record, alive = yield from record_of(token)
+            if not alive:
+                yield from change_member(changes.remove(member, token, record))
+            if not alive or token.record == wanted.record:
+                return AGAIN
+    return in_order(wanted, members)
+
+
+def tokens_to_look_behind(wanted: Wanted, member: Member) -> Sequence[Token]:
+    """Return what may keep the member from this claim without need: left on its tenant's own, or its own."""
+    match judge(member, wanted.partition, wanted.owner).verdict:
+        case Verdict.CLAIMED if member.tenant == wanted.owner:
+            return member.tokens
+        case Verdict.ROOM | Verdict.FULL:
+            return [token for token in member.tokens if token.record == wanted.record]
+        case _:
+            return ()
+
+
+def refusal(wanted: Wanted) -> Steps[PoolError]:
+    """Return why nothing could be claimed, as everything of the type shows it."""
+    partition = wanted.partition
+    bodies = yield from list_all(Kind.MEMBER, members_of_type(partition.type))
+    members = [Member.parse(body) for body in bodies]
+    if not members:
+        return Misconfigured(
+            place=f"pool {wanted.namespace}",
+            cause=f"it has no {partition.type} accounts at all",
+            mend="check the type and the namespace, or add accounts of this type",
+        )
+    keys = [key for key, _ in partition.values]
+    for member in members:
+        if wrong := misconfiguration(member, keys):
+            return Misconfigured(
+                place=f"Secret {member.name}",
+                cause=f"{wrong}; nobody can use this account, and no other is free",
+                mend="correct its labels and run again",
+            )
+    in_use = "full" if partition.shared else "owned"
+    census = Counter(m.state or in_use for m in members if m.place(keys) == partition)
+    counted = ", ".join(f"{census[name]} {name}" for name in (in_use, *State))
+    return Exhausted(
+        pool=wanted.namespace, account_type=partition.type, partition=str(partition), census=counted
+    )
+
+
 def _is_absent(name: str) -> Steps[bool]:
     """C1: look once more, after nothing was found: a helper may have taken the last member for this claim."""
     return (yield from get_record(name)) is None
@@ -99,9 +217,9 @@ def _secure(
     while True:
         if member is None:
             member = yield from get_member(record.member)  # C4
-            if member is not None and member.state is None and member.carries(record):
+            if member is not None and unusable(member, record) is None and member.carries(record):
                 return record, member
-            if member is None or not member.is_usable_by(record):
+            if member is None or not may_take(member, record):
                 outcome = yield from _set_right(record, member)
                 if outcome is Standing.AGAIN:
                     return None
@@ -132,9 +250,9 @@ class Standing(StrEnum):
 
 def _set_right(record: Record, member: Member | None) -> Steps[Standing]:
     """C4: the member is neither the record's nor usable. Mend what a hand edit or a dead claim left on it."""
-    if member is None or member.shared or member.state is not None or member.token is None:
+    if member is None or member.shared or unusable(member, record) or member.token is None:
         return Standing.LEAVE
-    if member.tenant is None and member.bears(record.token):
+    if member.is_stripped_of(record):
         yield from change_member(changes.heal(member, record))
         return Standing.AGAIN
     if member.tenant not in (None, record.tenant_label):
@@ -206,15 +324,15 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
         again = yield from get_record(record.name)
         if again is None or again.resource_version != record.resource_version:
             return None
-        if member is not None and not member.shared and member.tenant is None and member.bears(record.token):
+        if member is not None and member.is_stripped_of(record):
             yield from change_member(changes.heal(member, record))
             return None
         raise _lost(record, member)
-    if member.state is not None and wanted.holder not in record.holders:
-        reason = member.annotations.get(STATE_REASON, "no reason given")
+    why = unusable(member, record)
+    if why is not None and wanted.holder not in record.holders:
         raise NotAllowed(
             place=f"Secret {member.name}",
-            cause=f"it is {member.state} ({reason}); only its present users may keep it",
+            cause=f"{why}; only its present users may keep it",
             mend="use another slot, or ask the pool's operator about this account",
         )
     if not record.has_room_for(wanted.holder):

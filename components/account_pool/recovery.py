@@ -11,6 +11,7 @@ from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Pause, Replace, Steps
+from components.account_pool.judgement import may_take
 from components.account_pool.model import Member, Phase, Record, Token
 from components.account_pool.pool_settings import CONFIG_MAP, with_pool_uid
 from components.account_pool.selection import RECORDS
@@ -78,7 +79,7 @@ def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
 def _is_its_own(member: Member, record: Record) -> Steps[bool]:
     """Whether the member is this tenant's by its label and no living claim is on it."""
     if record.partition.shared:
-        return member.shared and (_stale(member, record) is not None or member.is_usable_by(record))
+        return member.shared and (_stale(member, record) is not None or may_take(member, record))
     if member.shared or member.tenant != record.tenant_label:
         return False
     if member.token is None:

@@ -1,22 +1,18 @@
-"""Which members a request may take, and which of them first.
+"""Which members the API server is asked for, and which of those that a claim may take come first.
 
-Selectors are made of validated values only. Requests are spread over the free members by a hash of record
-and member, so that claimers of different tenants rarely try the same one, and helpers of one tenant always
-do.
+Selectors are made of validated values only, and select every member that `judge` takes. Requests are spread
+over the free members by a hash of record and member, so that claimers of different tenants rarely try the
+same one, and helpers of one tenant always do.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from components.account_pool.errors import Misconfigured
+from components.account_pool.judgement import Verdict, judge
 from components.account_pool.keys import INTERNAL, POOL_RECORD, POOL_STATE
-from components.account_pool.model import (
-    Member,
-    Partition,
-    State,
-)
+from components.account_pool.model import Member, Partition, Wanted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 RECORDS = f"{POOL_RECORD}=true"
@@ -59,41 +55,16 @@ def by_hash(record_name: str, members: Iterable[Member]) -> list[Member]:
     return sorted(members, key=digest)
 
 
-def least_used(record_name: str, members: Iterable[Member]) -> list[Member]:
-    """Shared members with room, those with the fewest claims first."""
-    roomy = (m for m in members if m.state is None and len(m.shared_claims) < m.shared_capacity)
-    return sorted(by_hash(record_name, roomy), key=lambda member: len(member.shared_claims))
+def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
+    """Return what this claim may take, in the order it tries them.
 
-
-def misconfiguration(member: Member, keys: Iterable[str]) -> str | None:
-    """Tell why nobody could ever claim or clean this member; None when it is in order."""
-    return next(_faults(member, keys), None)
-
-
-def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
-    if member.tenant == "":
-        yield f"{TENANT_NAME} is empty, so it is neither free nor owned"
-    if member.state is not None and member.state not in set(State):
-        yield f"{POOL_STATE} {member.state!r} is not known"
-    if member.shared and member.labels[SHARED] != "true":
-        yield f"{SHARED} is {member.labels[SHARED]!r}; it is `true` or absent"
-    if member.shared and member.tenant is not None:
-        yield f"a shared account has no owner, but {TENANT_NAME} is {member.tenant!r}"
-    if unreadable := _unreadable(member):
-        yield unreadable
-    for key in keys:
-        if member.labels.get(key) in ("", "false"):
-            yield f"{key} is {member.labels[key]!r}; leave the label out instead"
-    for key in ("dirty", "shared", "cleaning", "quarantined"):
-        if key in member.labels:
-            yield f"label {key} means nothing here; the state of an account is {POOL_STATE}"
-
-
-def _unreadable(member: Member) -> str | None:
-    try:
-        _ = member.tokens
-        if member.shared:
-            _ = member.shared_capacity
-    except Misconfigured as error:
-        return error.cause
-    return None
+    First what is its tenant's own, then what is free, each by hash; of shared ones those with the fewest
+    claims first.
+    """
+    judged = ((judge(member, wanted.partition, wanted.owner), member) for member in members)
+    taken = [(each.verdict, member) for each, member in judged if each.takes]
+    order = by_hash(wanted.record, (member for _, member in taken))
+    if wanted.partition.shared:
+        return sorted(order, key=lambda member: len(member.shared_claims))
+    own = {member.name for verdict, member in taken if verdict is Verdict.OWN}
+    return sorted(order, key=lambda member: member.name not in own)

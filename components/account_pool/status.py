@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from components.account_pool.judgement import Verdict, judge, misconfiguration
 from components.account_pool.keys import STATE_REASON, TENANT_ID
-from components.account_pool.model import Member, Partition, Record
+from components.account_pool.model import Member, Record
 from components.account_pool.pool_settings import PoolSettings
-from components.account_pool.selection import misconfiguration
 
 
 class Standing(StrEnum):
@@ -68,17 +68,17 @@ def status_of(members: Iterable[Member], records: Iterable[Record], settings: Po
 
 
 def _account(member: Member, records: Mapping[str, Record], settings: PoolSettings) -> Account:
-    values = tuple((key, member.labels.get(key)) for key in sorted(settings.partition_keys))
-    partition = str(Partition(member.type, values, member.shared))
-    wrong = misconfiguration(member, settings.partition_keys)
-    if wrong is not None:
-        return Account(member.name, member.type, partition, Standing.MISCONFIGURED, reason=wrong)
+    place = member.place(settings.partition_keys)
+    judged = judge(member, place, "", records)
+    if judged.verdict is Verdict.MISCONFIGURED:
+        wrong = misconfiguration(member, settings.partition_keys) or ""
+        return Account(member.name, member.type, str(place), Standing.MISCONFIGURED, reason=wrong)
     if member.shared:
         return Account(
             secret_name=member.name,
             type=member.type,
-            partition=partition,
-            standing=_standing(member),
+            partition=str(place),
+            standing=Standing(member.state or Standing.SHARED),
             holders=tuple(sorted(member.shared_claims.values())),
             reason=member.annotations.get(STATE_REASON, ""),
             account_id=member.account_id,
@@ -87,27 +87,23 @@ def _account(member: Member, records: Mapping[str, Record], settings: PoolSettin
         )
     record = records.get(member.token.record) if member.token else None
     record = record if record is not None and record.token == member.token else None
+    reason = judged.why if judged.verdict is Verdict.ORPHANED else member.annotations.get(STATE_REASON, "")
     return Account(
         secret_name=member.name,
         type=member.type,
-        partition=partition,
-        standing=_standing(member),
+        partition=str(place),
+        standing=_standing(member, judged.verdict),
         tenant=record.tenant if record else member.annotations.get(TENANT_ID, member.tenant),
         slot=record.slot if record else None,
         holders=tuple(sorted(record.holders)) if record else (),
         since=record.since if record else "",
-        reason=member.annotations.get(STATE_REASON, ""),
+        reason=reason,
         account_id=member.account_id,
     )
 
 
-def _standing(member: Member) -> Standing:
-    if member.state is not None:
-        return Standing(member.state)
-    if member.shared:
-        return Standing.SHARED
-    if member.token is not None:
-        return Standing.CLAIMED
-    if member.tenant is not None:
-        return Standing.OWNED
-    return Standing.INTERNAL if member.internal else Standing.FREE
+def _standing(member: Member, verdict: Verdict) -> Standing:
+    """Return what a dedicated account is to the pool; a claim that is gone holds nothing any more."""
+    if verdict is Verdict.ORPHANED:
+        return Standing.CLAIMED if member.tenant is None else Standing.OWNED
+    return Standing(verdict)

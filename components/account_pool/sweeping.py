@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Steps
 from components.account_pool.errors import Misconfigured
+from components.account_pool.judgement import misconfiguration
 from components.account_pool.model import JsonObject, Member, Phase, Record, State, Token
 from components.account_pool.protocol import finish
-from components.account_pool.selection import MEMBERS, RECORDS, misconfiguration
+from components.account_pool.selection import MEMBERS, RECORDS
 from components.account_pool.steps import change_member, list_all, replace_record
 from components.labels import TENANT_NAME
 

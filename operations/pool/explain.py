@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from components.account_pool.explain import Candidate, Explanation, explain
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Census
+from components.account_pool.outlook import Candidate, Census, Explanation, explain
 from operations.cli.answer import Answer, Part, Table, Verdict
 from operations.pool.access import Where
 from operations.pool.claims import placed

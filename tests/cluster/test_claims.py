@@ -21,6 +21,7 @@ from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import CredfleetError
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.claim_process import OPERATIONS, REQUEST, claim_all, run_and_die
+from tests.support.memory_pool import is_free
 from tests.support.people import grant
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def free(add: Callable[..., None]) -> Callable[[int], None]:
 
 def expect_consistent(pool: Pool) -> None:
     """Every claim has the account that carries it, and no account is taken without a claim."""
-    taken = {member.name: member for member in pool.members() if not member.is_free}
+    taken = {member.name: member for member in pool.members() if not is_free(member)}
     records = pool.records()
     assert sorted(record.member for record in records) == sorted(taken)
     assert all(taken[record.member].carries(record) for record in records)
@@ -111,7 +112,7 @@ def test_h39_one_tenant_with_fifty_parallel_first_requests_gets_exactly_one_acco
     claims = claim_all(kubeconfig, namespace, shares)
     assert {type(claimed) for claimed in claims} == {Claimed}
     assert len({claimed.secret_name for claimed in claims if isinstance(claimed, Claimed)}) == 1
-    assert len([member for member in pool.members() if not member.is_free]) == 1
+    assert len([member for member in pool.members() if not is_free(member)]) == 1
     expect_consistent(pool)
 
 
@@ -145,7 +146,7 @@ def test_h43_killed_after_each_of_its_calls_the_next_run_ends_where_it_would_hav
         expect_consistent(pool)
         assert len(pool.records()) == (1 if what == "claim" else 0)
         OPERATIONS["release"](pool)
-        assert all(member.is_free for member in pool.members())
+        assert all(is_free(member) for member in pool.members())
     assert deaths >= 5
 
 
@@ -159,7 +160,7 @@ def test_h43_a_cleaner_killed_after_each_of_its_calls_finds_its_own_work_again(
             break
         deaths += 1
         OPERATIONS["clean"](pool)
-        assert all(member.is_free for member in pool.members())
+        assert all(is_free(member) for member in pool.members())
     assert deaths >= 3
 
 
@@ -256,7 +257,7 @@ def test_whoever_may_not_patch_secrets_is_told_so_and_leaves_nothing_behind(
     with pytest.raises(NotAllowed, match="cannot patch resource"):
         weak.claim(REQUEST)
     assert pool.records() == ()
-    assert all(member.is_free for member in pool.members())
+    assert all(is_free(member) for member in pool.members())
 
 
 def test_whoever_has_no_rights_at_all_is_told_which_one_is_missing(

@@ -25,6 +25,7 @@ from sandbox.tests.support.cluster import ROOT
 from tests.support import claimers
 from tests.support.claimers import Holding, Report
 from tests.support.fault_proxy import Fault, FaultProxy, Once, at_random, running
+from tests.support.memory_pool import is_free
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -157,7 +158,7 @@ def test_one_fault_at_any_call_changes_nothing_of_what_a_claimer_gets(
     tell(f"{fault}: survived at each of {number} calls of claim, claim again, read and release")
     assert 10 <= number < MOST_CALLS - 1
     assert direct.records() == ()
-    assert all(member.is_free for member in direct.members())
+    assert all(is_free(member) for member in direct.members())
 
 
 # Several processes, and faults at random.
@@ -214,4 +215,4 @@ def test_processes_on_a_failing_network_never_share_or_lose_an_account(
     swept = direct.sweep(settle_seconds=0, most=MEMBERS)
     tell(f"left to the sweep: {len(left)} accounts; {len(swept.freed)} freed, {len(swept.aborted)} aborted")
     assert direct.records() == ()
-    assert all(member.is_free for member in direct.members())
+    assert all(is_free(member) for member in direct.members())

@@ -22,6 +22,7 @@ from components.account_pool.pool import CLAIMS, Pool
 from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, connect
 from tests.support.fault_proxy import Exchange, FaultProxy, nothing, running
+from tests.support.memory_pool import is_free
 
 if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane
@@ -141,7 +142,7 @@ def test_tenants_that_claim_at_once_in_a_large_pool_hardly_meet(
     tell(f"{TENANTS} tenants at once: {conflicts} conflicts, {counted['LIST secrets']} lists")
     assert len({claimed.secret_name for claimed in claims}) == TENANTS
     assert counted["LIST secrets"] <= 2 * TENANTS
-    assert all(member.is_free for member in large_pool.members())
+    assert all(is_free(member) for member in large_pool.members())
 
 
 def tell(line: str) -> None:

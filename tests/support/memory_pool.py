@@ -40,7 +40,7 @@ from components.account_pool.calls import (
     perform,
 )
 from components.account_pool.errors import LostMember, PoolError
-from components.account_pool.finding import Wanted
+from components.account_pool.judgement import Verdict, judge
 from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
 from components.account_pool.model import (
     Claimed,
@@ -51,6 +51,7 @@ from components.account_pool.model import (
     Policy,
     Record,
     State,
+    Wanted,
 )
 from components.account_pool.selection import members_of_type
 from components.account_pool.sweeping import pending_records, sweep
@@ -251,6 +252,11 @@ def matches(selector: str, labels: Mapping[str, str]) -> bool:
         if not fits:
             return False
     return True
+
+
+def is_free(member: Member) -> bool:
+    """Whether anybody of its partition may take it."""
+    return judge(member, member.place(()), "").verdict is Verdict.FREE
 
 
 def _shown(kind: Kind, body: JsonObject) -> JsonObject:

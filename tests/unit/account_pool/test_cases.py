@@ -43,7 +43,7 @@ from components.account_pool.selection import MEMBERS
 from components.account_pool.status import Standing, status_of
 from components.account_pool.steps import list_all
 from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
-from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, run
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
 EU, NOT_EU = (Partition.of("aws", values, ["eu-access"]) for values in ({"eu-access": "true"}, {}))
@@ -398,7 +398,7 @@ def test_f27_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
     claim(server, policy=Policy.CLEAN)
     release(server)
     assert cleaned(server) == {"m0": Wiped.CLEANED}
-    assert server.member("m0").is_free
+    assert is_free(server.member("m0"))
     assert server.member("m0").labels["region"] == "eu-1"
     assert not {CLAIM_ORIGIN, CLEANING_TOKEN} & server.member("m0").annotations.keys()
 
@@ -418,7 +418,7 @@ def test_f29_f33_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_
     assert cleaned(server, {"m0": "no cleaner for aws"}) == {"m0": Wiped.QUARANTINED, "m1": Wiped.CLEANED}
     assert blocked_reason(server.member("m0")) is None
     assert server.member("m0").state == "quarantined"
-    assert server.member("m1").is_free
+    assert is_free(server.member("m1"))
 
 
 def test_f30_nothing_dirty_is_nothing_to_do() -> None:

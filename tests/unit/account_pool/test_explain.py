@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.errors import Misconfigured
-from components.account_pool.explain import Explanation, explain
 from components.account_pool.keys import (
+    CLAIM_ORIGIN,
     CLAIM_TOKEN,
     INTERNAL,
     POOL_STATE,
@@ -20,7 +20,7 @@ from components.account_pool.keys import (
     STATE_REASON,
 )
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Census, Prospect, outlook
+from components.account_pool.outlook import Census, Explanation, Prospect, explain, outlook
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 KEYS = ("eu-access",)
@@ -100,8 +100,17 @@ def test_a_claim_whose_account_was_relabelled_by_hand_takes_no_other() -> None:
 
 def test_a_claim_on_its_way_out_is_not_what_the_next_one_gets() -> None:
     record = record_for(ACME, "aws-2", Phase.RELEASING)
-    told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
+    leaving = carrying("aws-2", record)
+    from_the_pool = replace(leaving, annotations={**leaving.annotations, CLAIM_ORIGIN: "pool"})
+    told = explained(ACME, member("aws-1"), from_the_pool, records=(record,))
     assert taken(told) == ["aws-1"]
+    assert reasons(told)["aws-2"] == "dirty, waits to be cleaned"
+
+
+def test_an_account_its_tenant_brought_along_is_what_the_next_claim_gets_after_a_release() -> None:
+    record = record_for(ACME, "aws-2", Phase.RELEASING)
+    told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
+    assert taken(told) == ["aws-2"]
 
 
 @pytest.mark.parametrize(

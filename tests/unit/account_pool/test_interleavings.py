@@ -32,6 +32,7 @@ from tests.support.memory_pool import (
     Violation,
     World,
     explore,
+    is_free,
     run,
 )
 
@@ -186,7 +187,7 @@ def test_two_cleaners_and_a_claim_never_wipe_or_free_what_is_claimed() -> None:
 def test_a_cleaner_that_crashed_finds_its_own_work_again() -> None:
     for world in explore(Scope(0, ((Cleans("k1"),),), dirty_member, faults=3).world()).ends:
         run(Cleans("k1", run="2").start({}), world.server)
-        assert world.server.member("d0").is_free
+        assert is_free(world.server.member("d0"))
 
 
 def test_an_operator_may_take_over_a_cleaning_if_the_new_run_rotates_the_credential() -> None:

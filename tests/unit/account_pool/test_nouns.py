@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.errors import Misconfigured, Restored
+from components.account_pool.judgement import misconfiguration
 from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.model import (
     Member,
@@ -17,20 +19,20 @@ from components.account_pool.model import (
     Policy,
     Record,
     Token,
+    Wanted,
     record_name,
     tenant_label,
 )
 from components.account_pool.pool_settings import POOL_UID, PoolSettings, has_pool_uid, with_pool_uid
 from components.account_pool.selection import (
     by_hash,
-    least_used,
+    in_order,
     members_free,
     members_owned,
     members_shared,
-    misconfiguration,
 )
 from components.labels import SHARED, TENANT_NAME
-from tests.support.memory_pool import matches
+from tests.support.memory_pool import is_free, matches
 
 PLAIN = Partition.of("aws", {}, ["eu-access"])
 EU = Partition.of("aws", {"eu-access": "true"}, ["eu-access"])
@@ -79,7 +81,7 @@ def test_lookup_and_claim_select_one_partition_only(number: str) -> None:
 def test_what_is_owned_in_any_state_shared_or_internal_is_not_free(label: str) -> None:
     labels = {"hyperscaler-type": "aws", label: "true"}
     assert not matches(members_free(PLAIN), labels)
-    assert not member(labels=labels).is_free
+    assert not is_free(member(labels=labels))
 
 
 def test_a3_the_shared_selector_is_the_same_for_every_tenant() -> None:
@@ -87,7 +89,7 @@ def test_a3_the_shared_selector_is_the_same_for_every_tenant() -> None:
 
 
 def test_a_member_whose_label_was_stripped_is_not_free_while_its_token_is_there() -> None:
-    assert not member(annotations={CLAIM_TOKEN: "claim-1.uid.1"}).is_free
+    assert not is_free(member(annotations={CLAIM_TOKEN: "claim-1.uid.1"}))
 
 
 @given(st.text(min_size=1).filter(lambda text: text == text.strip()))
@@ -166,7 +168,8 @@ def test_c12_the_least_used_shared_member_with_room_comes_first() -> None:
         shared("full", 4),
         shared("d", 0, **{POOL_STATE: "dirty"}),
     ]
-    assert [m.name for m in least_used("claim-x", members)] == ["c", "b", "a"]
+    wanted = Wanted("pool", replace(PLAIN, shared=True), "acme", "x", "h")
+    assert [m.name for m in in_order(wanted, members)] == ["c", "b", "a"]
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_TOKEN,
+    INTERNAL,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+)
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
 from components.account_pool.outlook import Census, Prospect, outlook
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -143,8 +150,10 @@ def test_a_quarantined_account_is_refused_to_a_new_holder_only() -> None:
 def test_a_claim_being_released_counts_as_gone() -> None:
     request = asks("acme")
     record = record_for(request, "aws-1", Phase.RELEASING)
-    census = Census((carrying("aws-1", record), member("aws-2")), (record,))
-    assert prospects(census, request) == [Prospect.FREE]
+    own = carrying("aws-1", record)
+    from_the_pool = replace(own, annotations={**own.annotations, CLAIM_ORIGIN: "pool"})
+    assert prospects(Census((from_the_pool, member("aws-2")), (record,)), request) == [Prospect.FREE]
+    assert prospects(Census((own, member("aws-2")), (record,)), request) == [Prospect.OWN]
 
 
 def test_partitions_do_not_help_each_other_out() -> None:

@@ -5,17 +5,27 @@ The numbers are those of the wrong variants that the protocol's model was checke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pytest
 
-from components.account_pool import changes, cleaning, finding, protocol
+from components.account_pool import changes, cleaning, judgement, protocol, selection
 from components.account_pool.calls import Both, Call, Delete, Kind, Patch, Pause, Steps, Together, perform
 from components.account_pool.errors import Exhausted
-from components.account_pool.finding import Wanted
+from components.account_pool.judgement import Judgement, Verdict, judge
 from components.account_pool.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
-from components.account_pool.model import Claimed, Member, Origin, Phase, Policy, Record, State
+from components.account_pool.model import (
+    Claimed,
+    Member,
+    Origin,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    State,
+    Wanted,
+)
 from components.account_pool.protocol import Standing
 from components.account_pool.selection import MEMBERS, RECORDS
 from components.account_pool.steps import (
@@ -39,6 +49,7 @@ from tests.support.memory_pool import (
     Violation,
     World,
     explore,
+    is_free,
     run,
 )
 
@@ -52,6 +63,12 @@ def world(
     for index in range(members):
         server.add_member(f"m{index}")
     return World.of(server, *scripts, faults=faults, may=may)
+
+
+def judged_as(monkeypatch: pytest.MonkeyPatch, wrongly: Callable[..., Judgement]) -> None:
+    """Judge so wherever the protocol asks: for members it lists, and for the one a record names."""
+    for module in (protocol, selection, judgement):
+        monkeypatch.setattr(module, "judge", wrongly)
 
 
 def wrong_bind(record: Record, member: Member, wanted: Wanted) -> Steps[Claimed | None]:
@@ -70,13 +87,17 @@ def test_w1_undoing_ones_own_label_whenever_binding_fails(monkeypatch: pytest.Mo
 
 
 def test_w2_ownership_by_the_label_alone_gives_two_slots_one_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_mine(member: Member, tenant: str) -> bool:
-        return member.tenant == tenant and member.state is None
+    def is_mine(
+        member: Member, partition: Partition, owner: str, records: Mapping[str, Record] | None = None
+    ) -> Judgement:
+        if member.tenant == owner and member.state is None:
+            return Judgement(Verdict.OWN, "")
+        return judge(member, partition, owner, records)
 
     def carries(member: Member, record: Record) -> bool:
         return member.tenant == record.tenant_label
 
-    monkeypatch.setattr(Member, "is_own_unused", is_mine)
+    judged_as(monkeypatch, is_mine)
     monkeypatch.setattr(Member, "carries", carries)
     with pytest.raises(Violation, match=r"I[1235]"):
         explore(world(2, (A,), (A_SLOT1,)))
@@ -169,7 +190,7 @@ def test_w9_without_a_sweep_a_crash_can_leave_an_owned_account_nobody_claims() -
     assert orphan.token is not None
 
     run(Sweeps().start({}), server)
-    assert server.member("m0").is_free
+    assert is_free(server.member("m0"))
 
 
 class Paused:
@@ -230,10 +251,14 @@ def test_w12_a_cleaner_that_takes_dirty_accounts_in_use(monkeypatch: pytest.Monk
 
 
 def test_w13_free_by_the_label_alone_gives_a_stripped_account_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_free(member: Member) -> bool:
-        return member.tenant is None and member.state is None
+    def by_label(
+        member: Member, partition: Partition, owner: str, records: Mapping[str, Record] | None = None
+    ) -> Judgement:
+        if member.tenant is None and member.state is None:
+            return Judgement(Verdict.FREE, "")
+        return judge(member, partition, owner, records)
 
-    monkeypatch.setattr(Member, "is_free", property(is_free))
+    judged_as(monkeypatch, by_label)
     strip = ByHand("strips the label", lambda server: server.by_hand("m0", {TENANT_NAME: None}))
     with pytest.raises(Violation, match=r"I[15]"):
         explore(world(1, (A,), (strip,), (B,)))
@@ -300,7 +325,7 @@ def test_w18_moving_a_claim_to_the_account_it_already_names(monkeypatch: pytest.
     def always_move(
         record: Record, wanted: Wanted, page: list[Member]
     ) -> Steps[tuple[Record, Member] | None]:
-        choice = yield from finding.find(wanted, page)
+        choice = yield from protocol.find(wanted, page)
         if not isinstance(choice, Member):
             return None
         moved = yield from replace_record(
