@@ -20,6 +20,7 @@ CLEAN: Final = ("docs", "models", "policies", "sandbox/docs", "tests/policies")
 """The folders in which nothing may be cited by number."""
 
 _PATH: Final = re.compile(r"(?<![\w/.-])(?:sandbox/)?docs/[\w./-]*\.(?:md|json|svg|yaml)\b")
+_PLACE: Final = re.compile(r"\(((?:sandbox/)?docs/[\w./-]*\.md),\s+([^();:]+)\)")
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _CODE: Final = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 _FILE: Final = re.compile(
@@ -66,6 +67,18 @@ def test_every_cited_page_is_there() -> None:
     ]
     assert len(cited) > 20
     assert [(str(path), name) for path, name in cited if not (ROOT / name).exists()] == []
+
+
+def test_every_cited_heading_is_on_its_page() -> None:
+    """A heading follows its page after a comma, within the same parentheses."""
+    cited = [
+        (str(path), page, " ".join(re.sub(r"\n\s*#?", " ", words).split()).lower())
+        for path, text in _texts(".py")
+        for page, words in _PLACE.findall(text)
+    ]
+    headings = {page: _HEADING.findall((ROOT / page).read_text().lower()) for _, page, _ in cited}
+    assert cited
+    assert [each for each in cited if each[2] not in headings[each[1]]] == []
 
 
 def test_every_link_between_pages_opens_at_its_heading() -> None:
