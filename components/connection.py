@@ -25,7 +25,7 @@ ANSWER_SECONDS: Final = 20.0
 CONNECTIONS: Final = 64
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.
-The client itself renews one minutes before it expires."""
+The client itself renews one minute before it expires."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The one place that reads credentials in plain (decision 4).
+"""The one place that reads credentials in plain (docs/design/decisions.md, Configuration).
 
 A credential is text. Text that is a JSON object has fields; text behind `base64:` is bytes; any other text is
 kept byte for byte. What leaves this module is a shape without values, or a secret output.
@@ -55,7 +55,7 @@ class Credentials:
         return self._contents.keys()
 
     def shape(self, name: str) -> Shape | None:
-        """Tell the shape of a credential, for validators; None when it is unreadable."""
+        """Return the shape of a credential, for validators; None when it is unreadable."""
         content = self._contents[name]
         if content is None:
             return None
@@ -135,7 +135,7 @@ def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Pro
 
 
 def _fault(entry: object) -> tuple[str, str] | None:
-    """Tell why an entry is no credential, and the mend."""
+    """Return why an entry is no credential, and the mend."""
     if not isinstance(entry, str):
         return (
             "a credential is text: YAML changes numbers and drops repeated keys before they can be checked",
@@ -171,5 +171,5 @@ def _bytes(text: str) -> bytes:
 
 
 def _is_text(value: object) -> bool:
-    """Tell whether a field's value can be written as UTF-8."""
+    """Whether a field's value can be written as UTF-8."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -1,7 +1,7 @@
 """The words credfleet writes on Kubernetes objects: label keys, annotation keys and their closed values.
 
-Two label keys are bare because the pools that exist already carry them; everything else is prefixed
-(decision 11). Which process may write which key is told in claim protocol section 1.
+Two label keys are bare because the pools that exist already carry them; everything else is prefixed.
+Which process may write which key stands in docs/design/claim-protocol.md, Objects and keys.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ HYPERSCALERS: Final = ("alicloud", "aws", "azure", "gcp", "gdch", "openstack")
 
 
 def hyperscaler_of(pool_type: str) -> str | None:
-    """Name the cloud of a pool type (`gcp_cf-sa30` → `gcp`), or None when it is none we know."""
+    """Return the cloud of a pool type (`gcp_cf-sa30` → `gcp`), or None when it is none we know."""
     cloud = pool_type.partition("_")[0]
     return cloud if cloud in HYPERSCALERS else None

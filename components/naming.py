@@ -52,7 +52,7 @@ def is_data_key(text: str) -> bool:
 
 
 def tenant_label(tenant: str) -> str:
-    """Tell the label value a tenant is known by (claim protocol section 2).
+    """Return the label value a tenant is known by, as docs/design/claim-protocol.md has it.
 
     A tenant that is a label value stays as it is, so labels written before credfleet stay valid; any
     other becomes `enc-` and 52 characters of its SHA-256. Two tenants never share a value.
@@ -67,17 +67,17 @@ def tenant_label(tenant: str) -> str:
 
 
 def stack_holder(organization: str, project: str, stack: str, tenant: str, slot: str) -> str:
-    """Name the id under which a stack holds an account (decision 19): the same however often it runs."""
+    """Return the id under which a stack holds an account: the same however often it runs."""
     return f"pulumi/{organization}/{project}/{stack}/{tenant}/{slot}"
 
 
 def guid_of(holder: str) -> str:
-    """Give what a stack holds under an id a GUID: the same however often it runs."""
+    """Return a GUID for what a stack holds under an id: the same however often it runs."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"credfleet:{holder}"))
 
 
 def config_path(key: str, *segments: str | int) -> str:
-    """Name a place in the configuration the way `pulumi config set --path` takes it."""
+    """Return a place in the configuration the way `pulumi config set --path` takes it."""
     path = f"credfleet:{key}"
     for segment in segments:
         if isinstance(segment, int):

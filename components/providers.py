@@ -1,7 +1,8 @@
 """The one place that makes providers, each imported and made only when a stack uses it.
 
 Providers are explicit, so a stack's keys have no say in them but by this module: those of `gcp:` and
-`azure-native:` are passed on, those of `kubernetes:` are refused by the settings (decision 6).
+`azure-native:` are passed on, those of `kubernetes:` are refused by the settings
+(docs/design/decisions.md, Explicit providers read their own keys).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def azure_provider(opts: pulumi.ResourceOptions) -> pulumi_azure_native.Provider
 
 
 def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
-    """Give the keys of a package as its provider's arguments, secrets marked."""
+    """Return the keys of a package as its provider's arguments, secrets marked."""
     known = {_camel(name): name for name in inspect.signature(arguments).parameters}
     given: dict[str, Any] = {}
     for key, text in {**get_config_env(), **CONFIG.get()}.items():
@@ -65,7 +66,7 @@ def kubernetes_provider(cluster: Cluster, opts: pulumi.ResourceOptions) -> Provi
     """Make the one Kubernetes provider, bound to the configured context and, if given, to the cluster's uid.
 
     A changed Secret or ConfigMap is updated where it is: replacing it would take the claim, or the pool's own
-    settings, with it. Conflicts are never forced and existing objects never taken over (decision 8). The
+    settings, with it. Conflicts are never forced and existing objects never taken over. The
     cluster's identifier never changes, or an API server behind a new address would count as another cluster,
     and every Secret would be replaced; another cluster is what the uid tells.
     """

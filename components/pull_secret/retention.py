@@ -1,7 +1,7 @@
 """What becomes of versions a stack no longer needs: one that was replaced, and all when a cluster leaves.
 
 The provider of Google Cloud knows one policy for both, so it abandons versions and this carries out what was
-asked for (decision 24). It runs after the new version was verified. An update that failed in between has left
+asked for. It runs after the new version was verified. An update that failed in between has left
 versions nobody knows the numbers of, so all that came since the last one in use are settled with it.
 """
 
@@ -39,7 +39,7 @@ class Versions(Protocol):
 
 
 def settle_replaced(versions: Versions, secret: str, former: int, now: int, retention: Retention) -> str:
-    """Do with the former version what was asked for, now another is in use; tell what became of it.
+    """Do with the former version what was asked for, now another is in use; and return what became of it.
 
     Those between the two were never in use: unless all are kept they are disabled, never destroyed, since
     somebody else may have added them.
@@ -58,7 +58,7 @@ def settle_replaced(versions: Versions, secret: str, former: int, now: int, rete
 
 
 def settle_all(versions: Versions, secret: str, retention: Retention) -> Sequence[int]:
-    """Do with every version what was asked for; give the numbers of those that changed.
+    """Do with every version what was asked for; and return the numbers of those that changed.
 
     To destroy means the whole secret, which the provider of Google Cloud deletes right after.
     """

@@ -92,3 +92,35 @@ def _of_sandbox() -> Path:
             mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
         )
     return plane.kubeconfig("admin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The account that is asked for: by its type, or by a plan that rules of a stack serve.
+
+    holder: None when it was left out.
+    """
+
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant.")]
+    type: Annotated[
+        str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
+    ] = None
+    plan: Annotated[
+        str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
+    ] = None
+    region: Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")] = None
+    hyperscaler_region: Annotated[
+        str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
+    ] = None
+    hyperscaler: Annotated[
+        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
+    ] = None
+    slot: Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")] = "0"
+    partition: Annotated[
+        list[str] | None,
+        typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
+    ] = None
+    holder: Annotated[
+        str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
+    ] = None
+    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")] = "dev"

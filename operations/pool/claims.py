@@ -17,8 +17,7 @@ from components.account_pool.rules import Request
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.progress import ProgressLine
-from operations.pool.access import Where
-from operations.pool.commands import Asked
+from operations.pool.access import Asked, Where
 
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ import typer
 from operations.cli.answer import Answer
 from operations.cli.command import command, group, parameter
 from operations.cli.options import ClusterOption, StackOption, YesOption, form_option
-from operations.pool.access import Named, Where
+from operations.pool.access import Asked, Named, Where
 
 app = group(
     "See a pool of accounts; claim and release one by hand.",
@@ -23,38 +22,6 @@ app = group(
 
 AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The account that is asked for: by its type, or by a plan that rules of a stack serve.
-
-    holder: None when it was left out.
-    """
-
-    tenant: Annotated[str, typer.Option("--tenant", help="The tenant.")]
-    type: Annotated[
-        str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
-    ] = None
-    plan: Annotated[
-        str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
-    ] = None
-    region: Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")] = None
-    hyperscaler_region: Annotated[
-        str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
-    ] = None
-    hyperscaler: Annotated[
-        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
-    ] = None
-    slot: Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")] = "0"
-    partition: Annotated[
-        list[str] | None,
-        typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
-    ] = None
-    holder: Annotated[
-        str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
-    ] = None
-    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")] = "dev"
 
 
 class MetricsForm(StrEnum):

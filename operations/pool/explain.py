@@ -8,9 +8,8 @@ from typing import Any, Final
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Candidate, Census, Explanation, explain
 from operations.cli.answer import Answer, Part, Table, Verdict
-from operations.pool.access import Where
+from operations.pool.access import Asked, Where
 from operations.pool.claims import placed
-from operations.pool.commands import Asked
 from operations.pool.outlook import BAD
 
 _SHOWN: Final = 20

@@ -237,7 +237,7 @@ def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(
         ({"partition": {"eu-access": "false"}}, "leave it out"),
     ],
 )
-def test_i50_what_no_pool_could_serve_is_refused_at_preview(
+def test_what_no_pool_could_serve_is_refused_at_preview(
     inputs: Properties, reason: str, claim: Provider
 ) -> None:
     (refusal,) = claim.refusals({**wanted("pool"), **inputs})

@@ -161,8 +161,9 @@ def test_another_method_takes_the_keys_of_the_former_one_away(
 ) -> None:
     put(api, namespace, "account", AZURE)
     made = provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
+    assert "AZURE_CLIENT_SECRET" in content(api, namespace)
     provider.update(made, projection(namespace, asoCredential="workloadIdentity"))
-    assert "AZURE_CLIENT_SECRET" not in content(api, namespace)
+    assert content(api, namespace).keys() == {"AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID"}
 
 
 def test_an_unfit_value_is_refused_when_it_is_written_without_showing_it(

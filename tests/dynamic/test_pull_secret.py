@@ -139,7 +139,7 @@ def test_a_version_is_verified_and_no_byte_of_it_is_in_the_state(verification: P
 
 
 @pytest.mark.parametrize("how", ["disable", "destroy"])
-def test_a_version_nobody_can_read_is_refused_in_two_lines_e(
+def test_a_version_nobody_can_read_is_refused_in_two_lines(
     verification: Provider, manager: SecretManager, secret: str, how: str
 ) -> None:
     turn(manager, secret, 1, how)
@@ -148,7 +148,7 @@ def test_a_version_nobody_can_read_is_refused_in_two_lines_e(
     assert "so nobody can read it" in str(refused.value.details())
 
 
-def test_content_that_differs_is_refused_and_told_by_no_one_e(verification: Provider, secret: str) -> None:
+def test_content_that_differs_is_refused_and_told_by_no_one(verification: Provider, secret: str) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         verification.create(verified(secret, content=THEIRS))
     told = str(refused.value.details())
@@ -156,7 +156,7 @@ def test_content_that_differs_is_refused_and_told_by_no_one_e(verification: Prov
     assert "sentinel" not in told
 
 
-def test_a_lost_answer_has_left_a_version_that_is_disabled_and_told_d9(
+def test_a_lost_answer_has_left_a_version_that_is_disabled_and_told(
     google: Served, manager: SecretManager, secret: str
 ) -> None:
     add(manager, secret, OURS)
@@ -170,7 +170,7 @@ def test_a_lost_answer_has_left_a_version_that_is_disabled_and_told_d9(
     )
 
 
-def test_after_a_rotation_only_what_came_since_the_last_version_counts_as_lost_d9(
+def test_after_a_rotation_only_what_came_since_the_last_version_counts_as_lost(
     verification: Provider, manager: SecretManager, secret: str
 ) -> None:
     made = verification.create(verified(secret))
@@ -181,7 +181,7 @@ def test_after_a_rotation_only_what_came_since_the_last_version_counts_as_lost_d
     assert (updated.outputs["version"], updated.outputs["latest"]) == (4, 4)
 
 
-def test_a_newer_version_of_somebody_else_is_told_and_the_cluster_keeps_its_own_e(
+def test_a_newer_version_of_somebody_else_is_told_and_the_cluster_keeps_its_own(
     verification: Provider, manager: SecretManager, secret: str
 ) -> None:
     add(manager, secret, THEIRS)
@@ -216,7 +216,7 @@ def test_a_refresh_finds_a_secret_gone(verification: Provider, manager: SecretMa
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 504])
-def test_the_four_codes_that_pass_are_waited_for_f1(
+def test_the_four_codes_that_pass_are_waited_for(
     verification: Provider, google: Served, secret: str, status: int
 ) -> None:
     google.service.faults.add(Fault(path=secret, status=status, times=2))
@@ -224,7 +224,7 @@ def test_the_four_codes_that_pass_are_waited_for_f1(
     assert google.service.faults.waiting == []
 
 
-def test_any_other_code_fails_at_once_f2(verification: Provider, google: Served, secret: str) -> None:
+def test_any_other_code_fails_at_once(verification: Provider, google: Served, secret: str) -> None:
     google.service.faults.add(Fault(path=secret, status=403))
     with pytest.raises(grpc.RpcError) as refused:
         verification.create(verified(secret))
@@ -253,7 +253,7 @@ def test_deleting_a_verification_deletes_nothing(
 @pytest.mark.parametrize(
     ("policy", "left"), [("keep", "ENABLED"), ("disable", "DISABLED"), ("destroy", "DESTROYED")]
 )
-def test_the_former_version_becomes_what_the_policy_says_i1(
+def test_the_former_version_becomes_what_the_policy_says(
     retention: Provider, manager: SecretManager, secret: str, policy: str, left: str
 ) -> None:
     made = retention.create(retained(secret, onReplace=policy))
@@ -277,7 +277,7 @@ def test_another_policy_alone_touches_no_version(
 
 
 @pytest.mark.parametrize(("policy", "left"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
-def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal_f1(
+def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal(
     retention: Provider, google: Served, manager: SecretManager, *, secret: str, policy: str, left: str
 ) -> None:
     made = retention.create(retained(secret, onReplace=policy))
@@ -287,7 +287,7 @@ def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal_f1(
     assert states(manager, secret) == {2: "ENABLED", 1: left}
 
 
-def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again_f1(
+def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again(
     retention: Provider, google: Served, manager: SecretManager, secret: str
 ) -> None:
     made = retention.create(retained(secret, onReplace="disable"))
@@ -299,7 +299,7 @@ def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again_f1(
     assert states(manager, secret) == {2: "ENABLED", 1: "DISABLED"}
 
 
-def test_a_version_that_was_added_and_never_verified_is_not_left_readable_i1(
+def test_a_version_that_was_added_and_never_verified_is_not_left_readable(
     retention: Provider, manager: SecretManager, secret: str
 ) -> None:
     made = retention.create(retained(secret, onReplace="destroy"))
@@ -317,7 +317,7 @@ def test_a_version_that_was_added_and_never_verified_is_not_left_readable_i1(
         ("destroy", {2: "ENABLED", 1: "ENABLED"}),
     ],
 )
-def test_when_a_cluster_leaves_its_versions_become_what_the_policy_says_i4(
+def test_when_a_cluster_leaves_its_versions_become_what_the_policy_says(
     retention: Provider, manager: SecretManager, secret: str, policy: str, left: dict[int, str]
 ) -> None:
     add(manager, secret, THEIRS)
@@ -348,7 +348,7 @@ def start(host: Host) -> Provider:
     return host.provider(PullSecretStartProvider())
 
 
-def test_what_began_once_has_begun_whatever_is_reported_later_a2(start: Provider) -> None:
+def test_what_began_once_has_begun_whatever_is_reported_later(start: Provider) -> None:
     waiting, ready = {"cluster": "cls-1", "ready": False}, {"cluster": "cls-1", "ready": True}
     made = start.create(waiting)
     assert (made.outputs["begun"], start.is_changed(made, waiting)) == (False, False)

@@ -253,19 +253,19 @@ def reach(namespace: str, url: str = "https://127.0.0.1:1") -> dict[str, Any]:
             way(store_in("acme", provider=reach("globex"))),
             "SecretStore/acme/store",
             "auth.serviceAccount names namespace globex, but through this store it may be read in acme only",
-            id="C3",
+            id="account-of-another-namespace",
         ),
         pytest.param(
             way(store_in("globex", provider=NOWHERE)),
             "SecretStore/globex/store",
             "looked for in the caller's namespace only: acme, not globex",
-            id="A2",
+            id="store-of-another-namespace",
         ),
         pytest.param(
             way(cluster_store(provider=NOWHERE, conditions=[{"namespaces": ["globex"]}])),
             "ClusterSecretStore/store",
             "namespace acme meets none of spec.conditions",
-            id="B3",
+            id="conditions",
         ),
         pytest.param(
             way(store_in("acme", provider={"gitlab": token_spec(None)})),
@@ -307,7 +307,7 @@ def reach(namespace: str, url: str = "https://127.0.0.1:1") -> dict[str, Any]:
             way(store_in("acme", provider=NOWHERE, controller="eso")),
             "SecretStore/acme/store",
             "it is of class eso",
-            id="A6",
+            id="another-controller",
         ),
     ],
 )

@@ -178,7 +178,7 @@ def test_what_was_migrated_goes_with_its_instance_and_the_legacy_secret_stays(
     ("taker", "said"),
     [
         pytest.param(
-            ("servicebinding.io/x", {}), "with type servicebinding.io/x, not Opaque", id="G-another-type"
+            ("servicebinding.io/x", {}), "with type servicebinding.io/x, not Opaque", id="another-type"
         ),
         pytest.param(("Opaque", {}), f"is of somebody else, not of {OWNER}", id="nobodys"),
         pytest.param(

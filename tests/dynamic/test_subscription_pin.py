@@ -35,7 +35,7 @@ def pin(**more: object) -> Properties:
     }
 
 
-def test_another_subscription_is_refused_in_a_preview_with_place_and_mend_g3(provider: Provider) -> None:
+def test_another_subscription_is_refused_in_a_preview_with_place_and_mend(provider: Provider) -> None:
     (reason,) = provider.refusals(pin(subscriptionId=OTHER), pin())
     cause, mend = reason.splitlines()
     assert cause.startswith(f"{PLACE}: Secret team-a/aso-credential opens subscription {SUB}; with {OTHER}")
@@ -65,7 +65,7 @@ def test_what_strands_no_resource_passes(provider: Provider, news: Properties) -
     assert provider.refusals(news, pin()) == []
 
 
-def test_a_first_credential_may_be_of_any_subscription_g1(provider: Provider) -> None:
+def test_a_first_credential_may_be_of_any_subscription(provider: Provider) -> None:
     assert provider.refusals(pin()) == []
 
 
