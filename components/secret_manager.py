@@ -28,7 +28,7 @@ LATEST: Final = "latest"
 """The alias of the newest version, whatever its state."""
 
 PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED"})
-"""The codes of Google that pass by themselves, so that a call is worth repeating (pull secret, table F)."""
+"""The codes of Google that pass by themselves, so a call is repeated (docs/design/pull-secret-facts.md)."""
 
 _CODES: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS"}
 _PASSING_CODES: Final = {

@@ -1,6 +1,6 @@
 """The CSV of members that exist already: `name,type,accountId` and one column per partition key.
 
-Its rows are validated and never declared, so ten thousand of them are fine (decision 3).
+Its rows are validated and never declared, so ten thousand of them are fine.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Cluster(Noun):
-    """Which cluster the stack writes to. Any other is refused before the first write (decision 5)."""
+    """Which cluster the stack writes to. Any other is refused before the first write."""
 
     context: Text | None = Field(
         default=None, description="Context of the kubeconfig; no other one is ever used."
