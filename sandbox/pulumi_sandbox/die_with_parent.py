@@ -1,8 +1,9 @@
 """Ties a process' life to that of the process that starts it: the kernel sees to it (Linux).
 
 Started as a script it stands in front of a program and turns into it: `die_with_parent.py PARENT_PID PROGRAM
-ARGUMENT…`. A script, since gRPC breaks children forked with a `preexec_fn` (engine facts 5). The kernel ties
+ARGUMENT…`. A script, since gRPC breaks children forked with a `preexec_fn`. The kernel ties
 to the forking *thread*, which must live as long as the child is to live.
+See sandbox/docs/engine-facts.md, traps.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ PR_SET_PDEATHSIG, SIGKILL = 1, 9
 
 
 def tied_to_this_process(*command: str) -> list[str]:
-    """Give the command line that starts `command` (its program by its path) and ends it with this process."""
+    """Return the command line that starts `command` (its program by its path) and ends it with this process."""
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 
 

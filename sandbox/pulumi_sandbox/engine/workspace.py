@@ -40,10 +40,8 @@ class Workspace:
 
         passphrase: absent means that of the environment, looked for once the stack is known to want one.
         public_passphrase: the file of a passphrase that anybody may read, where the environment names none.
-
-        Raises:
-            SandboxError: `stack-unknown`, when neither configuration nor state has this name; and what
-                `Project.load`, `StackFile.load`, `find_passphrase` and `PassphraseCrypter.open` raise.
+        Raises SandboxError `stack-unknown`, when neither configuration nor state has this name; and what
+        `Project.load`, `StackFile.load`, `find_passphrase` and `PassphraseCrypter.open` raise.
         """
         project = Project.load(project_dir)
         stack_file = StackFile.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
@@ -66,8 +64,7 @@ class Workspace:
     def keep_salt(self) -> None:
         """Write the salt into a stack file without one: whatever is encrypted from now on needs it.
 
-        Raises:
-            SandboxError: What `StackFile.save` raises.
+        Raises what `StackFile.save` raises.
         """
         if not self.stack_file.salt:
             self.stack_file.salt = self.crypter.salt
@@ -85,9 +82,7 @@ def find_passphrase(
 
     It is what PULUMI_CONFIG_PASSPHRASE says, or what the file holds that PULUMI_CONFIG_PASSPHRASE_FILE names,
     or the public one.
-
-    Raises:
-        SandboxError: `passphrase-missing`.
+    Raises SandboxError `passphrase-missing`.
     """
     passphrase = environment.get("PULUMI_CONFIG_PASSPHRASE")
     if passphrase is not None:
@@ -107,8 +102,7 @@ def find_passphrase(
 def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the directory of the backend: that of PULUMI_BACKEND_URL (`file://…`), else the default.
 
-    Raises:
-        SandboxError: `backend-unsupported`, for a URL of any other kind.
+    Raises SandboxError `backend-unsupported`, for a URL of any other kind.
     """
     url = environment.get("PULUMI_BACKEND_URL")
     if not url:

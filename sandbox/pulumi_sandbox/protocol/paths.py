@@ -19,8 +19,7 @@ _ELEMENT: Final = re.compile(
 def parse(text: str) -> Path:
     """Read a path as the engine writes it.
 
-    Raises:
-        SandboxError: `path-invalid`, for a bracket or quote left open, an empty name, or a leading dot.
+    Raises SandboxError `path-invalid`, for a bracket or quote left open, an empty name, or a leading dot.
     """
     elements: list[str | int] = []
     at = 0
@@ -57,7 +56,7 @@ def render(path: Path) -> str:
 
 
 def covers(pattern: Path, path: Path) -> bool:
-    """Tell whether `path` is what `pattern` names, or lies inside it."""
+    """Whether `path` is what `pattern` names, or lies inside it."""
     return len(pattern) <= len(path) and all(
         wanted in ("*", element) for wanted, element in zip(pattern, path, strict=False)
     )
@@ -79,7 +78,7 @@ def get(value: Value, path: Path) -> tuple[bool, Value]:
 
 
 def reset(old: Properties, new: Properties, path: Path) -> Properties | None:
-    """Return `new` with what lies at `path` taken from `old`: the rule of ignoreChanges (engine facts 4).
+    """Return `new` with what lies at `path` taken from `old`: the rule of ignoreChanges.
 
     None means the path is missing on one side: an element would have to be added or removed on the way.
     A value that was secret in `old` stays secret.

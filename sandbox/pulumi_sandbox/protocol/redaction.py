@@ -35,7 +35,7 @@ class Redactor:
 
 
 def texts_of(value: Value) -> tuple[Set[str], Set[str]]:
-    """Give every text that is a secret in a value, or within one; and every text that is in the open there.
+    """Return every text that is a secret in a value, or within one; and every text that is in the open there.
 
     What the same value also holds in the open is no secret: Google's provider marks the labels of a resource,
     all of them, beside the ones it was given.

@@ -1,6 +1,7 @@
 """The marks by which special values are recognised inside plain JSON, on the wire and in the state alike.
 
-Values of the protocol (engine facts 2.4): Pulumi publishes them in its SDKs.
+Values of the protocol: Pulumi publishes them in its SDKs.
+See sandbox/docs/engine-facts.md, values on the wire.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ else:
     resource_pb2_grpc = importlib.import_module(f"{_NAME}.resource_pb2_grpc")
 
 MAX_MESSAGE_BYTES: Final = 400 * 1024 * 1024
-"""The limit of the SDK and of the CLI (engine facts 2.3); gRPC's own default is 4 MiB."""
+"""The limit of the SDK and of the CLI; gRPC's own default is 4 MiB."""
 
 CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

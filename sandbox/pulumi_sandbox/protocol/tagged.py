@@ -47,8 +47,7 @@ def tag(value: Value, write_secret: SecretWriter, place: str = "") -> Json:
 def untag(json: Json, read_secret: SecretReader, place: str = "") -> Value:
     """Read a value back; whole numbers become integers, as the genuine engine writes them.
 
-    Raises:
-        SandboxError: `value-unreadable`, for an object with a signature nobody knows.
+    Raises SandboxError `value-unreadable`, for an object with a signature nobody knows.
     """
     match json:
         case str() if json in signatures.UNKNOWNS:

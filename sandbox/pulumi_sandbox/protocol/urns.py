@@ -29,8 +29,7 @@ class Urn(NamedTuple):
 def parse(urn: str) -> Urn:
     """Take a name apart; a resource's own name may hold `::` too.
 
-    Raises:
-        ValueError: When it is no URN.
+    Raises ValueError when it is no URN.
     """
     prefix, _, rest = urn.partition("urn:pulumi:")
     parts = rest.split("::", 3)
@@ -47,7 +46,7 @@ def make(stack: str, project: str, parent: str, type_: str, name: str) -> str:
 
 
 def is_default_provider(urn: str) -> bool:
-    """Tell whether the engine made this provider itself (`default`, `default_4_34_2`): it is not shown."""
+    """Whether the engine made this provider itself (`default`, `default_4_34_2`): it is not shown."""
     parts = parse(urn)
     return parts.type.startswith(PROVIDER_TYPE_PREFIX) and re.match(r"default(_|$)", parts.name) is not None
 

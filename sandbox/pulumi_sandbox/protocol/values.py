@@ -69,12 +69,12 @@ UNKNOWN: Final = Unknown()
 
 
 def contains_secret(value: Value) -> bool:
-    """Tell whether a secret is in the value, at any depth."""
+    """Whether a secret is in the value, at any depth."""
     return _any(value, lambda part: isinstance(part, Secret))
 
 
 def contains_unknown(value: Value) -> bool:
-    """Tell whether an unknown is in the value, at any depth, inside secrets too."""
+    """Whether an unknown is in the value, at any depth, inside secrets too."""
     return _any(value, lambda part: isinstance(part, Unknown))
 
 
@@ -100,7 +100,7 @@ def conceal_like(properties: Properties, model: Properties) -> Properties:
     """Make secret again what a receiver of plain values returned, wherever `model` has a secret of that name.
 
     Objects are compared key by key, so a secret deep in an input conceals only its namesake in the output
-    (engine facts 2.5).
+    .
     """
     return {
         key: _conceal_like(value, model[key]) if key in model else value for key, value in properties.items()
@@ -108,7 +108,7 @@ def conceal_like(properties: Properties, model: Properties) -> Properties:
 
 
 def masked(value: Value) -> Json:
-    """Return the value as JSON that may be shown: secrets are `[secret]`, at any depth (engine facts 5)."""
+    """Return the value as JSON that may be shown: secrets are `[secret]`, at any depth."""
     match value:
         case Secret() | Unknown():
             return repr(value)

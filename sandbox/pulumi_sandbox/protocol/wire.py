@@ -1,7 +1,8 @@
-"""Property values as gRPC messages carry them: protobuf Structs with tagged objects (engine facts 2.4).
+"""Property values as gRPC messages carry them: protobuf Structs with tagged objects.
 
 Every value of every resource passes here several times in each deployment, so each is walked once, message
 and value side by side, with no copy in between.
+See sandbox/docs/engine-facts.md, values on the wire.
 """
 
 from __future__ import annotations
@@ -45,11 +46,8 @@ def decode(struct: struct_pb2.Struct) -> Properties:
 def encode(properties: Properties, *, secrets: bool, resources: bool, unknowns: bool) -> struct_pb2.Struct:
     """Write properties for a receiver that may not take everything.
 
-    Args:
-        properties: What to send.
-        secrets: Whether it takes secrets; else they are sent bare.
-        resources: Whether it takes resource references; else it gets their id, or the URN of a component.
-        unknowns: Whether it takes unknowns; else whatever is unknown is left out.
+    Without `secrets` they are sent bare, without `resources` references as their id or a component's URN,
+    without `unknowns` whatever is unknown is left out.
     """
     struct = struct_pb2.Struct()
     _fill(struct, properties, _Receiver(secrets, resources, unknowns))

@@ -47,7 +47,7 @@ def root(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_digest_is_the_genuine_engines_facts_2_4(root: Path, value: Asset | Archive, digest: str):
+def test_a_digest_is_the_genuine_engines(root: Path, value: Asset | Archive, digest: str):
     found = hashed({"deep": [Secret({"it": value})]}, root)
     deep = found["deep"]
     assert isinstance(deep, list)
@@ -71,7 +71,7 @@ def test_a_missing_file_is_told_with_its_path(root: Path):
     assert caught.value.place == str(root / "gone.txt")
 
 
-def test_the_assets_of_a_program_are_recorded_with_their_digest_facts_2_4(stack: Stack):
+def test_the_assets_of_a_program_are_recorded_with_their_digest(stack: Stack):
     (stack.directory / "a.txt").write_text("hello")
     stack.up(lambda program: program.register("a", {"file": Asset(path="a.txt")}))
     assert stack.resource("a").inputs["file"] == Asset(path="a.txt", hash=_HELLO)

@@ -1,4 +1,4 @@
-"""Transforms and hooks of a real program, called back by the engine (engine facts 2.7)."""
+"""Transforms and hooks of a real program, called back by the engine."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def told(outcome: Outcome) -> list[str]:
     return [message for message in outcome.said("info") if message.startswith(("before", "after"))]
 
 
-def test_2_7_transforms_and_hooks_run_at_their_moments(
-    called_back: Stack, provider: RecordingProvider
-) -> None:
+def test_transforms_and_hooks_run_at_their_moments(called_back: Stack, provider: RecordingProvider) -> None:
     preview = called_back.preview()
     assert told(preview) == ["before-create hooked: None -> red by-the-stack, made False"]
 
@@ -59,9 +57,7 @@ def test_2_7_transforms_and_hooks_run_at_their_moments(
     assert provider.names() == ["child"]
 
 
-def test_2_7_a_failing_hook_before_a_step_prevents_it(
-    called_back: Stack, provider: RecordingProvider
-) -> None:
+def test_a_failing_hook_before_a_step_prevents_it(called_back: Stack, provider: RecordingProvider) -> None:
     called_back.configure("  test:failing: before-create\n")
     up = called_back.up()
     assert up.code == 1
@@ -70,7 +66,7 @@ def test_2_7_a_failing_hook_before_a_step_prevents_it(
     assert called_back.records("hooked") == []
 
 
-def test_2_7_a_failing_hook_after_a_step_fails_the_run_but_keeps_what_was_done(
+def test_a_failing_hook_after_a_step_fails_the_run_but_keeps_what_was_done(
     called_back: Stack, provider: RecordingProvider
 ) -> None:
     called_back.configure("  test:failing: after-create\n")

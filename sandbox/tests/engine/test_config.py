@@ -49,22 +49,22 @@ def given(tmp_path: Path, crypter: PassphraseCrypter) -> Given:
         pytest.param("{n: null}", '{"n":null}', id="null inside"),
     ],
 )
-def test_all_values_are_texts_as_the_genuine_cli_writes_them_facts_2_1(given: Given, written: str, text: str):
+def test_all_values_are_texts_as_the_genuine_cli_writes_them(given: Given, written: str, text: str):
     assert given("", f"  shop:key: {written}").values == {"shop:key": text}
 
 
-def test_keys_without_namespace_get_the_projects_facts_2_1(given: Given):
+def test_keys_without_namespace_get_the_projects(given: Given):
     config = given("  own: 1\n  gcp:project: p", "  mine: 2\n  gcp:zone: z")
     assert config.values == {"gcp:project": "p", "gcp:zone": "z", "shop:mine": "2", "shop:own": "1"}
 
 
-def test_a_stacks_value_wins_over_the_projects_default_facts_2_1(given: Given):
+def test_a_stacks_value_wins_over_the_projects_default(given: Given):
     declared = "  colour: {type: string, default: red}\n  size: {default: {w: 1}}\n  aws:region: {value: r}"
     config = given(declared, "  shop:colour: blue\n  aws:region: s")
     assert config.values == {"aws:region": "s", "shop:colour": "blue", "shop:size": '{"w":1}'}
 
 
-def test_secrets_arrive_decrypted_and_their_keys_are_listed_at_any_depth_facts_2_1(
+def test_secrets_arrive_decrypted_and_their_keys_are_listed_at_any_depth(
     given: Given, crypter: PassphraseCrypter
 ):
     stack = (
@@ -85,7 +85,7 @@ def test_what_is_shown_of_a_configuration_holds_no_secret(given: Given, crypter:
     assert "hunter2" not in repr(config)
 
 
-def test_the_environment_holds_one_json_object_and_the_list_of_secret_keys_facts_2_1(
+def test_the_environment_holds_one_json_object_and_the_list_of_secret_keys(
     given: Given, crypter: PassphraseCrypter
 ):
     environment = given("", f"  b: {{secure: '{crypter.encrypt('s')}'}}\n  a: 1").environment

@@ -186,7 +186,7 @@ def test_a_replacement_is_one_line_and_says_what_forces_it(order: tuple[Op, ...]
     assert lines[1:] == ["± replaced  s  shop:index:Shelf  0.5s", "    ~ size: 1 → 2 (forces replacement)"]
 
 
-def test_default_providers_are_not_shown_facts_2_5():
+def test_default_providers_are_not_shown():
     provider = Resource(
         urns.make("dev", "shop", "", "pulumi:providers:shop", "default_1_0"), "pulumi:providers:shop", True
     )
@@ -230,7 +230,7 @@ _NEW: Properties = {"token": Secret("hunter3"), "spec": {"password": Secret("hun
         ),
     ],
 )
-def test_no_display_shows_a_secret_but_all_show_that_it_changed_facts_5(step: Step):
+def test_no_display_shows_a_secret_but_all_show_that_it_changed(step: Step):
     events = (
         StackStarted("dev", "shop", "preview", {"shop:t": "[secret]"}),
         StepPlanned(step),
@@ -278,7 +278,7 @@ def test_json_lines_are_numbered_and_named_as_the_genuine_stream_names_them():
     assert told[3]["summaryEvent"]["resourceChanges"] == {"create": 1}
 
 
-def test_many_threads_write_whole_json_lines_facts_5():
+def test_many_threads_write_whole_json_lines():
     stream = io.StringIO()
     with Serialised(JsonLines(stream)) as display:
         threads = [

@@ -1,4 +1,4 @@
-"""What a failure stops, what it leaves, and how the next run goes on (engine facts 2.3, 3, 4 and 5)."""
+"""What a failure stops, what it leaves, and how the next run goes on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def raising(error: Exception) -> Callable[[], None]:
     return interfere
 
 
-def test_4_a_failed_create_stops_the_deployment_and_leaves_no_record(
+def test_a_failed_create_stops_the_deployment_and_leaves_no_record(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     provider.on["Create", "a"] = raising(ValueError("no more room"))
@@ -39,7 +39,7 @@ def test_4_a_failed_create_stops_the_deployment_and_leaves_no_record(
     assert stack.snapshot.pending == ()
 
 
-def test_4_after_a_failure_no_step_begins_and_those_under_way_are_saved(
+def test_after_a_failure_no_step_begins_and_those_under_way_are_saved(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     slow_is_creating, failed = threading.Event(), threading.Event()
@@ -77,7 +77,7 @@ def test_4_after_a_failure_no_step_begins_and_those_under_way_are_saved(
     assert all(isinstance(end, grpc.RpcError) and end.code() is grpc.StatusCode.UNAVAILABLE for end in ends)
 
 
-def test_4_nothing_is_deleted_after_an_error(stack: Stack, provider: RecordingProvider) -> None:
+def test_nothing_is_deleted_after_an_error(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(lambda program: program.register("gone"))
     provider.on["Create", "a"] = raising(ValueError("broken"))
     stack.up(lambda program: program.register("a"))
@@ -85,7 +85,7 @@ def test_4_nothing_is_deleted_after_an_error(stack: Stack, provider: RecordingPr
     assert "gone" in stack.names
 
 
-def test_4_a_failed_update_keeps_the_old_record(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_failed_update_keeps_the_old_record(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(lambda program: program.register("a", {"colour": "blue"}))
     provider.on["Update", "a"] = raising(ValueError("broken"))
     up = stack.up(lambda program: program.register("a", {"colour": "red"}))
@@ -94,7 +94,7 @@ def test_4_a_failed_update_keeps_the_old_record(stack: Stack, provider: Recordin
     assert stack.snapshot.pending == ()
 
 
-def test_4_a_failed_delete_keeps_the_record_and_spares_what_it_depends_on(
+def test_a_failed_delete_keeps_the_record_and_spares_what_it_depends_on(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def program(script: Script) -> None:
@@ -109,7 +109,7 @@ def test_4_a_failed_delete_keeps_the_record_and_spares_what_it_depends_on(
     assert {"needed", "stubborn"} <= set(stack.names)
 
 
-def test_4_a_failed_deletion_of_a_replaced_one_is_made_up_for_by_the_next_run(
+def test_a_failed_deletion_of_a_replaced_one_is_made_up_for_by_the_next_run(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(lambda program: program.register("a", {"fixed": "blue"}))
@@ -122,7 +122,7 @@ def test_4_a_failed_deletion_of_a_replaced_one_is_made_up_for_by_the_next_run(
     assert provider.names() == ["a"]
 
 
-def test_4_a_replacement_that_was_only_deleted_is_created_by_the_next_run(
+def test_a_replacement_that_was_only_deleted_is_created_by_the_next_run(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(lambda program: program.register("a", {"fixed": "blue", "exclusive": True}))
@@ -139,7 +139,7 @@ def test_4_a_replacement_that_was_only_deleted_is_created_by_the_next_run(
     assert [each.pending_replacement for each in stack.records("a")] == [False]
 
 
-def test_4_a_partial_failure_is_recorded_and_awaited_again(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_partial_failure_is_recorded_and_awaited_again(stack: Stack, provider: RecordingProvider) -> None:
     provider.on["Create", "a"] = raising(PartialFailureError("it does not get ready"))
     up = stack.up(lambda program: program.register("a", {"colour": "blue"}))
     assert up.code == 1
@@ -153,7 +153,7 @@ def test_4_a_partial_failure_is_recorded_and_awaited_again(stack: Stack, provide
     assert stack.resource("a").init_errors == ()
 
 
-def test_4_a_refused_input_stops_with_the_providers_reason_and_writes_nothing(
+def test_a_refused_input_stops_with_the_providers_reason_and_writes_nothing(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     up = stack.up(lambda program: program.register("a", {"invalid": "too short"}))
@@ -162,7 +162,7 @@ def test_4_a_refused_input_stops_with_the_providers_reason_and_writes_nothing(
     assert not provider.of("Create")
 
 
-def test_2_2_outputs_of_the_stack_replace_the_old_ones_after_success_and_join_them_after_failure(
+def test_outputs_of_the_stack_replace_the_old_ones_after_success_and_join_them_after_failure(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def program(script: Script) -> None:
@@ -183,18 +183,18 @@ def test_2_2_outputs_of_the_stack_replace_the_old_ones_after_success_and_join_th
     assert stack.resource("test-dev").outputs == {"two": 22, "three": 3}
 
 
-def test_2_1_an_error_that_is_only_logged_does_not_fail_the_run(stack: Stack) -> None:
+def test_an_error_that_is_only_logged_does_not_fail_the_run(stack: Stack) -> None:
     up = stack.up(lambda program: program.log("oh dear", engine_pb2.ERROR))
     assert up.errors == ["oh dear"]
     assert up.code == 0
 
 
-def test_2_1_debug_messages_are_dropped(stack: Stack) -> None:
+def test_debug_messages_are_dropped(stack: Stack) -> None:
     up = stack.up(lambda program: program.log("chatter", engine_pb2.DEBUG))
     assert "chatter" not in up.text
 
 
-def test_2_1_a_failing_program_deletes_nothing(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_failing_program_deletes_nothing(stack: Stack, provider: RecordingProvider) -> None:
     def failing(script: Script) -> None:
         raise ProgramError("before it registered anything")
 
@@ -205,20 +205,20 @@ def test_2_1_a_failing_program_deletes_nothing(stack: Stack, provider: Recording
     assert len(up.errors) == 1
 
 
-def test_2_5_a_provider_that_is_gone_is_named(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_that_is_gone_is_named(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_DEBUG_PROVIDERS", "fake:1")
     up = stack.up(lambda program: program.register("a"))
     assert up.code == 1
     assert "provider fake at 127.0.0.1:1" in up.errors[0]
 
 
-def test_2_5_an_unknown_package_is_refused_by_name(stack: Stack) -> None:
+def test_an_unknown_package_is_refused_by_name(stack: Stack) -> None:
     up = stack.up(lambda program: program.register("a", type_="aws:s3:Bucket"))
     assert up.code == 1
     assert "package aws" in up.errors[0]
 
 
-def test_5_secrets_are_masked_in_everything_told(stack: Stack, provider: RecordingProvider) -> None:
+def test_secrets_are_masked_in_everything_told(stack: Stack, provider: RecordingProvider) -> None:
     def program(script: Script) -> None:
         a = script.register("a", {"deep": {"word": Secret("hush-hush")}, "colour": colour})
         script.exported = {"resource": {"inner": [a.outputs["deep"]]}}
@@ -259,7 +259,7 @@ def snapshots_of(stack: Stack, run: Callable[[Stack], object]) -> list[Snapshot]
     return copying.saved
 
 
-def test_3_each_call_is_recorded_as_pending_before_it_is_made_and_forgotten_after(
+def test_each_call_is_recorded_as_pending_before_it_is_made_and_forgotten_after(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     seen: dict[str, list[str]] = {}
@@ -279,7 +279,7 @@ def test_3_each_call_is_recorded_as_pending_before_it_is_made_and_forgotten_afte
     assert stack.snapshot.pending == ()
 
 
-def test_3_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: Stack) -> None:
+def test_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: Stack) -> None:
     def program(script: Script) -> None:
         parent = script.component("p")
         a = script.register("a", {"fixed": colour}, parent=parent.urn)
@@ -301,7 +301,7 @@ def test_3_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: 
             known.add(record.urn)
 
 
-def test_4_references_follow_a_renaming_only_when_the_renamed_resource_is_recorded(stack: Stack) -> None:
+def test_references_follow_a_renaming_only_when_the_renamed_resource_is_recorded(stack: Stack) -> None:
     def program(script: Script) -> None:
         aliases = [alias_pb2.Alias(spec=alias_pb2.Alias.Spec(name="old"))]
         a = script.register(name, {"colour": name, "name": "n"}, aliases=aliases)
@@ -315,7 +315,7 @@ def test_4_references_follow_a_renaming_only_when_the_renamed_resource_is_record
     assert stack.resource("user").deleted_with == stack.resource("new").urn
 
 
-def test_5_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_with(
+def test_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_with(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     begun = next(
@@ -332,7 +332,7 @@ def test_5_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_wit
     assert stack.snapshot.pending == ()
 
 
-def test_3_of_the_operations_left_pending_only_creates_are_kept(stack: Stack) -> None:
+def test_of_the_operations_left_pending_only_creates_are_kept(stack: Stack) -> None:
     stack.up(lambda program: program.register("a"))
     left = tuple(
         PendingOperation(
@@ -349,7 +349,7 @@ def test_3_of_the_operations_left_pending_only_creates_are_kept(stack: Stack) ->
     assert any("may exist unnoticed" in message for message in up.messages)
 
 
-def test_5_from_every_snapshot_a_run_writes_the_next_run_converges(
+def test_from_every_snapshot_a_run_writes_the_next_run_converges(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def program(script: Script) -> None:
@@ -388,7 +388,7 @@ class FullDisk(Store):
         super().save(snapshot)
 
 
-def test_5_a_full_disk_stops_the_run_before_the_call_it_could_not_record(
+def test_a_full_disk_stops_the_run_before_the_call_it_could_not_record(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     full = FullDisk(stack.directory / "backend", "test", "dev", stack.crypter)

@@ -1,4 +1,4 @@
-"""Reading registrations: aliases, durations, providers (engine facts 2.2 and 4)."""
+"""Reading registrations: aliases, durations, providers."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ CHILD = urn("p-child", "x:y:P$a:b:C")
         pytest.param(urn("n"), ROOT, Alias(parent=PARENT), urn("n", "x:y:P$a:b:C"), id="parent-that-was"),
     ],
 )
-def test_4_an_alias_names_a_former_urn_in_whole_or_by_its_parts(
+def test_an_alias_names_a_former_urn_in_whole_or_by_its_parts(
     resource: str, parent: str, alias: Alias, former: str
 ) -> None:
     assert former_urns(resource, parent, [alias], {}) == (former,)
 
 
-def test_4_children_of_a_renamed_parent_had_other_names_as_well() -> None:
+def test_children_of_a_renamed_parent_had_other_names_as_well() -> None:
     renamed = {PARENT: urn("q", "x:y:P")}
     assert former_urns(CHILD, PARENT, [], renamed) == (urn("q-child", "x:y:P$a:b:C"),)
     assert former_urns(urn("free", "x:y:P$a:b:C"), PARENT, [], renamed) == (urn("free", "x:y:P$a:b:C"),)
 
 
-def test_4_own_aliases_multiply_with_the_parents() -> None:
+def test_own_aliases_multiply_with_the_parents() -> None:
     renamed = {PARENT: urn("q", "x:y:P")}
     assert former_urns(CHILD, PARENT, [Alias(type="a:b:D")], renamed) == (
         urn("p-child", "x:y:P$a:b:D"),
@@ -117,14 +117,14 @@ def provider(package: str) -> str:
         pytest.param({}, None, "", id="default"),
     ],
 )
-def test_4_the_provider_is_the_own_one_or_the_parents_for_the_same_package(
+def test_the_provider_is_the_own_one_or_the_parents_for_the_same_package(
     own: dict[str, object], parent: dict[str, object] | None, expected: str
 ) -> None:
     assert provider_for(goal(**own), goal(**parent) if parent else None) == expected
 
 
 @pytest.mark.parametrize("option", ["protect", "retainOnDelete"])
-def test_4_options_not_said_come_from_the_parent(option: str) -> None:
+def test_options_not_said_come_from_the_parent(option: str) -> None:
     field = "protect" if option == "protect" else "retain_on_delete"
     parent = goal(**{option: True})
     assert getattr(inherit(goal(), parent), field) is True
@@ -132,7 +132,7 @@ def test_4_options_not_said_come_from_the_parent(option: str) -> None:
     assert getattr(inherit(goal(), goal()), field) is None
 
 
-def test_2_2_property_dependencies_are_kept_in_order_and_only_for_what_is_sent() -> None:
+def test_property_dependencies_are_kept_in_order_and_only_for_what_is_sent() -> None:
     dependencies = REQUEST.PropertyDependencies
     request = REQUEST(
         type="a:b:C",

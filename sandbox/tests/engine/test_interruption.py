@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends gracefully, the second at once (engine facts 4 and 5)."""
+"""Ctrl-C and SIGTERM: the first ends gracefully, the second at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def interrupting(number: signal.Signals, then: Callable[[], object]) -> Callable
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_4_the_first_signal_lets_calls_under_way_finish_and_begins_no_other(
+def test_the_first_signal_lets_calls_under_way_finish_and_begins_no_other(
     stack: Stack, provider: RecordingProvider, number: signal.Signals
 ) -> None:
     told = threading.Event()
@@ -57,7 +57,7 @@ def test_4_the_first_signal_lets_calls_under_way_finish_and_begins_no_other(
     assert stack.up(lambda program: [program.register(name) for name in ("slow", "late")]).code == 0
 
 
-def test_5_the_second_signal_ends_at_once_and_leaves_the_call_recorded_as_pending(
+def test_the_second_signal_ends_at_once_and_leaves_the_call_recorded_as_pending(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     over = threading.Event()
@@ -82,7 +82,7 @@ def test_5_the_second_signal_ends_at_once_and_leaves_the_call_recorded_as_pendin
     assert stack.snapshot.pending == ()
 
 
-def test_4_a_destroy_can_be_interrupted_too(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_destroy_can_be_interrupted_too(stack: Stack, provider: RecordingProvider) -> None:
     def program(script: Script) -> None:
         needed = script.register("needed")
         script.register("slow", {}, depends_on={"": [needed.urn]})
@@ -98,9 +98,7 @@ def test_4_a_destroy_can_be_interrupted_too(stack: Stack, provider: RecordingPro
     assert stack.names == []
 
 
-def test_4_an_interrupted_refresh_leaves_the_state_as_it_was(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_an_interrupted_refresh_leaves_the_state_as_it_was(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(lambda program: [program.register(name) for name in ("a", "b")])
     before = stack.state_text
     provider.on["Read", "a"] = interrupting(signal.SIGINT, provider.things.clear)
@@ -122,7 +120,7 @@ up(workspace, Options(), Sink())
 """
 
 
-def test_5_no_child_outlives_an_engine_that_is_killed(stack: Stack) -> None:
+def test_no_child_outlives_an_engine_that_is_killed(stack: Stack) -> None:
     command = [sys.executable, "-c", _ENGINE, str(stack.directory), PASSPHRASE]
     with subprocess.Popen(command) as engine:
         (stack.virtualenv / "bin" / "task").read_text()

@@ -1,4 +1,4 @@
-"""One writer per stack, by the genuine CLI's lock (engine facts 4)."""
+"""One writer per stack, by the genuine CLI's lock (sandbox/docs/engine-facts.md, steps)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dead_pid() -> int:
     return ended.pid
 
 
-def test_a_lock_stands_where_the_genuine_cli_looks_and_says_who_holds_it_facts_4(tmp_path: Path):
+def test_a_lock_stands_where_the_genuine_cli_looks_and_says_who_holds_it(tmp_path: Path):
     with locked(tmp_path, "shop", "dev"):
         (path,) = _directory(tmp_path).iterdir()
         assert re.fullmatch(
@@ -70,9 +70,7 @@ def test_stacks_do_not_lock_each_other(tmp_path: Path):
 
 
 @pytest.mark.parametrize("hostname", ["elsewhere", socket.gethostname()])
-def test_a_lock_of_a_living_or_unknown_process_is_respected_however_old_facts_4(
-    tmp_path: Path, hostname: str
-):
+def test_a_lock_of_a_living_or_unknown_process_is_respected_however_old(tmp_path: Path, hostname: str):
     path = _hold(tmp_path, pid=os.getpid(), hostname=hostname)
     with pytest.raises(SandboxError) as caught:
         locked(tmp_path, "shop", "dev").__enter__()

@@ -1,4 +1,4 @@
-"""Property paths and the rule of ignoreChanges (engine facts 4)."""
+"""Property paths and the rule of ignoreChanges (sandbox/docs/engine-facts.md, steps)."""
 
 from __future__ import annotations
 

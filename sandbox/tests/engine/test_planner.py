@@ -1,4 +1,4 @@
-"""The planner's rules as tables (engine facts 4)."""
+"""The planner's rules as tables (sandbox/docs/engine-facts.md, steps)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def resource(name: str, *needed: str, **fields: object) -> Resource:
 @pytest.mark.parametrize(
     ("diff", "fields", "verdict"),
     [
-        pytest.param(Diff("none"), {}, "same", id="4-none-is-same"),
-        pytest.param(CHANGED, {}, "update", id="4-some-without-replaces-is-update"),
-        pytest.param(Diff("some", replaces=("size",)), {}, "replace", id="4-replaces-is-replace"),
-        pytest.param(UPDATE_REPLACE, {}, "replace", id="4-detailed-replace-is-replace"),
-        pytest.param(Diff("none", replaces=("size",)), {}, "same", id="4-none-beats-replaces"),
-        pytest.param(Diff("none"), {"init_errors": ("x",)}, "update", id="4-init-errors-are-awaited"),
-        pytest.param(Diff("none"), {"pending_replacement": True}, "replace", id="4-deleted-is-replaced"),
-        pytest.param(Diff("none"), {"taint": True}, "replace", id="4-tainted-is-replaced"),
+        pytest.param(Diff("none"), {}, "same", id="none is same"),
+        pytest.param(CHANGED, {}, "update", id="some without replaces is update"),
+        pytest.param(Diff("some", replaces=("size",)), {}, "replace", id="replaces is replace"),
+        pytest.param(UPDATE_REPLACE, {}, "replace", id="detailed replace is replace"),
+        pytest.param(Diff("none", replaces=("size",)), {}, "same", id="none beats replaces"),
+        pytest.param(Diff("none"), {"init_errors": ("x",)}, "update", id="init errors are awaited"),
+        pytest.param(Diff("none"), {"pending_replacement": True}, "replace", id="deleted is replaced"),
+        pytest.param(Diff("none"), {"taint": True}, "replace", id="tainted is replaced"),
     ],
 )
 def test_the_verdict_follows_the_providers_answer(
@@ -42,7 +42,7 @@ def test_the_verdict_follows_the_providers_answer(
 
 @pytest.mark.parametrize("provider", [True, False])
 @pytest.mark.parametrize("option", [True, False, None])
-def test_4_the_option_decides_what_goes_first_and_else_the_provider(
+def test_the_option_decides_what_goes_first_and_else_the_provider(
     provider: bool, option: bool | None
 ) -> None:
     diff = Diff("some", replaces=("size",), delete_before_replace=provider)
@@ -61,16 +61,16 @@ def test_4_the_option_decides_what_goes_first_and_else_the_provider(
         ("list[0]", "list[1]", False),
     ],
 )
-def test_4_replace_on_changes_covers_paths_below_the_pattern(pattern: str, path: str, covered: bool) -> None:
+def test_replace_on_changes_covers_paths_below_the_pattern(pattern: str, path: str, covered: bool) -> None:
     diff = Diff("some", detailed={path: PropertyDiff("update")})
     assert force_replacements(diff, [pattern]).demands_replacement == covered
 
 
-def test_4_replace_on_changes_without_changes_changes_nothing() -> None:
+def test_replace_on_changes_without_changes_changes_nothing() -> None:
     assert force_replacements(Diff("none", changed=("size",)), ["size"]) == Diff("none", changed=("size",))
 
 
-def test_4_an_already_replacing_path_stays_one() -> None:
+def test_an_already_replacing_path_stays_one() -> None:
     assert force_replacements(UPDATE_REPLACE, ["size"]) == UPDATE_REPLACE
 
 
@@ -84,17 +84,17 @@ def test_4_an_already_replacing_path_stays_one() -> None:
         pytest.param({"a": 1}, {}, (), "some", id="removed"),
     ],
 )
-def test_4_an_unknown_diff_is_settled_by_comparing_inputs(
+def test_an_unknown_diff_is_settled_by_comparing_inputs(
     old: Properties, new: Properties, ignored: tuple[str, ...], changes: str
 ) -> None:
     assert settle(Diff("unknown"), old, new, ignored).changes == changes
 
 
-def test_4_a_known_diff_is_not_second_guessed() -> None:
+def test_a_known_diff_is_not_second_guessed() -> None:
     assert settle(Diff("none"), {"a": 1}, {"a": 2}, ()) == Diff("none")
 
 
-def test_4_ignored_paths_take_the_old_value_or_say_they_cannot() -> None:
+def test_ignored_paths_take_the_old_value_or_say_they_cannot() -> None:
     old: Properties = {"tags": {"a": 1}, "list": [1]}
     new: Properties = {"tags": {"a": 2, "b": 3}, "list": [1, 2]}
     assert ignore_changes(old, new, ["tags.a"]) == ({"tags": {"a": 1, "b": 3}, "list": [1, 2]}, ())
@@ -109,14 +109,14 @@ def test_4_ignored_paths_take_the_old_value_or_say_they_cannot() -> None:
         ({"deleted_with": "stays", "replace_with": ("stays",)}, None),
     ],
 )
-def test_4_a_tie_to_a_replaced_resource_forces_replacement(
+def test_a_tie_to_a_replaced_resource_forces_replacement(
     fields: dict[str, object], keys: tuple[str, ...] | None
 ) -> None:
     forced = forced_by(resource("a", **fields), {"gone"})
     assert (forced and forced.replaces) == keys
 
 
-def test_4_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id() -> None:
+def test_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id() -> None:
     record = Resource(
         urn="a",
         type="t",
@@ -133,12 +133,12 @@ def test_4_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id()
     }
 
 
-def test_4_a_record_with_nothing_to_conceal_stays_the_same_object() -> None:
+def test_a_record_with_nothing_to_conceal_stays_the_same_object() -> None:
     record = resource("a")
     assert with_secret_outputs(record) is record
 
 
-def test_4_a_resource_depends_on_everything_it_names() -> None:
+def test_a_resource_depends_on_everything_it_names() -> None:
     record = Resource(
         urn="a",
         type="t",
@@ -153,18 +153,18 @@ def test_4_a_resource_depends_on_everything_it_names() -> None:
     assert depends_on(record) == {"parent", "provider", "dependency", "property", "with", "replaced"}
 
 
-def test_4_dependents_are_found_through_others_and_in_order() -> None:
+def test_dependents_are_found_through_others_and_in_order() -> None:
     state = [resource("a"), resource("b", "a"), resource("other"), resource("c", "b"), resource("d", "other")]
     assert [each.urn for each in dependents("a", state)] == ["b", "c"]
 
 
-def test_4_rings_delete_side_by_side_what_nothing_depends_on() -> None:
+def test_rings_delete_side_by_side_what_nothing_depends_on() -> None:
     state = [resource("a"), resource("b", "a"), resource("c", "a"), resource("d", "b"), resource("e")]
     rings = [{each.urn for each in ring} for ring in deletion_rings(state)]
     assert rings == [{"d"}, {"b", "c"}, {"a", "e"}]
 
 
-def test_4_two_halves_of_one_replacement_may_share_a_name() -> None:
+def test_two_halves_of_one_replacement_may_share_a_name() -> None:
     old, new = resource("a", delete=True), resource("a")
     rings = deletion_rings([new, resource("b", "a"), old])
     assert sum(len(ring) for ring in rings) == 3
@@ -181,7 +181,7 @@ def states(draw: st.DrawFn) -> list[Resource]:
 
 
 @given(states())
-def test_4_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]) -> None:
+def test_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]) -> None:
     rings = deletion_rings(state)
     assert sorted(each.urn for ring in rings for each in ring) == sorted(each.urn for each in state)
     left = {each.urn for each in state}
@@ -192,7 +192,7 @@ def test_4_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]) 
 
 
 @given(states(), st.data())
-def test_4_after_a_refresh_nothing_refers_to_what_is_gone(state: list[Resource], data: st.DataObject) -> None:
+def test_after_a_refresh_nothing_refers_to_what_is_gone(state: list[Resource], data: st.DataObject) -> None:
     root = Resource(urn="root", type="pulumi:pulumi:Stack", custom=False)
     gone = data.draw(st.sets(st.sampled_from([each.urn for each in state]))) if state else set[str]()
     remaining = [root, *(each for each in state if each.urn not in gone)]

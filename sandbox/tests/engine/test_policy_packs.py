@@ -1,4 +1,4 @@
-"""Policy packs in the genuine host (engine facts 2.6)."""
+"""Policy packs in the genuine host (sandbox/docs/engine-facts.md, policy packs)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def house(tmp_path: Path) -> Path:
     return folder
 
 
-def test_2_6_a_pack_remediates_objects_and_judges_the_stack(
+def test_a_pack_remediates_objects_and_judges_the_stack(
     stack: Stack, provider: RecordingProvider, house: Path
 ) -> None:
     def program(script: Script) -> None:
@@ -52,7 +52,7 @@ def test_2_6_a_pack_remediates_objects_and_judges_the_stack(
     }
 
 
-def test_2_6_a_mandatory_objection_stops_an_update_before_the_step_and_fails_a_preview_at_its_end(
+def test_a_mandatory_objection_stops_an_update_before_the_step_and_fails_a_preview_at_its_end(
     stack: Stack, provider: RecordingProvider, house: Path
 ) -> None:
     def program(script: Script) -> None:
@@ -69,7 +69,7 @@ def test_2_6_a_mandatory_objection_stops_an_update_before_the_step_and_fails_a_p
     assert up.ops("b") == []
 
 
-def test_2_6_a_mistake_in_a_policy_stops_the_deployment_and_says_so(
+def test_a_mistake_in_a_policy_stops_the_deployment_and_says_so(
     stack: Stack, provider: RecordingProvider, house: Path
 ) -> None:
     up = stack.up(lambda program: program.register("breaks-a-policy"), policy_packs=(house,))
@@ -78,7 +78,7 @@ def test_2_6_a_mistake_in_a_policy_stops_the_deployment_and_says_so(
     assert provider.names() == []
 
 
-def test_2_6_a_mistake_in_a_policy_on_the_stack_fails_what_was_done_all_the_same(
+def test_a_mistake_in_a_policy_on_the_stack_fails_what_was_done_all_the_same(
     stack: Stack, provider: RecordingProvider, house: Path
 ) -> None:
     up = stack.up(lambda program: program.register("breaks-the-last-policy"), policy_packs=(house,))
@@ -87,7 +87,7 @@ def test_2_6_a_mistake_in_a_policy_on_the_stack_fails_what_was_done_all_the_same
     assert stack.resource("breaks-the-last-policy").id in provider.things
 
 
-def test_2_6_a_pack_takes_the_longest_configuration_that_is_not_refused(
+def test_a_pack_takes_the_longest_configuration_that_is_not_refused(
     stack: Stack, provider: RecordingProvider, house: Path
 ) -> None:
     room = 131_071 - len('PULUMI_CONFIG={"test:long":""}')
@@ -97,13 +97,13 @@ def test_2_6_a_pack_takes_the_longest_configuration_that_is_not_refused(
     assert provider.thing("a").inputs["tidied"] == "by dev"
 
 
-def test_2_6_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path) -> None:
     up = stack.up(lambda program: program.register("a"), policy_packs=(tmp_path,))
     assert up.code == 1
     assert str(tmp_path / "PulumiPolicy.yaml") in up.errors[0]
 
 
-def test_2_6_a_pack_that_cannot_start_quotes_its_log(stack: Stack, house: Path) -> None:
+def test_a_pack_that_cannot_start_quotes_its_log(stack: Stack, house: Path) -> None:
     (house / "__main__.py").write_text("raise SystemExit('nothing to see here')\n")
     up = stack.up(lambda program: program.register("a"), policy_packs=(house,))
     assert up.code == 1

@@ -1,4 +1,4 @@
-"""Real programs on the real SDK, with the genuine host of dynamic providers (engine facts 2.1, 2.2, 2.5)."""
+"""Real programs on the real SDK, with the genuine host of dynamic providers."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def story(tmp_path_factory: pytest.TempPathFactory, crypter: PassphraseCrypter) 
     return Story(preview, up, again, changed, first, stack)
 
 
-def test_2_1_the_program_runs_in_its_folder_and_finds_its_sibling_modules(story: Story) -> None:
+def test_the_program_runs_in_its_folder_and_finds_its_sibling_modules(story: Story) -> None:
     assert story.up.code == 0, story.up.messages
     assert story.up.result.outputs["names"] == ["organization", "test", "dev", "project"]
 
 
-def test_2_1_configuration_arrives_as_texts_and_secrets_stay_secret(story: Story) -> None:
+def test_configuration_arrives_as_texts_and_secrets_stay_secret(story: Story) -> None:
     outputs = story.up.result.outputs
     assert outputs["types"] == {"object": {"a": [1, True]}, "flag": "true"}
     assert outputs["word"] == Secret("hush-hush")
@@ -69,11 +69,11 @@ def test_2_1_configuration_arrives_as_texts_and_secrets_stay_secret(story: Story
     assert outputs["variable"] == 1
 
 
-def test_5_the_passphrase_of_the_state_is_not_handed_to_the_program(story: Story) -> None:
+def test_the_passphrase_of_the_state_is_not_handed_to_the_program(story: Story) -> None:
     assert story.up.result.outputs["passphrase"] == "not handed on"
 
 
-def test_2_1_what_the_program_prints_and_logs_is_shown(story: Story) -> None:
+def test_what_the_program_prints_and_logs_is_shown(story: Story) -> None:
     assert story.up.printed == ["said on stdout"]
     assert "said on stderr" in story.up.said("info#err")
     assert "said as a warning" in story.up.said("warning")
@@ -81,67 +81,67 @@ def test_2_1_what_the_program_prints_and_logs_is_shown(story: Story) -> None:
     assert "said in debug" not in story.up.text
 
 
-def test_2_5_dynamic_resources_are_managed_by_the_genuine_host(story: Story) -> None:
+def test_dynamic_resources_are_managed_by_the_genuine_host(story: Story) -> None:
     assert story.up.ops("second") == ["create"]
     assert story.up.result.outputs["made"] == "in here"
 
 
-def test_2_4_numbers_reach_a_dynamic_provider_as_floats_and_the_state_as_integers(story: Story) -> None:
+def test_numbers_reach_a_dynamic_provider_as_floats_and_the_state_as_integers(story: Story) -> None:
     assert story.up.result.outputs["kind"] == "float"
     thing = next(each for each in story.first.resources if each.urn.endswith("::shelf-thing"))
     assert thing.inputs["size"] == 1
     assert isinstance(thing.inputs["size"], int)
 
 
-def test_2_5_the_provider_of_dynamic_resources_gets_the_whole_configuration(story: Story) -> None:
+def test_the_provider_of_dynamic_resources_gets_the_whole_configuration(story: Story) -> None:
     record = next(each for each in story.first.resources if each.type == "pulumi:providers:pulumi-python")
     assert record.inputs["test:region"] == "here"
     assert record.inputs["test:word"] == Secret("hush-hush")
     assert record.inputs["test:object"] == '{"a":[1,true]}'
 
 
-def test_3_a_dynamic_resource_keeps_its_code_in_inputs_and_outputs(story: Story) -> None:
+def test_a_dynamic_resource_keeps_its_code_in_inputs_and_outputs(story: Story) -> None:
     thing = next(each for each in story.first.resources if each.urn.endswith("::second"))
     assert isinstance(thing.inputs["__provider"], Secret)
     assert thing.inputs["__provider"] == thing.outputs["__provider"]
 
 
-def test_2_2_properties_without_a_value_are_not_sent(story: Story) -> None:
+def test_properties_without_a_value_are_not_sent(story: Story) -> None:
     thing = next(each for each in story.first.resources if each.urn.endswith("::shelf-thing"))
     assert "nothing" not in thing.inputs
     assert set(thing.property_dependencies) == {"__provider", "size", "word"}
 
 
-def test_2_2_dependencies_come_from_the_outputs_that_are_used(story: Story) -> None:
+def test_dependencies_come_from_the_outputs_that_are_used(story: Story) -> None:
     second = next(each for each in story.first.resources if each.urn.endswith("::second"))
     child = next(each for each in story.first.resources if each.urn.endswith("::shelf-thing"))
     assert second.dependencies == (child.urn,)
     assert second.property_dependencies["from"] == (child.urn,)
 
 
-def test_2_5_a_secret_given_to_the_host_in_plain_comes_back_secret(story: Story) -> None:
+def test_a_secret_given_to_the_host_in_plain_comes_back_secret(story: Story) -> None:
     thing = next(each for each in story.first.resources if each.urn.endswith("::shelf-thing"))
     assert thing.outputs["word"] == Secret("hush-hush")
 
 
-def test_2_5_a_preview_does_not_make_dynamic_resources(story: Story) -> None:
+def test_a_preview_does_not_make_dynamic_resources(story: Story) -> None:
     assert story.preview.ops("second") == ["create"]
     assert story.preview.code == 0
     assert not any("second was made" in message for message in story.preview.said("info"))
 
 
-def test_4_a_second_run_changes_nothing(story: Story) -> None:
+def test_a_second_run_changes_nothing(story: Story) -> None:
     assert story.again.result.summary.changes == {"same": 4}
     assert story.again.code == 0
 
 
-def test_4_a_changed_configuration_updates_what_uses_it_and_the_hidden_provider(story: Story) -> None:
+def test_a_changed_configuration_updates_what_uses_it_and_the_hidden_provider(story: Story) -> None:
     assert story.changed.ops("shelf-thing") == ["update"]
     assert story.changed.ops("default") == ["update"]
     assert story.changed.result.summary.changes == {"same": 3, "update": 1}
 
 
-def test_9_no_secret_is_told_or_stored_in_plain(story: Story) -> None:
+def test_no_secret_is_told_or_stored_in_plain(story: Story) -> None:
     for outcome in (story.preview, story.up, story.again, story.changed):
         assert "hush-hush" not in outcome.text
     folder = story.stack.directory
@@ -154,7 +154,7 @@ def facts(tmp_path: Path, crypter: PassphraseCrypter) -> Stack:
     return Stack.genuine(tmp_path / "project", crypter, RecordingProvider(), PROGRAMS / "facts")
 
 
-def test_4_refresh_and_destroy_find_the_code_of_dynamic_resources_in_the_state(facts: Stack) -> None:
+def test_refresh_and_destroy_find_the_code_of_dynamic_resources_in_the_state(facts: Stack) -> None:
     configuration(facts, size=1)
     facts.up()
     refresh = facts.refresh()
@@ -164,14 +164,14 @@ def test_4_refresh_and_destroy_find_the_code_of_dynamic_resources_in_the_state(f
     assert facts.names == []
 
 
-def test_2_5_refused_inputs_of_a_dynamic_resource_stop_a_preview(facts: Stack) -> None:
+def test_refused_inputs_of_a_dynamic_resource_stop_a_preview(facts: Stack) -> None:
     configuration(facts, size=1, trouble="check")
     preview = facts.preview()
     assert preview.code == 1
     assert preview.errors == ["its property trouble is invalid: not here"]
 
 
-def test_2_5_an_exception_in_a_dynamic_provider_is_shown(facts: Stack) -> None:
+def test_an_exception_in_a_dynamic_provider_is_shown(facts: Stack) -> None:
     configuration(facts, size=1, trouble="create")
     up = facts.up()
     assert up.code == 1
@@ -192,7 +192,7 @@ def failure(stack: Stack, way: str) -> Outcome:
 
 
 @pytest.mark.parametrize("way", ["exception", "apply"])
-def test_2_1_an_exception_is_shown_with_the_users_own_frames_only(failing: Stack, way: str) -> None:
+def test_an_exception_is_shown_with_the_users_own_frames_only(failing: Stack, way: str) -> None:
     outcome = failure(failing, way)
     assert outcome.code == 1
     (error,) = outcome.errors
@@ -203,13 +203,13 @@ def test_2_1_an_exception_is_shown_with_the_users_own_frames_only(failing: Stack
     assert "language_host" not in error
 
 
-def test_2_1_a_foreseen_error_is_one_line(failing: Stack) -> None:
+def test_a_foreseen_error_is_one_line(failing: Stack) -> None:
     outcome = failure(failing, "run-error")
     assert outcome.code == 1
     assert outcome.errors == ["a foreseen mistake"]
 
 
-def test_2_1_a_program_that_ends_without_saying_so_is_an_error(failing: Stack) -> None:
+def test_a_program_that_ends_without_saying_so_is_an_error(failing: Stack) -> None:
     outcome = failure(failing, "quiet-exit")
     assert outcome.code == 1
     assert outcome.errors == ["the program ended before it was through (exit code 0)"]

@@ -25,5 +25,5 @@ HOST = 'Traceback (most recent call last):\n  File "…/pulumi/dynamic/__main__.
         pytest.param("the quota is used up", "the quota is used up", id="other providers' words stay"),
     ],
 )
-def test_2_5_an_error_of_a_provider_is_shown_without_the_frames_that_help_nobody(said: str, shown: str):
+def test_an_error_of_a_provider_is_shown_without_the_frames_that_help_nobody(said: str, shown: str):
     assert without_traceback(said) == shown

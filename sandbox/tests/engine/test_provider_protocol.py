@@ -1,4 +1,4 @@
-"""What a provider is asked, in which order, and what it is told and spared (engine facts 2.5)."""
+"""What a provider is asked, in which order, and what it is told and spared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def explicit(script: Script, inputs: Properties | None = None) -> Registered:
     return script.register("mine", inputs or {}, type_="pulumi:providers:fake")
 
 
-def test_2_5_a_provider_is_greeted_checked_and_configured_in_this_order(
+def test_a_provider_is_greeted_checked_and_configured_in_this_order(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(lambda program: program.register("a"))
@@ -28,7 +28,7 @@ def test_2_5_a_provider_is_greeted_checked_and_configured_in_this_order(
     assert methods[:4] == ["Handshake", "CheckConfig", "DiffConfig", "Configure"]
 
 
-def test_2_5_a_provider_from_before_the_handshake_is_asked_when_configured(
+def test_a_provider_from_before_the_handshake_is_asked_when_configured(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     provider.shakes_hands = False
@@ -39,7 +39,7 @@ def test_2_5_a_provider_from_before_the_handshake_is_asked_when_configured(
 
 
 @pytest.mark.parametrize("accepts", [True, False])
-def test_2_5_secrets_reach_only_a_provider_that_accepts_them(
+def test_secrets_reach_only_a_provider_that_accepts_them(
     stack: Stack, provider: RecordingProvider, accepts: bool
 ) -> None:
     provider.accepts_secrets = accepts
@@ -54,7 +54,7 @@ def test_2_5_secrets_reach_only_a_provider_that_accepts_them(
     assert record.inputs["deep"] == record.outputs["deep"] == {"word": Secret("hush")}
 
 
-def test_2_5_resource_references_are_kept_for_a_provider_that_accepts_them(
+def test_resource_references_are_kept_for_a_provider_that_accepts_them(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     reference = ResourceReference("urn:pulumi:dev::test::fake:index:Thing::x", "id-x")
@@ -62,7 +62,7 @@ def test_2_5_resource_references_are_kept_for_a_provider_that_accepts_them(
     assert provider.of("Create", "a")[0].properties("properties")["to"] == reference
 
 
-def test_2_5_unknowns_are_kept_in_previews_and_never_sent_to_delete_or_read(
+def test_unknowns_are_kept_in_previews_and_never_sent_to_delete_or_read(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.preview(lambda program: program.register("a", {"later": UNKNOWN}))
@@ -72,7 +72,7 @@ def test_2_5_unknowns_are_kept_in_previews_and_never_sent_to_delete_or_read(
     assert create.properties("properties")["later"] == UNKNOWN
 
 
-def test_2_5_a_provider_without_preview_is_not_called_and_its_outputs_are_the_inputs(
+def test_a_provider_without_preview_is_not_called_and_its_outputs_are_the_inputs(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     provider.shakes_hands = False
@@ -83,7 +83,7 @@ def test_2_5_a_provider_without_preview_is_not_called_and_its_outputs_are_the_in
     assert seen == [{"colour": "blue", "name": "n"}]
 
 
-def test_2_5_the_provider_without_a_version_is_named_default_and_gets_its_namespace(
+def test_the_provider_without_a_version_is_named_default_and_gets_its_namespace(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.configure("  fake:region: here\n  fake:list: [1, 2]\n  test:other: x\n")
@@ -98,7 +98,7 @@ def test_2_5_the_provider_without_a_version_is_named_default_and_gets_its_namesp
     assert configure.message.id == record.id
 
 
-def test_2_5_the_provider_of_a_version_is_named_after_it_and_keeps_engine_keys_to_itself(
+def test_the_provider_of_a_version_is_named_after_it_and_keeps_engine_keys_to_itself(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(lambda program: program.register("a", version="4.34.2"))
@@ -111,7 +111,7 @@ def test_2_5_the_provider_of_a_version_is_named_after_it_and_keeps_engine_keys_t
     assert configure.properties("args") == {"version": "4.34.2"}
 
 
-def test_2_5_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack) -> None:
+def test_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack) -> None:
     def program(script: Script) -> None:
         script.register("mine", {"x": 1}, type_="pulumi:providers:fake", version="4.34.2")
 
@@ -120,7 +120,7 @@ def test_2_5_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack)
     assert stack.resource("mine").outputs == {"x": 1, "version": "4.34.2"}
 
 
-def test_2_5_check_config_never_gets_secrets_and_configure_always_does(
+def test_check_config_never_gets_secrets_and_configure_always_does(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(lambda program: explicit(program, {"token": Secret("hush")}))
@@ -131,7 +131,7 @@ def test_2_5_check_config_never_gets_secrets_and_configure_always_does(
     assert stack.resource("mine").inputs == {"token": Secret("hush")}
 
 
-def test_2_5_a_changed_configuration_updates_the_provider_and_leaves_its_resources_alone(
+def test_a_changed_configuration_updates_the_provider_and_leaves_its_resources_alone(
     stack: Stack,
 ) -> None:
     def program(script: Script) -> None:
@@ -148,7 +148,7 @@ def test_2_5_a_changed_configuration_updates_the_provider_and_leaves_its_resourc
     assert stack.resource("mine").id == id_
 
 
-def test_4_moving_to_another_provider_replaces_only_if_that_one_says_so(stack: Stack) -> None:
+def test_moving_to_another_provider_replaces_only_if_that_one_says_so(stack: Stack) -> None:
     def program(script: Script) -> None:
         first = script.register("first", {"fixed": "x"}, type_="pulumi:providers:fake")
         second = script.register("second", {"fixed": fixed}, type_="pulumi:providers:fake")
@@ -165,7 +165,7 @@ def test_4_moving_to_another_provider_replaces_only_if_that_one_says_so(stack: S
     assert stack.preview(program).ops("a")[0] == "create-replacement"
 
 
-def test_2_5_a_provider_whose_configuration_is_unknown_is_left_alone_in_previews(
+def test_a_provider_whose_configuration_is_unknown_is_left_alone_in_previews(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def program(script: Script) -> None:
@@ -187,7 +187,7 @@ def test_2_5_a_provider_whose_configuration_is_unknown_is_left_alone_in_previews
     assert outputs[1] == {}
 
 
-def test_2_3_an_explicit_provider_is_usable_in_a_preview_though_it_has_no_id_yet(stack: Stack) -> None:
+def test_an_explicit_provider_is_usable_in_a_preview_though_it_has_no_id_yet(stack: Stack) -> None:
     def program(script: Script) -> None:
         mine = explicit(script)
         ids.append(mine.id)
@@ -198,7 +198,7 @@ def test_2_3_an_explicit_provider_is_usable_in_a_preview_though_it_has_no_id_yet
     assert ids == [""]
 
 
-def test_2_2_a_component_hands_its_providers_down_to_its_children(stack: Stack) -> None:
+def test_a_component_hands_its_providers_down_to_its_children(stack: Stack) -> None:
     def program(script: Script) -> None:
         mine = explicit(script)
         outer = script.component("outer", providers={"fake": mine.reference})
@@ -212,7 +212,7 @@ def test_2_2_a_component_hands_its_providers_down_to_its_children(stack: Stack) 
     assert stack.resource("outer").provider == ""
 
 
-def test_2_5_delete_gets_old_outputs_as_properties_and_old_inputs(
+def test_delete_gets_old_outputs_as_properties_and_old_inputs(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(lambda program: program.register("a", {"colour": "blue"}))
@@ -224,7 +224,7 @@ def test_2_5_delete_gets_old_outputs_as_properties_and_old_inputs(
     assert delete.message.id == record.id
 
 
-def test_2_5_custom_timeouts_reach_the_provider_in_seconds(stack: Stack, provider: RecordingProvider) -> None:
+def test_custom_timeouts_reach_the_provider_in_seconds(stack: Stack, provider: RecordingProvider) -> None:
     timeouts = resource_pb2.RegisterResourceRequest.CustomTimeouts(create="5m", delete="1h30m")
     stack.up(lambda program: program.register("a", {}, customTimeouts=timeouts))
     assert provider.of("Create", "a")[0].message.timeout == 300
@@ -232,14 +232,14 @@ def test_2_5_custom_timeouts_reach_the_provider_in_seconds(stack: Stack, provide
     assert provider.of("Delete", "a")[0].message.timeout == 5400
 
 
-def test_2_2_functions_are_called_at_their_provider(stack: Stack, provider: RecordingProvider) -> None:
+def test_functions_are_called_at_their_provider(stack: Stack, provider: RecordingProvider) -> None:
     answers: list[Properties] = []
     stack.up(lambda program: answers.append(program.invoke("fake:index:echo", {"x": 1})))
     assert answers == [{"x": 1}]
     assert stack.names == ["test-dev", "default"]
 
 
-def test_2_5_results_of_a_function_called_with_secrets_are_secret(
+def test_results_of_a_function_called_with_secrets_are_secret(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     provider.accepts_secrets = False
@@ -248,7 +248,7 @@ def test_2_5_results_of_a_function_called_with_secrets_are_secret(
     assert answers == [{"x": Secret("hush")}]
 
 
-def test_2_2_get_resource_is_served_by_the_engine(stack: Stack) -> None:
+def test_get_resource_is_served_by_the_engine(stack: Stack) -> None:
     answers: list[Properties] = []
 
     def program(script: Script) -> None:
@@ -260,7 +260,7 @@ def test_2_2_get_resource_is_served_by_the_engine(stack: Stack) -> None:
     assert answers == [{"urn": record.urn, "id": record.id, "state": record.outputs}]
 
 
-def test_2_3_a_component_is_answered_without_outputs(stack: Stack) -> None:
+def test_a_component_is_answered_without_outputs(stack: Stack) -> None:
     seen: list[Properties] = []
 
     def program(script: Script) -> None:
@@ -274,7 +274,7 @@ def test_2_3_a_component_is_answered_without_outputs(stack: Stack) -> None:
     assert stack.resource("c").outputs == {"y": 2}
 
 
-def test_2_5_steps_run_side_by_side_up_to_the_limit(stack: Stack, provider: RecordingProvider) -> None:
+def test_steps_run_side_by_side_up_to_the_limit(stack: Stack, provider: RecordingProvider) -> None:
     together = threading.Barrier(3)
 
     def meet() -> None:
@@ -289,7 +289,7 @@ def test_2_5_steps_run_side_by_side_up_to_the_limit(stack: Stack, provider: Reco
     assert up.code == 0, up.messages
 
 
-def test_2_5_one_step_at_a_time_if_so_wanted(stack: Stack, provider: RecordingProvider) -> None:
+def test_one_step_at_a_time_if_so_wanted(stack: Stack, provider: RecordingProvider) -> None:
     inside = threading.Semaphore(1)
     overlaps: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Keeping known secrets out of texts made elsewhere (engine facts 5)."""
+"""Keeping known secrets out of texts made elsewhere (sandbox/docs/engine-facts.md, traps)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refresh and destroy, which run without the program (engine facts 4)."""
+"""Refresh and destroy, which run without the program (sandbox/docs/engine-facts.md, steps)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def family(script: Script) -> None:
     script.register("child", {}, parent=a.urn)
 
 
-def test_4_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider: RecordingProvider) -> None:
+def test_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(family)
     before = stack.state_text
     refresh = stack.refresh()
@@ -32,7 +32,7 @@ def test_4_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider:
     assert stack.refresh(expect_no_changes=True).code == 0
 
 
-def test_4_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: RecordingProvider) -> None:
+def test_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(lambda program: program.register("a", {"colour": "blue"}))
     stack.refresh()
     (read,) = provider.of("Read", "a")
@@ -40,7 +40,7 @@ def test_4_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: Rec
     assert read.properties("properties") == stack.resource("a").outputs
 
 
-def test_4_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
+def test_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(family)
@@ -58,7 +58,7 @@ def test_4_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
     assert stack.up(family).ops("a") == ["update"]
 
 
-def test_8_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider: RecordingProvider) -> None:
     provider.accepts_secrets = False
     stack.up(family)
     provider.thing("a").outputs = {**provider.thing("a").outputs, "word": "changed-outside"}
@@ -67,7 +67,7 @@ def test_8_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider
     assert "changed-outside" not in stack.state_text
 
 
-def test_4_what_vanished_is_dropped_with_every_reference_to_it(
+def test_what_vanished_is_dropped_with_every_reference_to_it(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.up(family)
@@ -83,7 +83,7 @@ def test_4_what_vanished_is_dropped_with_every_reference_to_it(
     assert stack.up(family).ops("a") == ["create"]
 
 
-def test_4_an_unhealthy_resource_is_a_warning_that_the_next_update_mends(
+def test_an_unhealthy_resource_is_a_warning_that_the_next_update_mends(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def sick() -> None:
@@ -114,7 +114,7 @@ def test_a_reason_for_ill_health_keeps_no_secret_in_state_or_events(
     assert "hush-hush" not in "".join((*told, stack.state_text))
 
 
-def test_4_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> None:
+def test_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> None:
     stack.up(lambda program: program.register("a"))
     record = stack.resource("a")
     other = replace(record, urn=record.urn + "-other", id="")
@@ -124,7 +124,7 @@ def test_4_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> No
     assert [each.type for each in stack.snapshot.pending] == ["creating"]
 
 
-def test_4_refresh_leaves_components_providers_and_pending_replacements_alone(
+def test_refresh_leaves_components_providers_and_pending_replacements_alone(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def program(script: Script) -> None:
@@ -139,7 +139,7 @@ def test_4_refresh_leaves_components_providers_and_pending_replacements_alone(
     assert stack.names == ["test-dev", "c", "default", "a"]
 
 
-def test_2_5_without_the_program_providers_are_configured_as_the_state_has_them(
+def test_without_the_program_providers_are_configured_as_the_state_has_them(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     stack.configure("  fake:region: here\n")
@@ -149,7 +149,7 @@ def test_2_5_without_the_program_providers_are_configured_as_the_state_has_them(
     assert provider.of("Configure")[-1].properties("args") == {"region": "here"}
 
 
-def test_4_destroy_deletes_everything_in_order(stack: Stack, provider: RecordingProvider) -> None:
+def test_destroy_deletes_everything_in_order(stack: Stack, provider: RecordingProvider) -> None:
     stack.up(family)
     destroy = stack.destroy()
     assert destroy.code == 0
@@ -161,7 +161,7 @@ def test_4_destroy_deletes_everything_in_order(stack: Stack, provider: Recording
     assert destroy.result.summary.changes == {"delete": 5}
 
 
-def test_4_destroy_reports_all_protected_resources_and_spares_their_needs(
+def test_destroy_reports_all_protected_resources_and_spares_their_needs(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     def program(script: Script) -> None:

@@ -99,7 +99,7 @@ def test_stack_references_are_refused_by_name(stack: Stack) -> None:
     assert "pulumi:pulumi:StackReference" in up.errors[0]
 
 
-def test_2_2_exactly_what_is_implemented_is_advertised(stack: Stack) -> None:
+def test_exactly_what_is_implemented_is_advertised(stack: Stack) -> None:
     advertised: set[str] = set()
 
     def program(script: Script) -> None:
@@ -125,7 +125,7 @@ def test_2_2_exactly_what_is_implemented_is_advertised(stack: Stack) -> None:
     }
 
 
-def test_2_2_a_feature_is_supported_when_asked_for_one_by_one_too(stack: Stack) -> None:
+def test_a_feature_is_supported_when_asked_for_one_by_one_too(stack: Stack) -> None:
     answers: dict[str, bool] = {}
 
     def program(script: Script) -> None:
@@ -137,7 +137,7 @@ def test_2_2_a_feature_is_supported_when_asked_for_one_by_one_too(stack: Stack) 
     assert answers == {"secrets": True, "transforms": True, "errorHooks": False}
 
 
-def test_2_3_calls_after_a_refusal_end_as_the_sdk_expects(stack: Stack) -> None:
+def test_calls_after_a_refusal_end_as_the_sdk_expects(stack: Stack) -> None:
     codes: list[grpc.StatusCode] = []
 
     def program(script: Script) -> None:

@@ -1,4 +1,4 @@
-"""Encryption with a passphrase (engine facts 3)."""
+"""Encryption with a passphrase (sandbox/docs/engine-facts.md, the format of the state)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _GENUINE_SALT = "v1:fmj6JWGpARc=:v1:h9OzMqf93Mlj9l8O:Ruf8Fy7T50uoKWCOWamtdyuLiLh
 _GENUINE_VALUE = "v1:hbDgb8xZJCi0SN7K:wxAlfdzNdIAffQ4rZFwCmmmvcYtRhRN9Ycg1AQ=="
 
 
-def test_what_the_genuine_cli_encrypted_is_read_facts_3():
+def test_what_the_genuine_cli_encrypted_is_read():
     crypter = PassphraseCrypter.open(_GENUINE_SALT, _GENUINE_PASSPHRASE)
     assert crypter.decrypt(_GENUINE_VALUE) == "s3cret-token"
 
 
-def test_a_value_is_sealed_as_the_format_says_facts_3(crypter: PassphraseCrypter):
+def test_a_value_is_sealed_as_the_format_says(crypter: PassphraseCrypter):
     version, salt, *probe = crypter.salt.split(":")
     key = hashlib.pbkdf2_hmac("sha256", PASSPHRASE.encode(), base64.b64decode(salt), 1_000_000, 32)
 
@@ -45,14 +45,14 @@ def test_any_text_can_be_encrypted_and_read_again(text: str):
     assert _CRYPTER.decrypt(_CRYPTER.encrypt(text)) == text
 
 
-def test_an_unchanged_text_keeps_its_ciphertext_where_it_stands_facts_5(crypter: PassphraseCrypter):
+def test_an_unchanged_text_keeps_its_ciphertext_where_it_stands(crypter: PassphraseCrypter):
     first = crypter.encrypt("x", place="a")
     assert crypter.encrypt("x", place="a") == first
     assert crypter.encrypt("x", place="b") != first
     assert crypter.encrypt("y", place="a") != first
 
 
-def test_a_ciphertext_that_was_read_is_carried_over_facts_5():
+def test_a_ciphertext_that_was_read_is_carried_over():
     written = _CRYPTER.encrypt("carried", place="elsewhere")
     assert _CRYPTER.decrypt(written, place="here") == "carried"
     assert _CRYPTER.encrypt("carried", place="here") == written

@@ -1,4 +1,4 @@
-"""The state as JSON, and whether it is well-formed (engine facts 3)."""
+"""The state as JSON, and whether it is well-formed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _written(snapshot: Snapshot, crypter: PassphraseCrypter = _QUICK) -> dict[st
     return json.loads(Encoder(crypter).deployment(snapshot))
 
 
-def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something_facts_3():
+def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something():
     full = Resource(
         urn=_urn("a"),
         type="shop:index:Shelf",
@@ -114,7 +114,7 @@ def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something
     assert decode({"resources": [written]}, _QUICK).resources == (full,)
 
 
-def test_a_deployment_has_manifest_provider_operations_and_metadata_facts_3(crypter: PassphraseCrypter):
+def test_a_deployment_has_manifest_provider_operations_and_metadata(crypter: PassphraseCrypter):
     snapshot = Snapshot((_component("a"),), (PendingOperation(_resource("b"), "creating"),))
     written = _written(snapshot, crypter)
     assert [*written] == ["manifest", "secrets_providers", "resources", "pending_operations", "metadata"]
@@ -126,7 +126,7 @@ def test_a_deployment_has_manifest_provider_operations_and_metadata_facts_3(cryp
     assert decode(written, crypter) == snapshot
 
 
-def test_an_empty_deployment_has_neither_resources_nor_operations_facts_3():
+def test_an_empty_deployment_has_neither_resources_nor_operations():
     assert [*_written(Snapshot())] == ["manifest", "secrets_providers", "metadata"]
 
 
@@ -137,7 +137,7 @@ def test_any_properties_come_back_from_the_state_as_they_went(inputs: Properties
     assert decode({"resources": written}, _QUICK) == snapshot
 
 
-def test_a_secret_is_encrypted_json_and_one_inside_it_is_not_encrypted_twice_facts_3():
+def test_a_secret_is_encrypted_json_and_one_inside_it_is_not_encrypted_twice():
     inputs: Properties = {"s": Secret({"user": "u", "in": Secret([1])}), "u": UNKNOWN}
     written = _written(Snapshot((_resource("a", inputs=inputs),)))["resources"][0]["inputs"]
     assert written["u"] == "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -148,7 +148,7 @@ def test_a_secret_is_encrypted_json_and_one_inside_it_is_not_encrypted_twice_fac
     }
 
 
-def test_an_export_with_shown_secrets_is_read_too_facts_3():
+def test_an_export_with_shown_secrets_is_read_too():
     record = {
         "urn": _urn("a"),
         "custom": False,
@@ -159,7 +159,7 @@ def test_an_export_with_shown_secrets_is_read_too_facts_3():
 
 
 @given(properties)
-def test_a_state_nobody_changed_is_written_the_same_again_facts_5(inputs: Properties):
+def test_a_state_nobody_changed_is_written_the_same_again(inputs: Properties):
     first = _written(Snapshot((_resource("a", inputs=inputs | {"s": Secret("x")}),)))["resources"]
     fresh = PassphraseCrypter(passphrase="", key=bytes(32), salt="")
     assert _written(decode({"resources": first}, fresh), fresh)["resources"] == first
@@ -234,7 +234,7 @@ def test_a_well_formed_state_passes(resources: tuple[Resource, ...]):
         pytest.param((replace(_PROVIDER, id=""),), "default", "must have an id", id="provider without id"),
     ],
 )
-def test_a_state_the_genuine_cli_would_refuse_is_refused_by_name_facts_3(
+def test_a_state_the_genuine_cli_would_refuse_is_refused_by_name(
     resources: tuple[Resource, ...], named: str, cause: str
 ):
     with pytest.raises(SandboxError, match=cause) as caught:

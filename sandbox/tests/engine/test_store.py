@@ -38,7 +38,7 @@ def test_what_was_saved_is_loaded_again(store: Store, tmp_path: Path, crypter: P
     assert Store(tmp_path, "shop", "dev", crypter).load() == _SNAPSHOT
 
 
-def test_files_lie_where_the_genuine_cli_looks_for_them_facts_3(store: Store, tmp_path: Path):
+def test_files_lie_where_the_genuine_cli_looks_for_them(store: Store, tmp_path: Path):
     store.save(_SNAPSHOT)
     assert (tmp_path / ".pulumi/meta.yaml").read_text() == "version: 1\n"
     assert store.path == tmp_path / ".pulumi/stacks/shop/dev.json"
@@ -50,7 +50,7 @@ def test_files_lie_where_the_genuine_cli_looks_for_them_facts_3(store: Store, tm
     assert [*file["checkpoint"]["latest"]] == ["manifest", "secrets_providers", "resources", "metadata"]
 
 
-def test_an_export_is_the_same_deployment_in_the_wrapper_of_stack_export_facts_3(store: Store):
+def test_an_export_is_the_same_deployment_in_the_wrapper_of_stack_export(store: Store):
     store.save(_SNAPSHOT)
     exported = json.loads(store.export(_SNAPSHOT))
     assert [*exported] == ["version", "deployment"]

@@ -42,8 +42,6 @@ def test_anything_else_is_no_name(text: str):
         ("shop:index:Outer", "default", False),
     ],
 )
-def test_default_providers_are_known_by_type_and_name_facts_2_5(
-    type_: str, name: str, made_by_the_engine: bool
-):
+def test_default_providers_are_known_by_type_and_name(type_: str, name: str, made_by_the_engine: bool):
     urn = urns.make("dev", "shop", "", type_, name)
     assert urns.is_default_provider(urn) is made_by_the_engine

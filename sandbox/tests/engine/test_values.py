@@ -32,7 +32,7 @@ def test_a_secret_cannot_be_printed_by_accident():
 
 
 @given(values)
-def test_masking_leaves_no_secret_at_any_depth_facts_5(value: Value):
+def test_masking_leaves_no_secret_at_any_depth(value: Value):
     shown = masked([Secret({"deep": ["hunter2", value]}), {"in": {"a": [Secret("hunter2")]}}])
     assert "hunter2" not in json.dumps(shown)
     assert shown == ["[secret]", {"in": {"a": ["[secret]"]}}]
@@ -69,7 +69,7 @@ def test_values_are_compared_by_content(left: Value, right: Value, same: bool):
     assert equal(right, left) is same
 
 
-def test_a_receiver_of_plain_values_gets_its_secrets_marked_again_by_name_facts_2_5():
+def test_a_receiver_of_plain_values_gets_its_secrets_marked_again_by_name():
     inputs: Properties = {"token": Secret("t"), "spec": {"password": Secret("p"), "user": "u"}, "open": 1}
     returned: Properties = {"token": "t2", "spec": {"password": "p2", "user": "u2"}, "open": 2, "more": "m"}
     assert conceal_like(returned, inputs) == {
@@ -84,7 +84,7 @@ def test_secrets_in_lists_are_marked_again_by_position():
     assert conceal_like({"l": ["a", "b", "c"]}, {"l": ["x", Secret("y")]}) == {"l": ["a", Secret("b"), "c"]}
 
 
-def test_named_outputs_become_secret_once_facts_4():
+def test_named_outputs_become_secret_once():
     assert conceal_keys({"a": "x", "b": Secret("y"), "c": 1}, ["a", "b", "absent"]) == {
         "a": Secret("x"),
         "b": Secret("y"),

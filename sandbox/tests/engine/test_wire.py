@@ -1,4 +1,4 @@
-"""Property values on the wire (engine facts 2.4 and 2.5)."""
+"""Property values on the wire (sandbox/docs/engine-facts.md, values on the wire, how a provider is asked)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _FORMS: list[tuple[str, Json, Value]] = [
 
 
 @pytest.mark.parametrize(("form", "value"), [pytest.param(*each[1:], id=each[0]) for each in _FORMS])
-def test_each_special_value_has_its_form_facts_2_4(form: Json, value: Value):
+def test_each_special_value_has_its_form(form: Json, value: Value):
     assert decode(_struct({"it": form, "in": [form]})) == {"it": value, "in": [value]}
     sent = encode({"it": value}, secrets=True, resources=True, unknowns=True)
     assert MessageToDict(sent) == {"it": form}
@@ -83,7 +83,7 @@ def test_each_special_value_has_its_form_facts_2_4(form: Json, value: Value):
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
     ],
 )
-def test_all_seven_unknowns_are_treated_alike_facts_2_4(sentinel: str):
+def test_all_seven_unknowns_are_treated_alike(sentinel: str):
     assert decode(_struct({"it": sentinel})) == {"it": UNKNOWN}
 
 
@@ -96,12 +96,12 @@ def test_all_seven_unknowns_are_treated_alike_facts_2_4(sentinel: str):
         pytest.param({"secret": True, "dependencies": [_URN]}, Secret(UNKNOWN), id="unknown and secret"),
     ],
 )
-def test_output_values_become_secrets_and_unknowns_facts_2_4(fields: dict[str, Json], value: Value):
+def test_output_values_become_secrets_and_unknowns(fields: dict[str, Json], value: Value):
     output: Json = {_SIGNATURE: "d0e6a833031e9bbcd3f4e8bde6ca49a4", **fields}
     assert decode(_struct({"it": output})) == {"it": value}
 
 
-def test_whole_doubles_become_integers_and_others_stay_facts_2_4():
+def test_whole_doubles_become_integers_and_others_stay():
     decoded = decode(_struct({"whole": 3.0, "part": 3.5, "huge": 1e15}))
     assert {key: type(value) for key, value in decoded.items()} == {"whole": int, "part": float, "huge": int}
 
@@ -118,7 +118,7 @@ def test_whatever_is_sent_to_a_receiver_of_everything_arrives(sent: Properties):
 
 
 @given(properties)
-def test_a_receiver_that_takes_no_secrets_gets_bare_values_facts_2_5(sent: Properties):
+def test_a_receiver_that_takes_no_secrets_gets_bare_values(sent: Properties):
     received = decode(encode(sent | {"s": Secret([1])}, secrets=False, resources=True, unknowns=True))
     assert received["s"] == [1]
     assert not any(contains_secret(value) for value in received.values())
@@ -132,14 +132,14 @@ def test_a_receiver_that_takes_no_secrets_gets_bare_values_facts_2_5(sent: Prope
         pytest.param(ResourceReference(_URN, UNKNOWN), None, id="not there yet"),
     ],
 )
-def test_a_receiver_without_resources_gets_the_id_or_else_the_urn_facts_2_4(
+def test_a_receiver_without_resources_gets_the_id_or_else_the_urn(
     reference: ResourceReference, sent: str | None
 ):
     received = decode(encode({"ref": reference}, secrets=True, resources=False, unknowns=False))
     assert received.get("ref") == sent
 
 
-def test_unknowns_a_receiver_does_not_take_are_missing_keys_facts_2_5():
+def test_unknowns_a_receiver_does_not_take_are_missing_keys():
     sent: Properties = {"a": UNKNOWN, "b": {"c": UNKNOWN, "d": 1}, "e": None}
     assert decode(encode(sent, secrets=True, resources=True, unknowns=False)) == {"b": {"d": 1}, "e": None}
 

@@ -1,4 +1,4 @@
-"""The calls that change the world, each with its record before and after (engine facts 3 and 4)."""
+"""The calls that change the world, each with its record before and after."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ _BLOCK: Final = 512
 def hashed(properties: Properties, root: Path) -> Properties:
     """Return the properties with the hash of every asset and archive filled in; paths are relative to `root`.
 
-    Raises:
-        SandboxError: `asset-unreadable`, for a file that is not there; `asset-unsupported`, for a URI.
+    Raises SandboxError `asset-unreadable`, for a file that is not there; `asset-unsupported`, for a URI.
     """
     return cast(Properties, _hashed(properties, root))
 

@@ -1,4 +1,4 @@
-"""Functions of the program that the engine calls back: transforms and resource hooks (engine facts 2.7)."""
+"""Functions of the program that the engine calls back: transforms and resource hooks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ class Callbacks:
     async def call(self, callback: callback_pb2.Callback, request: bytes) -> bytes:
         """Call one function and return its serialized answer.
 
-        Raises:
-            CallbackError: With the program's own words.
+        Raises CallbackError with the program's own words.
         """
         if callback.target not in self._channels:
             self._channels[callback.target] = grpc.aio.insecure_channel(
@@ -111,9 +110,7 @@ class Hooks:
         """Call all hooks bound to a moment (`BeforeCreate`, …) of a step, in their order.
 
         In previews only those run that ask for it.
-
-        Raises:
-            CallbackError: When one fails and its errors are not to be ignored.
+        Raises CallbackError when one fails and its errors are not to be ignored.
         """
         resource = new or old
         if resource is None:

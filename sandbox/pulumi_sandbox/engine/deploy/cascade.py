@@ -1,4 +1,4 @@
-"""What falls with a resource that is deleted before its replacement exists (engine facts 4, DBR replace)."""
+"""What falls with a resource that is deleted before its replacement exists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def falling_with(root: str, waiting: Sequence[Resource], provider_of: Prov
 
 
 async def _falls(resource: Resource, gone: Collection[str], provider_of: ProviderOf) -> bool:
-    """Tell whether a resource must be replaced.
+    """Whether a resource must be replaced.
 
     Its provider says so when the inputs that hang on it are unknown.
     """

@@ -79,11 +79,11 @@ class Control:
 
     @property
     def stopping(self) -> bool:
-        """Tell whether no new step may begin."""
+        """Whether no new step may begin."""
         return self._stopping.is_set()
 
     def emit(self, event: Event) -> None:
-        """Tell the sink."""
+        """Hand an event to the sink."""
         self._sink.handle(event)
 
     def learn(self, value: Value) -> None:
@@ -105,16 +105,16 @@ class Control:
         return self._redactor(text)
 
     def say(self, severity: Severity, message: str, urn: str = "") -> None:
-        """Tell a person something."""
+        """Emit a message for a person."""
         self.emit(Diagnostic(severity, self.redacted(message), urn))
 
     def flaw(self, message: str, urn: str = "") -> None:
-        """Tell an error that spoils the deployment's result, but does not stop it."""
+        """Emit an error that spoils the deployment's result, but does not stop it."""
         self.failed = True
         self.say("error", message, urn)
 
     def stop(self) -> Stopped:
-        """Let no new step begin; returns what to raise. The reason was told already."""
+        """Begin no new step; return what to raise. The reason was told already."""
         self._stopping.set()
         for left in self._waiting:
             if not left.done():
@@ -122,7 +122,7 @@ class Control:
         return Stopped()
 
     def fail(self, message: str, urn: str = "") -> Stopped:
-        """Tell an error and stop; returns what to raise."""
+        """Emit an error and stop; return what to raise."""
         self.flaw(message, urn)
         return self.stop()
 
@@ -139,26 +139,21 @@ class Control:
         self.stop()
 
     def objected(self, violation: PolicyViolation) -> None:
-        """Tell what a policy has to say; a mandatory objection spoils the result."""
+        """Emit what a policy has to say; a mandatory objection spoils the result."""
         violation = replace(violation, message=self.redacted(violation.message))
         self.failed |= violation.level == "mandatory"
         self.violations.append(violation)
         self.emit(violation)
 
     def check(self) -> None:
-        """Raise when the deployment has stopped.
-
-        Raises:
-            Stopped: Then.
-        """
+        """Raise Stopped when the deployment has stopped."""
         if self.stopping:
             raise Stopped
 
     async def serve(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Do a piece of work for the program; when the deployment stops, leave without waiting for it.
 
-        Raises:
-            Stopped: When it stops; the work goes on to its own end, `drained` waits for that.
+        Raises Stopped when it stops; the work goes on to its own end, `drained` waits for that.
         """
         if self.stopping:
             raise Stopped
@@ -208,8 +203,7 @@ class Control:
     ) -> _R:
         """Take a step, as one of at most `parallel`, and tell of it; its end only if `announce`.
 
-        Raises:
-            Stopped: When the deployment has stopped before the step's turn came.
+        Raises Stopped when the deployment has stopped before the step's turn came.
         """
         async with self._slots:
             self.check()
@@ -237,14 +231,14 @@ class Control:
         *,
         seconds: float = 0.0,
     ) -> None:
-        """Tell of a step that took no call, or is done."""
+        """Emit a step that took no call, or is done."""
         step = _step(op, old, new, detail)
         self._tell(StepPlanned(step) if self.preview else StepFinished(step, seconds))
         if op in _LOGICAL and not urns.is_default_provider(step.urn):
             self._counts[op] += 1
 
     def summary(self) -> Summary:
-        """Say how it went."""
+        """Return how it went."""
         outcome: Outcome = "cancelled" if self.cancelled else "failed" if self.failed else "succeeded"
         return Summary(self.operation, dict(self._counts), time.monotonic() - self._began, outcome)
 

@@ -1,4 +1,4 @@
-"""Which steps lead from the state to the goal: pure rules, no I/O (engine facts 4)."""
+"""Which steps lead from the state to the goal: pure rules, no I/O (sandbox/docs/engine-facts.md, steps)."""
 
 from __future__ import annotations
 

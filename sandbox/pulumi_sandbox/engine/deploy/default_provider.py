@@ -1,4 +1,4 @@
-"""The provider that serves a package when the program names none (engine facts 2.5)."""
+"""The provider that serves a package when the program names none."""
 
 from __future__ import annotations
 

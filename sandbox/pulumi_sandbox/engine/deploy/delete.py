@@ -1,6 +1,7 @@
 """The end of a deployment.
 
-Whatever the program no longer registers goes, dependents first (engine facts 4).
+Whatever the program no longer registers goes, dependents first.
+See sandbox/docs/engine-facts.md, steps.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ async def delete_the_rest(control: Control, journal: Journal, registrar: Registr
     """Delete all that is left of the old state, ring by ring.
 
     A protected resource is an error that leaves the other deletions alone, but spares what it depends on.
-
-    Raises:
-        Stopped: When a deletion failed or the user stopped the deployment.
+    Raises Stopped when a deletion failed or the user stopped the deployment.
     """
     condemned = journal.old
     applier.deleted |= {each.urn for each in condemned}

@@ -56,8 +56,7 @@ class Deployment:
     ) -> None:
         """Take all that decides what is to be done; `python` is the interpreter of the project's environment.
 
-        Raises:
-            SandboxError: What `Workspace.config` raises.
+        Raises what `Workspace.config` raises.
         """
         self._workspace = workspace
         self._options = options
@@ -79,8 +78,7 @@ class Deployment:
     async def deploy(self, program: Child | None) -> None:
         """Deploy with a program that was started already, or without one.
 
-        Raises:
-            SandboxError: For what is wrong before anything could begin.
+        Raises SandboxError for what is wrong before anything could begin.
         """
         with self._interruptible():
             try:
@@ -220,8 +218,7 @@ class Deployment:
     async def _until_done(self, exited: asyncio.Task[int]) -> None:
         """Wait until the program has registered everything.
 
-        Raises:
-            Stopped: When it ended before that, or the deployment stopped.
+        Raises Stopped when it ended before that, or the deployment stopped.
         """
         signalled = asyncio.create_task(self._monitor.signalled.wait())
         stopped = asyncio.create_task(self._control.stopped())
@@ -314,7 +311,7 @@ class Deployment:
         await self._cleanups.aclose()
 
     def result(self) -> Result:
-        """Tell the outcome, and return it."""
+        """Emit the outcome, and return it."""
         control = self._control
         summary = control.summary()
         control.emit(Outputs.of(self._outputs))
@@ -347,5 +344,5 @@ def _folder(program: Path) -> Path:
 
 
 def _is_plugin(resource: Resource) -> bool:
-    """Tell whether a process stands behind a resource of the state."""
+    """Whether a process stands behind a resource of the state."""
     return resource.is_provider and package_of(resource.type) != "pulumi"

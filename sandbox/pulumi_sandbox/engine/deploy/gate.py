@@ -37,7 +37,7 @@ class Gate:
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
-        """Be inside with nobody else."""
+        """Hold the gate with nobody else inside."""
         async with self._alone:
             await self._empty.wait()
             yield

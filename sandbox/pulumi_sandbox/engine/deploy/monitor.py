@@ -1,6 +1,7 @@
 """The gRPC services a program talks to.
 
-The resource monitor and the engine's log (engine facts 2.2 and 2.3).
+The resource monitor and the engine's log.
+See sandbox/docs/engine-facts.md, what the SDK calls, what the engine answers.
 """
 
 # ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
@@ -105,7 +106,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     async def GetDeploymentInfo(
         self, request: empty_pb2.Empty, context: _Context
     ) -> resource_pb2.DeploymentInfo:
-        """Say what is deployed where, and what this engine can do."""
+        """Return what is deployed where, and what this engine can do."""
         del request, context
         config = self._identity.config
         return resource_pb2.DeploymentInfo(
@@ -122,7 +123,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     async def SupportsFeature(
         self, request: resource_pb2.SupportsFeatureRequest, context: _Context
     ) -> resource_pb2.SupportsFeatureResponse:
-        """Say whether this engine can do something."""
+        """Whether this engine can do something."""
         del context
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
@@ -336,7 +337,7 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         self._control = control
 
     async def Log(self, request: engine_pb2.LogRequest, context: _Context) -> empty_pb2.Empty:
-        """Say it; debug messages are dropped, they are many."""
+        """Hand a message on; debug messages are dropped, they are many."""
         del context
         severity = self._SEVERITIES.get(request.severity)
         hung_up = self._control.stopping and _SHUTTING_DOWN in request.message

@@ -29,7 +29,7 @@ def dependents(root: str, resources: Sequence[Resource]) -> list[Resource]:
 def deletion_rings(condemned: Sequence[Resource]) -> list[list[Resource]]:
     """Group deletions: all of a ring may go at once, when the ring before is done.
 
-    A ring holds whatever no remaining resource depends on (engine facts 4, delete order). Two condemned
+    A ring holds whatever no remaining resource depends on. Two condemned
     records may share a URN: the old halves of replacements.
     """
     depth: dict[str, int] = {}

@@ -64,9 +64,7 @@ class Planner:
     async def plan(self, urn: str, former: str, goal: Goal, provider: Provider | None) -> Planned:
         """Plan a registration whose record the state has under `former`, if it has one.
 
-        Raises:
-            Stopped: When provider or policies refuse it.
-            ProviderError: When the provider fails.
+        Raises Stopped when provider or policies refuse it. Raises ProviderError when the provider fails.
         """
         old = self._journal.live(former)
         new = goal.record(urn, former if former != urn else "", old)
@@ -96,7 +94,7 @@ class Planner:
         """Let the provider complete the inputs; without old inputs it chooses new automatic names.
 
         What an interrupted create had chosen counts as old inputs, so that the same name comes out and
-        the provider finds what it made (engine facts 5, leaked auto-named Secrets).
+        the provider finds what it made.
         """
         inputs = goal.inputs
         if old is not None:
@@ -150,7 +148,7 @@ class Planner:
         return decide.settle(answer, old.inputs, new.inputs, new.ignore_changes)
 
     async def _provider_changed(self, old: Resource, new: Resource) -> bool:
-        """Tell whether moving to another provider means replacement: that provider's own opinion."""
+        """Whether moving to another provider means replacement: that provider's own opinion."""
         if old.provider == new.provider:
             return False
         if not old.provider or not new.provider:

@@ -30,7 +30,7 @@ UNKNOWN_ID: Final = signatures.UNKNOWN
 class ProviderResources:
     """Manages provider resources as other providers manage theirs, and hands out the configured ones.
 
-    The instance that answers CheckConfig is the one that gets configured (engine facts 2.5).
+    The instance that answers CheckConfig is the one that gets configured.
     """
 
     def __init__(self, plugins: Plugins, builtin: Provider) -> None:
@@ -44,8 +44,7 @@ class ProviderResources:
     def get(self, reference: str) -> Provider:
         """Return the provider behind a reference.
 
-        Raises:
-            ProviderError: When nobody registered it in this run.
+        Raises ProviderError when nobody registered it in this run.
         """
         urn = urns.of_provider(reference)
         if package_of(urns.parse(urn).type) == "pulumi":
@@ -56,7 +55,7 @@ class ProviderResources:
         return provider
 
     def knows(self, reference: str) -> bool:
-        """Tell whether the provider behind a reference is ready."""
+        """Whether the provider behind a reference is ready."""
         return reference in self._configured
 
     async def keep(self, record: Resource) -> None:

@@ -1,4 +1,4 @@
-"""Refresh: the state learns what became of its resources (engine facts 4)."""
+"""Refresh: the state learns what became of its resources (sandbox/docs/engine-facts.md, steps)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ _INVERSE: Final = {"add": "delete", "delete": "add", "update": "update"}
 async def refresh(control: Control, journal: Journal, registrar: Registrar) -> None:
     """Read all resources and put what was found in place of the state.
 
-    Raises:
-        Stopped: When a resource could not be read; the state is left as it was.
+    Raises Stopped when a resource could not be read; the state is left as it was.
     """
     found = await asyncio.gather(
         *(_refreshed(old, control, registrar) for old in journal.old), return_exceptions=True
@@ -40,7 +39,7 @@ async def refresh(control: Control, journal: Journal, registrar: Registrar) -> N
 
 
 def without_dangling_references(resources: list[Resource]) -> list[Resource]:
-    """Let no resource refer to one that is gone; a child of one becomes a child of the stack."""
+    """Return resources none of which refers to one that is gone; a child of one becomes one of the stack."""
     known: set[str] = set()
     repaired: list[Resource] = []
     for each in resources:

@@ -94,8 +94,7 @@ class Registrar:
     async def provider(self, reference: str) -> Provider:
         """Return the provider behind a reference; one not registered in this run is as the state has it.
 
-        Raises:
-            ProviderError: When nobody knows it.
+        Raises ProviderError when nobody knows it.
         """
         if not self._provider_resources.knows(reference):
             record = self._resources.before(urns.of_provider(reference))
@@ -106,8 +105,7 @@ class Registrar:
     async def provider_of(self, old: Resource) -> Provider | None:
         """Return who manages a resource of the state; nobody manages components.
 
-        Raises:
-            ProviderError: When its provider is gone from the state.
+        Raises ProviderError when its provider is gone from the state.
         """
         if not old.custom or old.external:
             return None
@@ -118,8 +116,7 @@ class Registrar:
     async def register(self, goal: Goal) -> Resource:
         """Bring a resource to its goal and return its record.
 
-        Raises:
-            Stopped: When this resource, or another one meanwhile, stopped the deployment.
+        Raises Stopped when this resource, or another one meanwhile, stopped the deployment.
         """
         self._control.check()
         urn = self._resources.claim(goal.parent, goal.type, goal.name)
@@ -186,7 +183,7 @@ class Registrar:
         return record
 
     async def _same(self, old: Resource, new: Resource, goal: Goal) -> Resource:
-        """Keep id and outputs, store the new inputs and options (engine facts 4, same)."""
+        """Keep id and outputs, store the new inputs and options."""
         record = with_secret_outputs(replace(new, id=old.id, outputs=old.outputs))
         if goal.is_provider:
             await self._provider_resources.keep(replace(record, inputs=old.inputs))
@@ -232,8 +229,7 @@ class Registrar:
     async def read(self, lookup: Lookup) -> Resource:
         """Look a resource up that is not managed here; previews look as well.
 
-        Raises:
-            Stopped: When it does not exist, or the deployment stopped meanwhile.
+        Raises Stopped when it does not exist, or the deployment stopped meanwhile.
         """
         self._control.check()
         urn = self._resources.claim(lookup.parent, lookup.type, lookup.name)

@@ -59,8 +59,7 @@ class Resources:
     def claim(self, parent: str, type_: str, name: str) -> str:
         """Name a resource, once.
 
-        Raises:
-            Stopped: When the name is taken or the parent is not registered.
+        Raises Stopped when the name is taken or the parent is not registered.
         """
         urn = urns.make(self._identity.stack, self._identity.project, parent, type_, name)
         if parent and parent not in self.goals:
@@ -75,8 +74,7 @@ class Resources:
     def find_old(self, urn: str, goal: Goal) -> str:
         """Return the URN under which the state has the resource: its own first, then its aliases in order.
 
-        Raises:
-            Stopped: When two resources claim the same record.
+        Raises Stopped when two resources claim the same record.
         """
         if urn in self._found_under:
             other = self._found_under[urn]

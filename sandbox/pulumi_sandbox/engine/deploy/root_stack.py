@@ -45,8 +45,7 @@ class RootStack:
     async def judge(self, packs: asyncio.Task[tuple[PolicyPack, ...]]) -> None:
         """Let the policy packs judge all managed resources together, by their outputs.
 
-        Raises:
-            SandboxError: `policy-pack-failed`.
+        Raises SandboxError `policy-pack-failed`.
         """
         done = self._resources.done
         resources = [

@@ -22,8 +22,7 @@ from pulumi_sandbox.engine.workspace import Workspace
 def preview(workspace: Workspace, options: Options, sink: Sink) -> Result:
     """Run the program and show what an update would do; nothing is written.
 
-    Raises:
-        SandboxError: For what is wrong before anything could start.
+    Raises SandboxError for what is wrong before anything could start.
     """
     return asyncio.run(_deploy(workspace, options, sink, "preview"))
 
@@ -32,9 +31,7 @@ def up(workspace: Workspace, options: Options, sink: Sink) -> Result:
     """Run the program and bring the stack to what it declares. The state is saved before and after each call.
 
     Ctrl-C or SIGTERM: calls under way finish and are saved, no other begins; a second one ends all at once.
-
-    Raises:
-        SandboxError: `stack-locked`, and for what is wrong before anything could start.
+    Raises SandboxError `stack-locked`, and for what is wrong before anything could start.
     """
     return _deploy_alone(workspace, options, sink, "update")
 
@@ -42,8 +39,7 @@ def up(workspace: Workspace, options: Options, sink: Sink) -> Result:
 def refresh(workspace: Workspace, options: Options, sink: Sink) -> Result:
     """Bring the state to what the providers report; the program is not run.
 
-    Raises:
-        SandboxError: As `up`.
+    Raises SandboxError as `up` does.
     """
     return _deploy_alone(workspace, options, sink, "refresh")
 
@@ -51,8 +47,7 @@ def refresh(workspace: Workspace, options: Options, sink: Sink) -> Result:
 def destroy(workspace: Workspace, options: Options, sink: Sink) -> Result:
     """Delete all resources of the stack; the program is not run.
 
-    Raises:
-        SandboxError: As `up`.
+    Raises SandboxError as `up` does.
     """
     return _deploy_alone(workspace, options, sink, "destroy")
 

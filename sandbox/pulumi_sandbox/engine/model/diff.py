@@ -31,7 +31,7 @@ class Diff:
 
     @property
     def demands_replacement(self) -> bool:
-        """Tell whether the resource cannot be changed in place."""
+        """Whether the resource cannot be changed in place."""
         return bool(self.replaces) or any(
             diff.kind.endswith("-replace") for diff in (self.detailed or {}).values()
         )

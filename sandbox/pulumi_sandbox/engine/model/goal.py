@@ -55,7 +55,7 @@ class Goal:
 
     @property
     def is_provider(self) -> bool:
-        """Tell whether the resource is itself a provider."""
+        """Whether the resource is itself a provider."""
         return self.type.startswith(urns.PROVIDER_TYPE_PREFIX)
 
     def served_by(self, provider: str) -> Goal:
@@ -99,8 +99,7 @@ def package_of(type_: str) -> str:
 def refuse_unsupported(request: resource_pb2.RegisterResourceRequest) -> None:
     """Refuse, by name, what a registration asks for and this engine cannot do.
 
-    Raises:
-        SandboxError: `unsupported`.
+    Raises SandboxError `unsupported`.
     """
     wanted = {
         "remote components (Construct)": request.remote,
@@ -119,7 +118,7 @@ def refuse_unsupported(request: resource_pb2.RegisterResourceRequest) -> None:
 
 
 def unsupported(feature: str, place: str) -> SandboxError:
-    """Say that the embedded engine leaves a feature to the Pulumi CLI."""
+    """Return the error that leaves a feature to the Pulumi CLI."""
     return SandboxError(
         code="unsupported",
         place=place,
@@ -198,7 +197,7 @@ def goal_of(
 
 
 def inherit(goal: Goal, parent: Goal) -> Goal:
-    """Fill in what a resource takes over from its parent (engine facts 4, parents)."""
+    """Fill in what a resource takes over from its parent."""
     return replace(
         goal,
         protect=parent.protect if goal.protect is None else goal.protect,
@@ -232,8 +231,7 @@ _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m
 def seconds(duration: str) -> float:
     """Read a timeout as programs write it (`5m`, `1h30m`); an empty one is 0.
 
-    Raises:
-        SandboxError: `timeout-invalid`.
+    Raises SandboxError `timeout-invalid`.
     """
     parts = _DURATION.findall(duration)
     if "".join(number + unit for number, unit in parts) != duration:

@@ -1,6 +1,7 @@
 """The records of a deployment: resources, operations under way, and the snapshot that holds them.
 
-Field names are those of the deployment format, version 3 (engine facts 3), in snake case.
+Field names are those of the deployment format, version 3, in snake case.
+See sandbox/docs/engine-facts.md, the format of the state.
 """
 
 from __future__ import annotations

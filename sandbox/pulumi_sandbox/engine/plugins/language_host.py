@@ -1,8 +1,9 @@
-"""Runs a Pulumi program; started as a script in the program's own environment (engine facts 2.1).
+"""Runs a Pulumi program; started as a script in the program's own environment.
 
 It imports the SDK first and then reads from standard input where the engine is and what the configuration
 is: so the import overlaps with the engine's own preparations, and no secret stands in the process'
 arguments or initial environment. Nothing of this package may be imported here.
+See sandbox/docs/engine-facts.md, the program's process.
 """
 
 from __future__ import annotations

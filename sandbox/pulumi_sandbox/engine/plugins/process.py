@@ -36,9 +36,7 @@ class Child:
         """Start a process with pipes for its input and output; its errors go to `log`, or to a third pipe.
 
         The passphrase of the state is not handed on.
-
-        Raises:
-            SandboxError: `program-missing`, when there is no such executable.
+        Raises SandboxError `program-missing`, when there is no such executable.
         """
         inherited = {key: value for key, value in os.environ.items() if key not in _PASSPHRASES}
         if not os.access(command[0], os.X_OK):
@@ -121,12 +119,11 @@ async def start_plugin(
     log: Path,
     output: Callable[[str], None] | None = None,
 ) -> tuple[Child, str]:
-    """Start a plugin and return it with its address: the first line it prints is its port (engine facts 2.5).
+    """Start a plugin and return it with its address: the first line it prints is its port.
 
     What it prints afterwards goes to `output`, else to the log.
-
-    Raises:
-        SandboxError: `plugin-failed`, when it ends or stays silent for a minute; the message quotes its log.
+    Raises SandboxError `plugin-failed`, when it ends or stays silent for a minute; the message quotes its
+    log.
     """
     child = await Child.start(name, command, cwd=cwd, env=env, log=log)
     try:

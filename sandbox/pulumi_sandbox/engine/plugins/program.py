@@ -10,7 +10,7 @@ from pulumi_sandbox.engine.plugins.process import Child
 from pulumi_sandbox.engine.project.program_config import ProgramConfig
 
 ORGANIZATION = "organization"
-"""What the CLI calls the organization of a stack in a file backend (engine facts 2.1)."""
+"""What the CLI calls the organization of a stack in a file backend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,7 @@ async def start_program(python: Path, program: Path) -> Child:
     """Start the language host in the program's folder; it waits for its `ProgramTask` on standard input.
 
     What it prints waits until someone follows it.
-
-    Raises:
-        SandboxError: `program-missing`, when the project's environment does not exist.
+    Raises SandboxError `program-missing`, when the project's environment does not exist.
     """
     host = Path(__file__).with_name("language_host.py")
     folder = program if program.is_dir() else program.parent

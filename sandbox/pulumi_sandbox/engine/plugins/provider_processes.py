@@ -42,8 +42,7 @@ class Sources:
 def attached_providers(variable: str) -> dict[str, int]:
     """Read PULUMI_DEBUG_PROVIDERS: `name:port,name:port`.
 
-    Raises:
-        SandboxError: `debug-providers-invalid`.
+    Raises SandboxError `debug-providers-invalid`.
     """
     attached: dict[str, int] = {}
     for entry in filter(None, variable.split(",")):
@@ -80,8 +79,7 @@ class Plugins:
     async def start(self, package: str) -> PluginProvider:
         """Return a provider that nobody has configured yet.
 
-        Raises:
-            SandboxError: `provider-unknown`, `plugin-failed`.
+        Raises SandboxError `provider-unknown`, `plugin-failed`.
         """
         warm = self._warm.pop(package, None)
         return await (warm or self._start(package))

@@ -1,4 +1,4 @@
-"""Policy packs, in the genuine `python -m pulumi.policy` host (engine facts 2.6)."""
+"""Policy packs, in the genuine `python -m pulumi.policy` host."""
 
 from __future__ import annotations
 
@@ -78,9 +78,8 @@ class PolicyPack:
     ) -> PolicyPack:
         """Start a pack with its own interpreter, and configure it: its own defaults, `config` over them.
 
-        Raises:
-            SandboxError: `policy-pack-missing`, `plugin-failed`, `policy-pack-failed`,
-                `policy-config-invalid`.
+        Raises SandboxError `policy-pack-missing`, `plugin-failed`, `policy-pack-failed`,
+        `policy-config-invalid`.
         """
         manifest = _manifest(folder)
         given = pack_config.load(config) if config else pack_config.NOTHING
@@ -113,8 +112,7 @@ class PolicyPack:
     async def judge(self, resource: Resource, goal: Goal, provider: Resource | None) -> Judged:
         """Let the pack change a resource's inputs, then object to them.
 
-        Raises:
-            SandboxError: `policy-pack-failed`, for an exception in a policy.
+        Raises SandboxError `policy-pack-failed`, for an exception in a policy.
         """
         inputs = resource.inputs
         violations: list[PolicyViolation] = []
@@ -142,8 +140,7 @@ class PolicyPack:
     ) -> tuple[PolicyViolation, ...]:
         """Let the pack object to the stack as a whole: all resources with their outputs.
 
-        Raises:
-            SandboxError: `policy-pack-failed`, for an exception in a policy.
+        Raises SandboxError `policy-pack-failed`, for an exception in a policy.
         """
         if not self._judges_stacks:
             return ()
@@ -172,8 +169,7 @@ async def start_packs(
 ) -> tuple[PolicyPack, ...]:
     """Start all packs at once; when one cannot, none is left running.
 
-    Raises:
-        SandboxError: As `PolicyPack.start`.
+    Raises SandboxError as `PolicyPack.start` does.
     """
     started = await asyncio.gather(
         *(PolicyPack.start(folder, configs.get(folder), stack, engine_address, logs) for folder in folders),

@@ -35,8 +35,7 @@ class PackConfig:
     ) -> dict[str, analyzer_pb2.PolicyConfig]:
         """Lay the entries over the pack's defaults.
 
-        Raises:
-            SandboxError: `policy-config-invalid`, with every policy, property and level that is unknown.
+        Raises SandboxError `policy-config-invalid`, with every policy, property and level that is unknown.
         """
         known = {policy.name: set(policy.configSchema.properties.keys()) for policy in info.policies}
         if problems := list(self._problems(known)):
@@ -75,8 +74,7 @@ NOTHING: Final = PackConfig("", {})
 def load(path: Path) -> PackConfig:
     """Read a file.
 
-    Raises:
-        SandboxError: `policy-config-invalid`, for what is no JSON object of levels and objects.
+    Raises SandboxError `policy-config-invalid`, for what is no JSON object of levels and objects.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

@@ -2,7 +2,8 @@
 
 Key: PBKDF2-HMAC-SHA256, 1,000,000 rounds, 32 bytes. Value: `v1:NONCE:SEALED`, both base64, AES-256-GCM
 without associated data. The salt's text is `v1:SALT:` and the encryption of a known word, which tells a wrong
-passphrase (engine facts 3).
+passphrase.
+See sandbox/docs/engine-facts.md, the format of the state.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class PassphraseCrypter:
     """Encrypts and decrypts texts under one passphrase and salt.
 
     An unchanged text at an unchanged place keeps its ciphertext: a state nobody changed stays the same, byte
-    for byte (engine facts 5). No two places tell by their ciphertext that they hold the same.
+    for byte. No two places tell by their ciphertext that they hold the same.
     """
 
     __slots__ = ("_cipher", "_passphrase", "_sealed", "salt")
@@ -50,8 +51,7 @@ class PassphraseCrypter:
     def open(cls, salt: str, passphrase: str) -> PassphraseCrypter:
         """Continue with the salt of a stack file or a state. Takes as long as `new`.
 
-        Raises:
-            SandboxError: `wrong-passphrase`, or `salt-unreadable` when the text is no such salt.
+        Raises SandboxError `wrong-passphrase`, or `salt-unreadable` when the text is no such salt.
         """
         version, _, rest = salt.partition(":")
         encoded, _, probe = rest.partition(":")
@@ -95,8 +95,8 @@ class PassphraseCrypter:
     def decrypt(self, ciphertext: str, *, place: str = "") -> str:
         """Return the text and remember its ciphertext for this place.
 
-        Raises:
-            SandboxError: `ciphertext-unreadable`, when it was damaged or encrypted under another passphrase.
+        Raises SandboxError `ciphertext-unreadable`, when it was damaged or encrypted under another
+        passphrase.
         """
         plaintext = self._unseal(ciphertext)
         if plaintext is None:

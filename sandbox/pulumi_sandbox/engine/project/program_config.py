@@ -36,7 +36,7 @@ class ProgramConfig:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which program, providers and policy packs get it (engine facts 2.1)."""
+        """The variables by which program, providers and policy packs get it."""
         return {
             "PULUMI_CONFIG": compact(self.values),
             "PULUMI_CONFIG_SECRET_KEYS": compact(list(self.secret_keys)),
@@ -46,9 +46,8 @@ class ProgramConfig:
 def program_config(project: Project, stack: StackFile, crypter: PassphraseCrypter) -> ProgramConfig:
     """Decrypt a stack's configuration and lay it over the project's defaults.
 
-    Raises:
-        SandboxError: `config-invalid`, with all that is missing or of the wrong type; `config-too-long`, as
-            no program could be started with it; `ciphertext-unreadable`.
+    Raises SandboxError `config-invalid`, with all that is missing or of the wrong type; `config-too-long`, as
+    no program could be started with it; `ciphertext-unreadable`.
     """
     texts: dict[str, str] = {}
     secret_keys: list[str] = []

@@ -50,9 +50,8 @@ class Project:
     def load(cls, directory: Path) -> Project:
         """Read a project.
 
-        Raises:
-            SandboxError: `file-missing` or `yaml-invalid`; `project-invalid`, for what is wrong; or
-                `project-unsupported`, naming what only the genuine CLI does.
+        Raises SandboxError `file-missing` or `yaml-invalid`; `project-invalid`, for what is wrong; or
+        `project-unsupported`, naming what only the genuine CLI does.
         """
         path = directory / "Pulumi.yaml"
         document = load_yaml(path)
@@ -96,7 +95,7 @@ def _runtime_options(path: Path, runtime: Any) -> dict[str, Any]:
 
 
 def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
-    """Read one entry of `config`; a bare value is a default (engine facts 2.1)."""
+    """Read one entry of `config`; a bare value is a default."""
     own = ":" not in key or key.startswith(f"{project}:")
     if isinstance(value, str | int | list):
         value = {"default" if own else "value": value}
@@ -115,7 +114,7 @@ def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
 
 
 def _wrong(value: Any, *, own: bool) -> str:
-    """Say what the genuine CLI would not accept in a declaration; an empty text if all is well."""
+    """Return what the genuine CLI would not accept in a declaration; an empty text if all is well."""
     if not isinstance(value, dict):
         return "is no text, whole number, truth value, list or declaration"
     unknown = value.keys() - {"type", "items", "description", "secret", "default", "value"}

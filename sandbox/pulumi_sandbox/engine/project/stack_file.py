@@ -33,8 +33,7 @@ class StackFile:
     def load(cls, path: Path, project: str) -> StackFile:
         """Read a stack's file; one that is not there counts as empty.
 
-        Raises:
-            SandboxError: `yaml-invalid`; or `stack-unsupported`, naming what only the genuine CLI does.
+        Raises SandboxError `yaml-invalid`; or `stack-unsupported`, naming what only the genuine CLI does.
         """
         document = load_yaml(path) if path.exists() else {}
         for key in _UNSUPPORTED:
@@ -64,9 +63,7 @@ class StackFile:
         """Set a text, encrypted if a crypter is given; mappings and lists on the way are made.
 
         Inside a value, `true`, `false` and whole numbers become such, as the genuine CLI has it.
-
-        Raises:
-            SandboxError: `config-path`, when the path leads through something that is no mapping or list.
+        Raises SandboxError `config-path`, when the path leads through something that is no mapping or list.
         """
         elements = self._elements(key, path=path)
         *above, last = elements

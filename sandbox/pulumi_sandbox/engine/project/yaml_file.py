@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def load_yaml(path: Path) -> dict[str, Any]:
     """Return a file's mapping; an empty one for an empty file.
 
-    Raises:
-        SandboxError: `file-missing`; or `yaml-invalid`, with the line but not its text (a secret?).
+    Raises SandboxError `file-missing`; or `yaml-invalid`, with the line but not its text (a secret?).
     """
     from ruamel.yaml.error import MarkedYAMLError
 

@@ -118,7 +118,7 @@ class PlainLines:
                 pass
 
     def close(self) -> None:
-        """Say what failed, if no summary came to say it."""
+        """Write what failed, if no summary came to say it."""
         if self._picture.summary is None:
             self._write_errors()
 

@@ -71,7 +71,7 @@ _TITLES: Final[Mapping[Operation, str]] = {
 
 
 def title(operation: Operation, project: str, stack: str) -> str:
-    """Say what begins."""
+    """Return what begins, in words."""
     return f"{_TITLES[operation]} {project}/{stack}"
 
 
@@ -120,12 +120,12 @@ def _value(value: Json) -> str:
 
 
 def message(found: Diagnostic) -> str:
-    """Say what the program, a provider or the engine had to say."""
+    """Return what the program, a provider or the engine had to say."""
     return f"{found.severity.removesuffix('#err')}{_about(found.urn)}: {found.message.rstrip()}"
 
 
 def violation(found: PolicyViolation) -> str:
-    """Say what a policy found."""
+    """Return what a policy found, in words."""
     level = "remediated" if found.level == "remediate" else found.level
     return f"{level}: {found.policy}{_about(found.urn)}: {found.message.strip()}"
 
@@ -140,7 +140,7 @@ def outputs(values: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def summary(found: Summary) -> str:
-    """Say how it ended: `Resources: 12 created, 3 unchanged · 4.1s`."""
+    """Return how it ended: `Resources: 12 created, 3 unchanged · 4.1s`."""
     told: Sequence[str] = [
         f"{found.changes[op]} {planned if found.operation == 'preview' else done}"
         for op, planned, done in _COUNTED

@@ -132,10 +132,10 @@ class Picture:
 
 
 def is_shown(step: Step) -> bool:
-    """Tell whether a person is shown a step: providers the engine made itself are none of theirs."""
+    """Whether a person is shown a step: providers the engine made itself are none of theirs."""
     return not urns.is_default_provider(step.urn)
 
 
 def is_told_apart(step: Step) -> bool:
-    """Tell whether a step deserves a line of its own: not when nothing changes, once per replacement."""
+    """Whether a step deserves a line of its own: not when nothing changes, once per replacement."""
     return is_shown(step) and step.op != "same" and step.op not in _REST_OF_REPLACEMENT

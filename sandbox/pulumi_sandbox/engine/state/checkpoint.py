@@ -1,4 +1,7 @@
-"""A snapshot as JSON: deployment format, version 3, as `pulumi stack export` prints it (engine facts 3)."""
+"""A snapshot as JSON: deployment format, version 3, as `pulumi stack export` prints it.
+
+See sandbox/docs/engine-facts.md, the format of the state.
+"""
 
 from __future__ import annotations
 
@@ -90,10 +93,9 @@ def features(snapshot: Snapshot) -> list[str]:
 def decode(deployment: Mapping[str, Any], crypter: PassphraseCrypter) -> Snapshot:
     """Read a deployment (the format's own names; its integrity is not judged here).
 
-    Raises:
-        SandboxError: `wrong-passphrase` or `ciphertext-unreadable`, for secrets of another passphrase;
-            `secrets-provider-unsupported`, for a stack encrypted by a cloud's key; `state-unreadable`, for a
-            record without its required fields.
+    Raises SandboxError `wrong-passphrase` or `ciphertext-unreadable`, for secrets of another passphrase;
+    `secrets-provider-unsupported`, for a stack encrypted by a cloud's key; `state-unreadable`, for a record
+    without its required fields.
     """
     provider = deployment.get("secrets_providers")
     if provider:

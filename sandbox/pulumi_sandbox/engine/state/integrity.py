@@ -1,4 +1,4 @@
-"""Whether a snapshot is well-formed, by the genuine CLI's rules; it reads no other (engine facts 3)."""
+"""Whether a snapshot is well-formed, by the genuine CLI's rules; it reads no other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pulumi_sandbox.errors import SandboxError
 def verify(snapshot: Snapshot) -> None:
     """Check that all a resource refers to stands before it, and that nobody is there twice.
 
-    Raises:
-        SandboxError: `state-invalid`, naming the first resource that breaks a rule.
+    Raises SandboxError `state-invalid`, naming the first resource that breaks a rule.
     """
     seen: set[str] = set()
     providers: set[str] = set()

@@ -22,7 +22,7 @@ class Journal:
     """The mutable list of records behind the snapshots of one deployment.
 
     Records stand in order of completion, followed by old ones not yet touched; so each stands after what it
-    refers to (engine facts 3). Waiters for one write share it: calls that begin while a snapshot is being
+    refers to. Waiters for one write share it: calls that begin while a snapshot is being
     written are in the next one together.
     """
 
@@ -89,10 +89,8 @@ class Journal:
     def put(self, new: Resource, *, replaces: str = "") -> Resource:
         """Add a record, in place of the live old one named; an equal one costs no write.
 
-        If it was renamed, the remaining old records refer to it by its new URN from now on (engine facts 4).
-
-        Returns:
-            The record that stands now.
+        If it was renamed, the remaining old records refer to it by its new URN from now on.
+        Returns the record that stands now.
         """
         gone = self._old.pop(self._live.pop(replaces, -1), None)
         if gone is not None and gone == new:
@@ -148,8 +146,7 @@ class Journal:
     async def settled(self) -> None:
         """Return once all that was changed so far is on disk.
 
-        Raises:
-            SandboxError: What the store says, for example `disk-full`.
+        Raises what the store says, for example `disk-full`.
         """
         wanted = self._wanted
         while self._written < wanted:

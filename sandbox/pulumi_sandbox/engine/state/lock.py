@@ -51,8 +51,7 @@ class Owner:
 def locked(backend: Path, project: str, stack: str) -> Generator[tuple[Owner, ...]]:
     """Hold a stack's lock; yields the dead owners whose locks were taken over, for the user to be told.
 
-    Raises:
-        SandboxError: `stack-locked`, naming who holds it; nothing was written then.
+    Raises SandboxError `stack-locked`, naming who holds it; nothing was written then.
     """
     directory = backend / _DIRECTORY / project / stack
     own = directory / f"{uuid.uuid4()}.json"

@@ -50,9 +50,8 @@ class Store:
     def load(self) -> Snapshot:
         """Return the state; an empty one for a stack that has none yet.
 
-        Raises:
-            SandboxError: `state-unreadable`, `state-unsupported`, `state-invalid`, or one of
-                `checkpoint.decode`.
+        Raises SandboxError `state-unreadable`, `state-unsupported`, `state-invalid`, or one of
+        `checkpoint.decode`.
         """
         self._refuse_other_layouts()
         try:
@@ -75,9 +74,8 @@ class Store:
     def save(self, snapshot: Snapshot) -> None:
         """Replace the state; the first time, what was there before this run is kept as `.bak`.
 
-        Raises:
-            SandboxError: `disk-full`, the old state being unharmed; or `state-invalid`, when it breaks a rule
-                (it is written all the same, since it may record resources that exist).
+        Raises SandboxError `disk-full`, the old state being unharmed; or `state-invalid`, when it breaks a
+        rule (it is written all the same, since it may record resources that exist).
         """
         meta = self._backend / ".pulumi" / "meta.yaml"
         if not meta.exists():
