@@ -17,7 +17,7 @@ PR_SET_PDEATHSIG, SIGKILL = 1, 9
 
 
 def tied_to_this_process(*command: str) -> list[str]:
-    """Return the command line that starts `command` (its program by its path) and ends it with this process."""
+    """Return the command line that starts `command` (its program by its path) and ends it with this one."""
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 
 

@@ -28,6 +28,7 @@ from pulumi_sandbox.engine.model.events import StdoutLine
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import Project
 from pulumi_sandbox.engine.project.stack_file import StackFile
+from pulumi_sandbox.engine.show.event_json import event_json
 from pulumi_sandbox.engine.state.store import Store
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.providers.stand_ins import STAND_INS
@@ -106,7 +107,7 @@ class Outcome:
     @property
     def text(self) -> str:
         """Return everything that was told, as one text."""
-        return json.dumps([event.to_json() for event in self.events])
+        return json.dumps([event_json(event) for event in self.events])
 
 
 @dataclass

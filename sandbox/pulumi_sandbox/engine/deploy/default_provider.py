@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from pulumi_sandbox.engine.model.goal import INTERNAL, Goal
-from pulumi_sandbox.engine.model.resource import CustomTimeouts
 from pulumi_sandbox.engine.plugins.provider_processes import DYNAMIC
 from pulumi_sandbox.engine.project.program_config import ProgramConfig
 from pulumi_sandbox.protocol import urns
@@ -27,26 +26,4 @@ def default_provider(package: str, version: str, config: ProgramConfig) -> Goal:
     if version:
         inputs |= {"version": version, INTERNAL: {}}
         name += "_" + re.sub(r"[.+-]", "_", version)
-    return Goal(
-        type=f"{urns.PROVIDER_TYPE_PREFIX}{package}",
-        name=name,
-        custom=True,
-        inputs=inputs,
-        parent="",
-        provider="",
-        providers={},
-        version="",
-        dependencies=(),
-        property_dependencies={},
-        protect=None,
-        retain_on_delete=None,
-        delete_before_replace=None,
-        ignore_changes=(),
-        replace_on_changes=(),
-        additional_secret_outputs=(),
-        aliases=(),
-        custom_timeouts=CustomTimeouts(),
-        deleted_with="",
-        replace_with=(),
-        hooks={},
-    )
+    return Goal(type=f"{urns.PROVIDER_TYPE_PREFIX}{package}", name=name, custom=True, inputs=inputs)

@@ -21,7 +21,7 @@ from pulumi_sandbox.engine.deploy.plan import Planner
 from pulumi_sandbox.engine.deploy.provider_resources import ProviderResources
 from pulumi_sandbox.engine.deploy.refresh import refresh as refresh_resources
 from pulumi_sandbox.engine.deploy.register import Registrar
-from pulumi_sandbox.engine.deploy.resources import Identity, Resources
+from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
 from pulumi_sandbox.engine.model.events import (
     Operation,
@@ -34,9 +34,10 @@ from pulumi_sandbox.engine.model.events import (
 from pulumi_sandbox.engine.model.goal import package_of
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.process import Child
-from pulumi_sandbox.engine.plugins.program import ORGANIZATION, ProgramTask
+from pulumi_sandbox.engine.plugins.program import ProgramTask
 from pulumi_sandbox.engine.plugins.provider_processes import Plugins, Sources, attached_providers
-from pulumi_sandbox.engine.policies.pack import PolicyPack, StackFacts, start_packs
+from pulumi_sandbox.engine.policies.pack import PolicyPack, start_packs
+from pulumi_sandbox.engine.project.identity import Identity
 from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.engine.workspace import Workspace
 from pulumi_sandbox.errors import SandboxError
@@ -68,6 +69,13 @@ class Deployment:
             sink=sink,
             secrets=self._config.secrets,
             parallel=options.parallel,
+        )
+        self._identity = Identity(
+            project=workspace.project.name,
+            stack=workspace.stack,
+            config=self._config,
+            program=_folder(workspace.project.program),
+            preview=self._control.preview,
         )
         self._outputs: Properties = {}
         self._cleanups = contextlib.AsyncExitStack()
@@ -114,16 +122,10 @@ class Deployment:
         callbacks = Callbacks()
         self._cleanups.push_async_callback(callbacks.close)
         hooks = Hooks(callbacks, preview=control.preview, warn=self._warned)
-        identity = Identity(
-            project=workspace.project.name,
-            stack=workspace.stack,
-            config=self._config,
-            program=_folder(workspace.project.program),
-        )
         self._journal = Journal(snapshot, None if control.preview else workspace.store)
-        resources = Resources(control, self._journal, identity)
+        resources = Resources(control, self._journal, self._identity)
         provider_resources = ProviderResources(self._plugins, Builtin(resources.done.get))
-        self._root = RootStack(identity.root, control, self._journal, resources)
+        self._root = RootStack(self._identity.root, control, self._journal, resources)
         self._applier = Applier(control, self._journal, hooks)
         self._registrar = Registrar(
             control=control,
@@ -132,7 +134,7 @@ class Deployment:
             applier=self._applier,
             resources=resources,
             planner=Planner(control, self._journal, provider_resources, resources, self._packs),
-            identity=identity,
+            identity=self._identity,
         )
         self._log = EngineLog(control)
         self._monitor = Monitor(
@@ -142,7 +144,7 @@ class Deployment:
             root=self._root,
             callbacks=callbacks,
             hooks=hooks,
-            identity=identity,
+            identity=self._identity,
             parallel=self._options.parallel,
         )
         await serve(server, self._monitor, self._log)
@@ -166,18 +168,9 @@ class Deployment:
     async def _start_packs(self) -> tuple[PolicyPack, ...]:
         if self._control.operation not in ("preview", "update"):
             return ()
-        facts = StackFacts(
-            project=self._workspace.project.name,
-            stack=self._workspace.stack,
-            organization=ORGANIZATION,
-            preview=self._control.preview,
-            config=self._config,
-        )
+        folders, configs = self._options.policy_packs, self._options.policy_configs
         try:
-            options = self._options
-            packs = await start_packs(
-                options.policy_packs, options.policy_configs, facts, self._address, self._logs
-            )
+            packs = await start_packs(folders, configs, self._identity, self._address, self._logs)
         except SandboxError as error:
             raise self._control.fail(str(error)) from error
         for pack in packs:
@@ -193,14 +186,11 @@ class Deployment:
         self._program = program
         program.follow(self._printed, self._complained)
         task = ProgramTask(
-            project=project.name,
-            stack=self._workspace.stack,
+            identity=self._identity,
             program=project.program,
             root=project.directory,
             address=self._address,
             parallel=self._options.parallel,
-            preview=self._control.preview,
-            config=self._config,
         )
         await program.tell(task.to_json())
         exited = asyncio.create_task(program.wait())

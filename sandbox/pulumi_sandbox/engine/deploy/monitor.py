@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -21,7 +22,7 @@ from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
 from pulumi_sandbox.engine.deploy.control import Control, Stopped
 from pulumi_sandbox.engine.deploy.register import Lookup, Registrar
-from pulumi_sandbox.engine.deploy.resources import Identity, Resources
+from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
 from pulumi_sandbox.engine.model.events import Severity
 from pulumi_sandbox.engine.model.goal import (
@@ -34,8 +35,8 @@ from pulumi_sandbox.engine.model.goal import (
     refuse_unsupported,
     unsupported,
 )
-from pulumi_sandbox.engine.plugins.program import ORGANIZATION
 from pulumi_sandbox.engine.plugins.provider import ProviderError
+from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.stubs import (
@@ -69,6 +70,23 @@ _SHUTTING_DOWN: Final = "Resource monitor has terminated, shutting down"
 """What the SDK says when the engine hangs up: noise after the real error."""
 
 
+def _served(work: Callable[[Monitor, _Q], Coroutine[Any, Any, object]]) -> Any:
+    """Return a method of the service from the work it does.
+
+    When the deployment stops, the call ends as the SDK expects: UNAVAILABLE.
+    """
+
+    @wraps(work)
+    async def method(self: Monitor, request: _Q, context: _Context) -> object:
+        try:
+            return await self.control.serve(lambda: self.reported(work(self, request)))
+        except Stopped:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the deployment has stopped")
+            raise
+
+    return method
+
+
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Answers a program's registrations, reads and function calls."""
 
@@ -87,7 +105,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """Serve one deployment; `signalled` is set when the program has registered all it wants."""
         self.signalled: Final = asyncio.Event()
         self._finished = asyncio.Event()
-        self._control = control
+        self.control: Final = control
         self._registrar = registrar
         self._resources = resources
         self._root = root
@@ -115,7 +133,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             organization=ORGANIZATION,
             config=config.values,
             configSecretKeys=config.secret_keys,
-            dryRun=self._control.preview,
+            dryRun=self.control.preview,
             parallel=self._parallel,
             supportedFeatures=_FEATURES.values(),
         )
@@ -127,15 +145,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         del context
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
 
+    @_served
     async def RegisterResource(
-        self, request: resource_pb2.RegisterResourceRequest, context: _Context
-    ) -> resource_pb2.RegisterResourceResponse:
-        """Bring a resource to the state the program wants."""
-        return await self._serve(context, self._register, request)
-
-    async def _register(
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
+        """Bring a resource to the state the program wants."""
         refuse_unsupported(request)
         goal = await self._goal(request)
         resource = await self._registrar.register(goal)
@@ -168,13 +182,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             goal = goal.served_by(provider_for(goal, parent))
         return inherit(goal, parent) if parent else goal
 
+    @_served
     async def ReadResource(
-        self, request: resource_pb2.ReadResourceRequest, context: _Context
+        self, request: resource_pb2.ReadResourceRequest
     ) -> resource_pb2.ReadResourceResponse:
         """Look up a resource that is managed elsewhere."""
-        return await self._serve(context, self._read, request)
-
-    async def _read(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:
         parent = self._resources.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
@@ -200,13 +212,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             ),
         )
 
+    @_served
     async def RegisterResourceOutputs(
-        self, request: resource_pb2.RegisterResourceOutputsRequest, context: _Context
+        self, request: resource_pb2.RegisterResourceOutputsRequest
     ) -> empty_pb2.Empty:
         """Take the outputs of a component; the stack's own are kept aside until the end."""
-        return await self._serve(context, self._outputs, request)
-
-    async def _outputs(self, request: resource_pb2.RegisterResourceOutputsRequest) -> empty_pb2.Empty:
         outputs = wire.decode(request.outputs)
         if request.urn == self._root.urn:
             self._root.keep(outputs)
@@ -214,15 +224,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             await self._registrar.outputs(request.urn, outputs)
         return empty_pb2.Empty()
 
+    @_served
     async def Invoke(
-        self, request: resource_pb2.ResourceInvokeRequest, context: _Context
-    ) -> resource_pb2.ResourceInvokeResponse:
-        """Call a provider's function."""
-        return await self._serve(context, self._invoke, request)
-
-    async def _invoke(
         self, request: resource_pb2.ResourceInvokeRequest
     ) -> resource_pb2.ResourceInvokeResponse:
+        """Call a provider's function."""
         args = wire.decode(request.args)
         options = resource_pb2.TransformInvokeOptions(provider=request.provider, version=request.version)
         for transform in self._invoke_transforms:
@@ -230,7 +236,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         package = package_of(request.tok)
         reference = await self._registrar.provider_reference(package, options.version, options.provider)
         provider = await self._registrar.provider(reference)
-        answer = await provider.invoke(request.tok, args, preview=self._control.preview)
+        answer = await provider.invoke(request.tok, args, preview=self.control.preview)
         response = resource_pb2.ResourceInvokeResponse(
             failures=[
                 provider_pb2.CheckFailure(property=each.property, reason=each.reason)
@@ -272,54 +278,42 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         await self._finished.wait()
         return empty_pb2.Empty()
 
-    async def Call(
-        self, request: resource_pb2.ResourceCallRequest, context: _Context
-    ) -> provider_pb2.CallResponse:
+    @_served
+    async def Call(self, request: resource_pb2.ResourceCallRequest) -> provider_pb2.CallResponse:
         """Refuse by name."""
-        return await self._serve(context, _refuse, f"methods of remote components ({request.tok})")
+        raise unsupported(f"methods of remote components ({request.tok})", "the program")
 
-    async def RegisterErrorHook(
-        self, request: resource_pb2.RegisterErrorHookRequest, context: _Context
-    ) -> empty_pb2.Empty:
+    @_served
+    async def RegisterErrorHook(self, request: resource_pb2.RegisterErrorHookRequest) -> empty_pb2.Empty:
         """Refuse by name."""
-        return await self._serve(context, _refuse, f"error hooks ({request.name})")
+        raise unsupported(f"error hooks ({request.name})", "the program")
 
+    @_served
     async def RegisterPackage(
-        self, request: resource_pb2.RegisterPackageRequest, context: _Context
+        self, request: resource_pb2.RegisterPackageRequest
     ) -> resource_pb2.RegisterPackageResponse:
         """Refuse by name."""
-        return await self._serve(context, _refuse, f"parameterized packages ({request.name})")
+        raise unsupported(f"parameterized packages ({request.name})", "the program")
 
+    @_served
     async def ExistsResource(
-        self, request: resource_pb2.ExistsResourceRequest, context: _Context
+        self, request: resource_pb2.ExistsResourceRequest
     ) -> resource_pb2.ExistsResourceResponse:
         """Refuse by name."""
-        return await self._serve(context, _refuse, f"looking whether resources exist ({request.type})")
+        raise unsupported(f"looking whether resources exist ({request.type})", "the program")
 
-    async def _serve(
-        self, context: _Context, work: Callable[[_Q], Coroutine[Any, Any, _T]], request: _Q
-    ) -> _T:
-        """Do what a call asks for.
-
-        When the deployment stops, the call ends as the SDK expects: UNAVAILABLE.
-        """
-        try:
-            return await self._control.serve(lambda: self._reported(work(request)))
-        except Stopped:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "the deployment has stopped")
-            raise
-
-    async def _reported(self, work: Awaitable[_T]) -> _T:
+    async def reported(self, work: Awaitable[_T]) -> _T:
+        """Do a piece of work; what goes wrong is said and stops the deployment."""
         try:
             return await work
         except (Stopped, asyncio.CancelledError):
             raise
         except CallbackError as error:
-            raise self._control.fail_unless_stopping(str(error)) from error
+            raise self.control.fail_unless_stopping(str(error)) from error
         except (SandboxError, ProviderError) as error:
-            raise self._control.fail(str(error)) from error
+            raise self.control.fail(str(error)) from error
         except Exception as error:
-            raise self._control.fail(f"the engine itself failed:\n{traceback.format_exc()}") from error
+            raise self.control.fail(f"the engine itself failed:\n{traceback.format_exc()}") from error
 
 
 class EngineLog(engine_pb2_grpc.EngineServicer):
@@ -366,7 +360,3 @@ async def serve(server: grpc.aio.Server, monitor: Monitor, log: EngineLog) -> No
     resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
     engine_pb2_grpc.add_EngineServicer_to_server(log, server)
     await server.start()
-
-
-async def _refuse(feature: str) -> NoReturn:
-    raise unsupported(feature, "the program")

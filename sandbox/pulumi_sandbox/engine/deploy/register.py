@@ -13,10 +13,11 @@ from pulumi_sandbox.engine.deploy.default_provider import default_provider
 from pulumi_sandbox.engine.deploy.gate import Gate
 from pulumi_sandbox.engine.deploy.plan import Planned, Planner
 from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, ProviderResources
-from pulumi_sandbox.engine.deploy.resources import Identity, Resources
+from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
 from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError
+from pulumi_sandbox.engine.project.identity import Identity
 from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.model.aliases import former_urns
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource
-from pulumi_sandbox.engine.project.program_config import ProgramConfig
+from pulumi_sandbox.engine.project.identity import Identity
 from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.protocol import urns
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Where a deployment takes place; `program` is the folder of what is run."""
-
-    project: str
-    stack: str
-    config: ProgramConfig
-    program: Path
-
-    @property
-    def root(self) -> str:
-        """The URN of the stack itself."""
-        name = f"{self.project}-{self.stack}"
-        return urns.make(self.stack, self.project, "", urns.ROOT_STACK_TYPE, name)
 
 
 class Resources:

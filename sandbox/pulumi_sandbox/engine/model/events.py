@@ -1,7 +1,6 @@
 """What a deployment tells while it runs, as plain facts that hold no secret.
 
 Values are masked and texts redacted when an event is built; nothing downstream has to take care. `to_json`
-follows the names of `pulumi up --json`.
 """
 
 from __future__ import annotations
@@ -84,24 +83,6 @@ class ResourceView:
             outputs=_masked(resource.outputs),
         )
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the state as events carry it."""
-        return {
-            "type": self.type,
-            "urn": self.urn,
-            "custom": self.custom,
-            "delete": self.delete,
-            "id": self.id,
-            "parent": self.parent,
-            "protect": self.protect,
-            "external": self.external,
-            "retainOnDelete": self.retain_on_delete,
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "provider": self.provider,
-            "initErrors": [*self.init_errors],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -161,39 +142,6 @@ class Step:
         """The resource's logical name."""
         return urns.parse(self.urn).name
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the step's metadata as events carry it."""
-        return {
-            "op": self.op,
-            "urn": self.urn,
-            "type": self.type,
-            "old": self.old.to_json() if self.old else None,
-            "new": self.new.to_json() if self.new else None,
-            "keys": [*self.keys],
-            "diffs": [change.path for change in self.changes],
-            "detailedDiff": {
-                path: {"diffKind": diff.kind, "inputDiff": diff.input_diff}
-                for path, diff in (self.detailed_diff or {}).items()
-            },
-            "provider": self.resource.provider,
-        }
-
-    def to_digest(self) -> dict[str, Json]:
-        """Return the step as `pulumi preview --json` lists it."""
-        return {
-            "op": self.op,
-            "urn": self.urn,
-            "provider": self.resource.provider,
-            "oldState": self.old.to_json() if self.old else None,
-            "newState": self.new.to_json() if self.new else None,
-            "diffReasons": [change.path for change in self.changes],
-            "replaceReasons": [*self.keys],
-            "detailedDiff": {
-                path: {"kind": diff.kind, "inputDiff": diff.input_diff}
-                for path, diff in (self.detailed_diff or {}).items()
-            },
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class StackStarted:
@@ -204,10 +152,6 @@ class StackStarted:
     operation: Operation
     config: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {"preludeEvent": {"config": dict(self.config)}}
-
 
 @dataclass(frozen=True, slots=True)
 class PolicyPackLoaded:
@@ -216,10 +160,6 @@ class PolicyPackLoaded:
     name: str
     version: str
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {"policyLoadEvent": {"policyPackName": self.name, "policyPackVersion": self.version}}
-
 
 @dataclass(frozen=True, slots=True)
 class StepPlanned:
@@ -227,20 +167,12 @@ class StepPlanned:
 
     step: Step
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {"resourcePreEvent": {"metadata": self.step.to_json(), "planning": True}}
-
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
     """A step is being taken."""
 
     step: Step
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {"resourcePreEvent": {"metadata": self.step.to_json()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +183,6 @@ class StepFinished:
     seconds: float
     error: str | None = None
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        if self.error is not None:
-            return {"resOpFailedEvent": {"metadata": self.step.to_json(), "status": 0, "steps": 0}}
-        return {"resOutputsEvent": {"metadata": self.step.to_json()}}
-
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
@@ -266,23 +192,12 @@ class Diagnostic:
     message: str
     urn: str = ""
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        about = {"urn": self.urn} if self.urn else {}
-        return {
-            "diagnosticEvent": {**about, "message": self.message, "color": "never", "severity": self.severity}
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class StdoutLine:
     """A line the program printed (redacted)."""
 
     line: str
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {"stdoutEvent": {"message": self.line, "color": "never"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,20 +211,6 @@ class PolicyViolation:
     message: str
     urn: str = ""
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {
-            "policyEvent": {
-                "resourceUrn": self.urn,
-                "message": self.message,
-                "color": "never",
-                "policyName": self.policy,
-                "policyPackName": self.pack,
-                "policyPackVersion": self.pack_version,
-                "enforcementLevel": self.level,
-            }
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
@@ -322,10 +223,6 @@ class Outputs:
         """Mask a stack's outputs."""
         return cls(_masked(outputs))
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the event; the genuine stream has it only inside the stack's own step."""
-        return {"outputsEvent": {"outputs": self.values}}
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -335,18 +232,6 @@ class Summary:
     changes: Mapping[str, int]
     seconds: float
     outcome: Outcome = "succeeded"
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the event."""
-        return {
-            "summaryEvent": {
-                "maybeCorrupt": False,
-                "durationSeconds": round(self.seconds),
-                "resourceChanges": {op: count for op, count in self.changes.items()},
-                "isPreview": self.operation == "preview",
-                "result": self.outcome,
-            }
-        }
 
 
 Event: TypeAlias = (

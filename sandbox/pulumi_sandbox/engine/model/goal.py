@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pulumi_sandbox.engine.model.aliases import Alias
@@ -30,23 +30,23 @@ class Goal:
     name: str
     custom: bool
     inputs: Properties
-    parent: str
-    provider: str
-    providers: dict[str, str]
-    version: str
-    dependencies: tuple[str, ...]
-    property_dependencies: dict[str, tuple[str, ...]]
-    protect: bool | None
-    retain_on_delete: bool | None
-    delete_before_replace: bool | None
-    ignore_changes: tuple[str, ...]
-    replace_on_changes: tuple[str, ...]
-    additional_secret_outputs: tuple[str, ...]
-    aliases: tuple[Alias, ...]
-    custom_timeouts: CustomTimeouts
-    deleted_with: str
-    replace_with: tuple[str, ...]
-    hooks: dict[str, tuple[str, ...]]
+    parent: str = ""
+    provider: str = ""
+    providers: dict[str, str] = field(default_factory=dict[str, str])
+    version: str = ""
+    dependencies: tuple[str, ...] = ()
+    property_dependencies: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    protect: bool | None = None
+    retain_on_delete: bool | None = None
+    delete_before_replace: bool | None = None
+    ignore_changes: tuple[str, ...] = ()
+    replace_on_changes: tuple[str, ...] = ()
+    additional_secret_outputs: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    custom_timeouts: CustomTimeouts = field(default_factory=CustomTimeouts)
+    deleted_with: str = ""
+    replace_with: tuple[str, ...] = ()
+    hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def package(self) -> str:

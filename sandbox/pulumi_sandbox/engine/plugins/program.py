@@ -7,40 +7,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi_sandbox.engine.plugins.process import Child
-from pulumi_sandbox.engine.project.program_config import ProgramConfig
-
-ORGANIZATION = "organization"
-"""What the CLI calls the organization of a stack in a file backend."""
+from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramTask:
     """All a program is told at its start; `address` is where monitor and engine listen."""
 
-    project: str
-    stack: str
+    identity: Identity
     program: Path
     root: Path
     address: str
     parallel: int
-    preview: bool
-    config: ProgramConfig
 
     def to_json(self) -> str:
-        """Write it for the language host."""
+        """Return it as the language host reads it."""
+        identity, config = self.identity, self.identity.config
         return json.dumps(
             {
-                "project": self.project,
-                "stack": self.stack,
+                "project": identity.project,
+                "stack": identity.stack,
                 "organization": ORGANIZATION,
                 "program": str(self.program),
                 "root": str(self.root),
                 "monitor": self.address,
                 "parallel": self.parallel,
-                "preview": self.preview,
-                "config": dict(self.config.values),
-                "secretKeys": list(self.config.secret_keys),
-                "environment": self.config.environment,
+                "preview": identity.preview,
+                "config": dict(config.values),
+                "secretKeys": list(config.secret_keys),
+                "environment": config.environment,
             }
         )
 

@@ -18,7 +18,7 @@ from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.process import Child, start_plugin
 from pulumi_sandbox.engine.policies import pack_config
 from pulumi_sandbox.engine.policies.pack_config import PackConfig
-from pulumi_sandbox.engine.project.program_config import ProgramConfig
+from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 from pulumi_sandbox.engine.project.yaml_file import load_yaml
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns, wire
@@ -29,17 +29,6 @@ _T = TypeVar("_T")
 
 _ADVISORY: Final = analyzer_pb2.ADVISORY
 _REMEDIATE: Final = analyzer_pb2.REMEDIATE
-
-
-@dataclass(frozen=True, slots=True)
-class StackFacts:
-    """What a pack may know of the stack, secrets included."""
-
-    project: str
-    stack: str
-    organization: str
-    preview: bool
-    config: ProgramConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +63,7 @@ class PolicyPack:
 
     @classmethod
     async def start(
-        cls, folder: Path, config: Path | None, stack: StackFacts, engine_address: str, logs: Path
+        cls, folder: Path, config: Path | None, stack: Identity, engine_address: str, logs: Path
     ) -> PolicyPack:
         """Start a pack with its own interpreter, and configure it: its own defaults, `config` over them.
 
@@ -92,7 +81,7 @@ class PolicyPack:
                 "PULUMI_PROJECT": stack.project,
                 "PULUMI_STACK": stack.stack,
                 "PULUMI_DRY_RUN": "true" if stack.preview else "false",
-                "PULUMI_ORGANIZATION": stack.organization,
+                "PULUMI_ORGANIZATION": ORGANIZATION,
             },
             log=logs / f"policy-{folder.name}.log",
         )
@@ -163,7 +152,7 @@ class PolicyPack:
 async def start_packs(
     folders: Iterable[Path],
     configs: Mapping[Path, Path],
-    stack: StackFacts,
+    stack: Identity,
     engine_address: str,
     logs: Path,
 ) -> tuple[PolicyPack, ...]:
@@ -215,7 +204,7 @@ async def _introduce(
     stub: analyzer_pb2_grpc.AnalyzerAsyncStub,
     folder: Path,
     given: PackConfig,
-    stack: StackFacts,
+    stack: Identity,
     engine_address: str,
 ) -> tuple[analyzer_pb2.AnalyzerInfo, Mapping[str, analyzer_pb2.PolicyConfig]]:
     """Shake hands, tell of the stack, ask for the policies, configure them: the CLI's order."""
@@ -231,7 +220,7 @@ async def _introduce(
             analyzer_pb2.AnalyzerStackConfigureRequest(
                 stack=stack.stack,
                 project=stack.project,
-                organization=stack.organization,
+                organization=ORGANIZATION,
                 dry_run=stack.preview,
                 config=stack.config.values,
                 config_secret_keys=stack.config.secret_keys,

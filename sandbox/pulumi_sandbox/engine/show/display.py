@@ -21,18 +21,8 @@ from pulumi_sandbox.engine.model.events import (
     StepPlanned,
     Summary,
 )
-from pulumi_sandbox.engine.show.phrases import (
-    SHOWN_SEVERITIES,
-    WORDS,
-    changes,
-    message,
-    outputs,
-    short_type,
-    summary,
-    title,
-    violation,
-)
-from pulumi_sandbox.engine.show.phrases import seconds as duration
+from pulumi_sandbox.engine.show import phrases
+from pulumi_sandbox.engine.show.event_json import digest, event_json
 from pulumi_sandbox.engine.show.tree import Picture, is_told_apart
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Json
@@ -93,27 +83,27 @@ class PlainLines:
         self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
-                self._write(title(operation, project, stack))
+                self._write(phrases.title(operation, project, stack))
             case PolicyPackLoaded(name, version):
                 self._write(f"Policy pack {name} {version}")
             case StdoutLine(line):
                 self._write(f"| {line}")
             case StepPlanned(step) | StepFinished(step, _, None) if is_told_apart(step):
-                words = WORDS[step.op]
+                words = phrases.WORDS[step.op]
                 told = words.plan if isinstance(event, StepPlanned) else words.done
-                took = f"  {duration(event.seconds)}" if isinstance(event, StepFinished) else ""
-                self._write(f"{words.symbol} {told:<9} {step.name}  {short_type(step.type)}{took}")
-                for line in changes(step):
+                took = f"  {phrases.seconds(event.seconds)}" if isinstance(event, StepFinished) else ""
+                self._write(f"{words.symbol} {told:<9} {step.name}  {phrases.short_type(step.type)}{took}")
+                for line in phrases.changes(step):
                     self._write(f"    {line}")
-            case Diagnostic(severity) if severity in SHOWN_SEVERITIES:
-                self._write(message(event))
+            case Diagnostic(severity) if severity in phrases.SHOWN_SEVERITIES:
+                self._write(phrases.message(event))
             case PolicyViolation():
-                self._write(f"policy {violation(event)}")
+                self._write(f"policy {phrases.violation(event)}")
             case Outputs():
                 self._write_outputs(event)
             case Summary():
                 self._write_errors()
-                self._write(summary(event))
+                self._write(phrases.summary(event))
             case _:
                 pass
 
@@ -125,13 +115,14 @@ class PlainLines:
     def _write_outputs(self, event: Outputs) -> None:
         if event.values:
             self._write("Outputs:")
-        for name, value in outputs(event.values):
+        for name, value in phrases.outputs(event.values):
             self._write(f"  {name}: {value}")
 
     def _write_errors(self) -> None:
         for node, error in self._picture.errors():
             if node:
-                self._write(f"✗ {WORDS[node.step.op].plan} of {node.step.name}  {short_type(node.step.type)}")
+                words = phrases.WORDS[node.step.op]
+                self._write(f"✗ {words.plan} of {node.step.name}  {phrases.short_type(node.step.type)}")
             for index, line in enumerate(error.rstrip().splitlines()):
                 self._write(f"  {line}" if node or index else f"✗ {line}")
 
@@ -151,7 +142,7 @@ class JsonLines:
         """Write the event."""
         head: dict[str, Json] = {"sequence": self._sequence, "timestamp": int(time.time())}
         self._sequence += 1
-        self._stream.write(json.dumps(head | event.to_json(), ensure_ascii=False) + "\n")
+        self._stream.write(json.dumps(head | event_json(event), ensure_ascii=False) + "\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -179,7 +170,7 @@ class PreviewDigest:
                 self._document["config"] = dict(config)
             case StepPlanned(step) if step.op in _DIGESTED or step.type == urns.ROOT_STACK_TYPE:
                 if not urns.is_default_provider(step.urn):
-                    self._steps.append(step.to_digest())
+                    self._steps.append(digest(step))
             case Diagnostic(severity, text, urn) if severity != "debug":
                 about: dict[str, Json] = {"urn": urn} if urn else {}
                 self._diagnostics.append({**about, "message": text, "severity": severity})
@@ -188,7 +179,7 @@ class PreviewDigest:
             case PolicyPackLoaded() if self._policies is None:
                 self._policies = []
             case PolicyViolation() if self._policies is not None:
-                self._policies.append(event.to_json()["policyEvent"])
+                self._policies.append(event_json(event)["policyEvent"])
             case Summary():
                 self._document["duration"] = round(event.seconds * 1e9)
                 self._document["changeSummary"] = {op: count for op, count in event.changes.items()}

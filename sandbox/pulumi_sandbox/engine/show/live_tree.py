@@ -20,18 +20,7 @@ from pulumi_sandbox.engine.model.events import (
     StdoutLine,
     Summary,
 )
-from pulumi_sandbox.engine.show.phrases import (
-    SHOWN_SEVERITIES,
-    WORDS,
-    changes,
-    message,
-    outputs,
-    seconds,
-    short_type,
-    summary,
-    title,
-    violation,
-)
+from pulumi_sandbox.engine.show import phrases
 from pulumi_sandbox.engine.show.tree import Node, Picture, Row
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -62,7 +51,7 @@ class LiveTree:
             self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
-                self._console.print(Text(title(operation, project, stack), style="bold"))
+                self._console.print(Text(phrases.title(operation, project, stack), style="bold"))
                 self._began = time.monotonic()
                 self._live = Live(
                     console=self._console,
@@ -103,23 +92,23 @@ class LiveTree:
             now = time.monotonic()
             done = sum(node.status != "running" for node in self._picture.nodes.values())
             told = f"{done} looked at" if self._picture.nodes else "starting"
-            foot = Text(f"{_frame(now)} {told} · {seconds(now - self._began)}", style="dim")
+            foot = Text(f"{_frame(now)} {told} · {phrases.seconds(now - self._began)}", style="dim")
             return Group(*_lines(rows[:room], now), foot)
 
     def _lasting(self) -> Iterator[Text]:
         rows = self._picture.rows(lambda node: not node.is_unchanged)
         for row, line in zip(rows, _lines(rows, time.monotonic()), strict=True):
             yield line
-            for change in changes(row.node.step):
+            for change in phrases.changes(row.node.step):
                 style = _COLOURS.get(change[0], "dim")
                 yield Text.assemble((row.below, "dim"), "  ", (change, style))
 
     def _findings(self) -> list[list[Text]]:
         """Return what there is to say besides: messages, policies, outputs, failures, and the summary."""
         picture = self._picture
-        messages = [_message(each) for each in picture.messages if each.severity in SHOWN_SEVERITIES]
+        messages = [_message(each) for each in picture.messages if each.severity in phrases.SHOWN_SEVERITIES]
         violations = [_violation(each) for each in picture.violations]
-        values = outputs(picture.outputs.values) if picture.outputs else []
+        values = phrases.outputs(picture.outputs.values) if picture.outputs else []
         exported = [Text.assemble("  ", (name, "cyan"), f": {value}") for name, value in values]
         failures = [_failure(node, error) for node, error in picture.errors()]
         ended = [_summary(picture.summary)] if picture.summary else []
@@ -137,35 +126,35 @@ class LiveTree:
 
 def _message(found: Diagnostic) -> Text:
     style = "yellow" if found.severity == "warning" else "cyan"
-    label, _, rest = message(found).partition(": ")
+    label, _, rest = phrases.message(found).partition(": ")
     return Text.assemble((f"{label}: ", style), rest)
 
 
 def _violation(found: PolicyViolation) -> Text:
     style = {"advisory": "yellow", "mandatory": "bold red", "remediate": "cyan"}[found.level]
-    return Text.assemble(("policy ", "dim"), (violation(found), style))
+    return Text.assemble(("policy ", "dim"), (phrases.violation(found), style))
 
 
 def _summary(found: Summary) -> Text:
-    return Text(summary(found), style="bold green" if found.outcome == "succeeded" else "bold red")
+    return Text(phrases.summary(found), style="bold green" if found.outcome == "succeeded" else "bold red")
 
 
 def _failure(node: Node | None, error: str) -> Text:
     text = Text.assemble(("✗ ", "bold red"))
     if node:
-        text.append(f"{WORDS[node.step.op].plan} of {node.step.name}  ", style="bold red")
-        text.append(short_type(node.step.type) + "\n  ", style="dim")
+        text.append(f"{phrases.WORDS[node.step.op].plan} of {node.step.name}  ", style="bold red")
+        text.append(phrases.short_type(node.step.type) + "\n  ", style="dim")
     return text.append("\n  ".join(error.rstrip().splitlines()))
 
 
 def _lines(rows: list[Row], now: float) -> list[Text]:
     """Draw the rows with names, types and states in columns."""
     names = [f"{row.guides}{_symbol(row.node)} {row.node.step.name}" for row in rows]
-    types = [short_type(row.node.step.type) for row in rows]
+    types = [phrases.short_type(row.node.step.type) for row in rows]
     name_width, type_width = max(map(len, names), default=0), max(map(len, types), default=0)
     lines: list[Text] = []
     for row, name, type_ in zip(rows, names, types, strict=True):
-        words = WORDS[row.node.step.op]
+        words = phrases.WORDS[row.node.step.op]
         style = "bold red" if row.node.status == "failed" else _COLOURS.get(words.symbol, "dim")
         line = Text.assemble((row.guides, "dim"))
         line.append(name.removeprefix(row.guides).ljust(name_width - len(row.guides) + 2), style=style)
@@ -176,22 +165,22 @@ def _lines(rows: list[Row], now: float) -> list[Text]:
 
 
 def _symbol(node: Node) -> str:
-    return "✗" if node.status == "failed" else WORDS[node.step.op].symbol
+    return "✗" if node.status == "failed" else phrases.WORDS[node.step.op].symbol
 
 
 def _state(node: Node, now: float) -> str:
-    words = WORDS[node.step.op]
+    words = phrases.WORDS[node.step.op]
     if node.is_unchanged:
         return ""
     match node.status:
         case "planned":
             return words.plan
         case "running":
-            return f"{_frame(now)} {words.doing} {seconds(now - node.began)}"
+            return f"{_frame(now)} {words.doing} {phrases.seconds(now - node.began)}"
         case "done":
-            return f"{words.done} {seconds(node.seconds)}"
+            return f"{words.done} {phrases.seconds(node.seconds)}"
         case "failed":
-            return f"failed {seconds(node.seconds)}"
+            return f"failed {phrases.seconds(node.seconds)}"
 
 
 def _frame(now: float) -> str:

@@ -1,0 +1,30 @@
+"""Which stack of which project is deployed, and what its program is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pulumi_sandbox.engine.project.program_config import ProgramConfig
+from pulumi_sandbox.protocol import urns
+
+ORGANIZATION: Final = "organization"
+"""What the CLI calls the organization of a stack in a file backend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Where a deployment takes place; `program` is the folder of what is run."""
+
+    project: str
+    stack: str
+    config: ProgramConfig
+    program: Path
+    preview: bool
+
+    @property
+    def root(self) -> str:
+        """The URN of the stack itself."""
+        name = f"{self.project}-{self.stack}"
+        return urns.make(self.stack, self.project, "", urns.ROOT_STACK_TYPE, name)
