@@ -27,7 +27,7 @@ def told(outcome: Outcome) -> list[str]:
     return [message for message in outcome.said("info") if message.startswith(("before", "after"))]
 
 
-def test_transforms_and_hooks_run_at_their_moments(called_back: Stack, provider: RecordingProvider) -> None:
+def test_transforms_and_hooks_run_at_their_moments(called_back: Stack, provider: RecordingProvider):
     preview = called_back.preview()
     assert told(preview) == ["before-create hooked: None -> red by-the-stack, made False"]
 
@@ -57,20 +57,18 @@ def test_transforms_and_hooks_run_at_their_moments(called_back: Stack, provider:
     assert provider.names() == ["child"]
 
 
-def test_a_failing_hook_before_a_step_prevents_it(called_back: Stack, provider: RecordingProvider) -> None:
+def test_a_failing_hook_before_a_step_prevents_it(called_back: Stack, provider: RecordingProvider):
     called_back.configure("  test:failing: before-create\n")
     up = called_back.up()
-    assert up.code == 1
-    assert any("before hook 'before-create' failed" in message for message in up.errors)
+    assert up.failed_with("before hook 'before-create' failed")
     assert not provider.of("Create", "hooked")
     assert called_back.records("hooked") == []
 
 
 def test_a_failing_hook_after_a_step_fails_the_run_but_keeps_what_was_done(
     called_back: Stack, provider: RecordingProvider
-) -> None:
+):
     called_back.configure("  test:failing: after-create\n")
     up = called_back.up()
-    assert up.code == 1
-    assert any("after hook 'after-create' failed" in message for message in up.errors)
+    assert up.failed_with("after hook 'after-create' failed")
     assert called_back.resource("hooked").id in provider.things

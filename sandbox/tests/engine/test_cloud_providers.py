@@ -75,7 +75,7 @@ def ops(outcome: Outcome) -> dict[str, list[str]]:
     return {name: outcome.ops(name) for name in NAMES}
 
 
-def test_all_resources_go_through_their_lives_and_a_version_others_destroyed_is_made_anew(site: Site) -> None:
+def test_all_resources_go_through_their_lives_and_a_version_others_destroyed_is_made_anew(site: Site):
     stack = site.stack
     site.reject_writes()
     assert ops(stack.preview()) == {name: ["create"] for name in NAMES}

@@ -394,6 +394,7 @@ def test_a_stream_that_is_no_terminal_gets_no_control_codes():
     with display_for(stream) as display:
         display.handle(_START)
         display.handle(StepFinished(_step("create"), 0))
+    assert "+ created   shelf" in stream.getvalue()
     assert "\x1b" not in stream.getvalue()
 
 
@@ -412,7 +413,7 @@ def test_children_deleted_before_their_parents_are_shown_under_them_all_the_same
     [
         ("kubernetes:core/v1:Secret", "kubernetes:core/v1:Secret"),
         ("gcp:secretmanager/secret:Secret", "gcp:secretmanager:Secret"),
-        ("pulumi-python:dynamic/credfleet:AccountClaim", "credfleet:AccountClaim"),
+        ("pulumi-python:dynamic/shop:Claim", "shop:Claim"),
         ("pulumi-python:dynamic:Resource", "dynamic:Resource"),
         ("pulumi:providers:kubernetes", "pulumi:providers:kubernetes"),
     ],

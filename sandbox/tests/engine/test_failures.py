@@ -27,13 +27,10 @@ def raising(error: Exception) -> Callable[[], None]:
     return interfere
 
 
-def test_a_failed_create_stops_the_deployment_and_leaves_no_record(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_a_failed_create_stops_the_deployment_and_leaves_no_record(stack: Stack, provider: RecordingProvider):
     provider.on["Create", "a"] = raising(ValueError("no more room"))
     up = stack.up(lambda program: program.register("a"))
-    assert up.code == 1
-    assert up.errors == ["no more room"]
+    assert (up.code, up.errors) == (1, ["no more room"])
     assert up.ops("a") == ["!create"]
     assert stack.names == ["test-dev", "default"]
     assert stack.snapshot.pending == ()
@@ -41,7 +38,7 @@ def test_a_failed_create_stops_the_deployment_and_leaves_no_record(
 
 def test_after_a_failure_no_step_begins_and_those_under_way_are_saved(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     slow_is_creating, failed = threading.Event(), threading.Event()
     ends: list[BaseException | None] = []
 
@@ -77,7 +74,7 @@ def test_after_a_failure_no_step_begins_and_those_under_way_are_saved(
     assert all(isinstance(end, grpc.RpcError) and end.code() is grpc.StatusCode.UNAVAILABLE for end in ends)
 
 
-def test_nothing_is_deleted_after_an_error(stack: Stack, provider: RecordingProvider) -> None:
+def test_nothing_is_deleted_after_an_error(stack: Stack, provider: RecordingProvider):
     stack.up(lambda program: program.register("gone"))
     provider.on["Create", "a"] = raising(ValueError("broken"))
     stack.up(lambda program: program.register("a"))
@@ -85,7 +82,7 @@ def test_nothing_is_deleted_after_an_error(stack: Stack, provider: RecordingProv
     assert "gone" in stack.names
 
 
-def test_a_failed_update_keeps_the_old_record(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_failed_update_keeps_the_old_record(stack: Stack, provider: RecordingProvider):
     stack.up(lambda program: program.register("a", {"colour": "blue"}))
     provider.on["Update", "a"] = raising(ValueError("broken"))
     up = stack.up(lambda program: program.register("a", {"colour": "red"}))
@@ -96,7 +93,7 @@ def test_a_failed_update_keeps_the_old_record(stack: Stack, provider: RecordingP
 
 def test_a_failed_delete_keeps_the_record_and_spares_what_it_depends_on(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     def program(script: Script) -> None:
         needed = script.register("needed")
         script.register("stubborn", {}, depends_on={"": [needed.urn]})
@@ -111,7 +108,7 @@ def test_a_failed_delete_keeps_the_record_and_spares_what_it_depends_on(
 
 def test_a_failed_deletion_of_a_replaced_one_is_made_up_for_by_the_next_run(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.up(lambda program: program.register("a", {"fixed": "blue"}))
     provider.on["Delete", "a"] = raising(ValueError("not now"))
     assert stack.up(lambda program: program.register("a", {"fixed": "red"})).code == 1
@@ -124,7 +121,7 @@ def test_a_failed_deletion_of_a_replaced_one_is_made_up_for_by_the_next_run(
 
 def test_a_replacement_that_was_only_deleted_is_created_by_the_next_run(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.up(lambda program: program.register("a", {"fixed": "blue", "exclusive": True}))
     provider.on["Create", "a"] = raising(ValueError("broken"))
     assert stack.up(lambda program: program.register("a", {"fixed": "red", "exclusive": True})).code == 1
@@ -139,11 +136,10 @@ def test_a_replacement_that_was_only_deleted_is_created_by_the_next_run(
     assert [each.pending_replacement for each in stack.records("a")] == [False]
 
 
-def test_a_partial_failure_is_recorded_and_awaited_again(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_partial_failure_is_recorded_and_awaited_again(stack: Stack, provider: RecordingProvider):
     provider.on["Create", "a"] = raising(PartialFailureError("it does not get ready"))
     up = stack.up(lambda program: program.register("a", {"colour": "blue"}))
-    assert up.code == 1
-    assert up.errors == ["it does not get ready"]
+    assert (up.code, up.errors) == (1, ["it does not get ready"])
     record = stack.resource("a")
     assert record.init_errors == ("it does not get ready",)
     assert record.outputs == provider.thing("a").outputs
@@ -155,16 +151,15 @@ def test_a_partial_failure_is_recorded_and_awaited_again(stack: Stack, provider:
 
 def test_a_refused_input_stops_with_the_providers_reason_and_writes_nothing(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     up = stack.up(lambda program: program.register("a", {"invalid": "too short"}))
-    assert up.code == 1
-    assert up.errors == ["its property invalid is invalid: too short"]
+    assert (up.code, up.errors) == (1, ["its property invalid is invalid: too short"])
     assert not provider.of("Create")
 
 
 def test_outputs_of_the_stack_replace_the_old_ones_after_success_and_join_them_after_failure(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     def program(script: Script) -> None:
         script.exported = exported
         script.register("a", {"colour": str(len(exported))})
@@ -183,18 +178,23 @@ def test_outputs_of_the_stack_replace_the_old_ones_after_success_and_join_them_a
     assert stack.resource("test-dev").outputs == {"two": 22, "three": 3}
 
 
-def test_an_error_that_is_only_logged_does_not_fail_the_run(stack: Stack) -> None:
+def test_an_error_that_is_only_logged_does_not_fail_the_run(stack: Stack):
     up = stack.up(lambda program: program.log("oh dear", engine_pb2.ERROR))
     assert up.errors == ["oh dear"]
     assert up.code == 0
 
 
-def test_debug_messages_are_dropped(stack: Stack) -> None:
-    up = stack.up(lambda program: program.log("chatter", engine_pb2.DEBUG))
+def test_debug_messages_are_dropped(stack: Stack):
+    def program(script: Script) -> None:
+        script.log("news", engine_pb2.INFO)
+        script.log("chatter", engine_pb2.DEBUG)
+
+    up = stack.up(program)
+    assert "news" in up.text
     assert "chatter" not in up.text
 
 
-def test_a_failing_program_deletes_nothing(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_failing_program_deletes_nothing(stack: Stack, provider: RecordingProvider):
     def failing(script: Script) -> None:
         raise ProgramError("before it registered anything")
 
@@ -205,20 +205,18 @@ def test_a_failing_program_deletes_nothing(stack: Stack, provider: RecordingProv
     assert len(up.errors) == 1
 
 
-def test_a_provider_that_is_gone_is_named(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_that_is_gone_is_named(stack: Stack, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PULUMI_DEBUG_PROVIDERS", "fake:1")
     up = stack.up(lambda program: program.register("a"))
-    assert up.code == 1
-    assert "provider fake at 127.0.0.1:1" in up.errors[0]
+    assert up.failed_with("provider fake at 127.0.0.1:1")
 
 
-def test_an_unknown_package_is_refused_by_name(stack: Stack) -> None:
+def test_an_unknown_package_is_refused_by_name(stack: Stack):
     up = stack.up(lambda program: program.register("a", type_="aws:s3:Bucket"))
-    assert up.code == 1
-    assert "package aws" in up.errors[0]
+    assert up.failed_with("package aws")
 
 
-def test_secrets_are_masked_in_everything_told(stack: Stack, provider: RecordingProvider) -> None:
+def test_secrets_are_masked_in_everything_told(stack: Stack, provider: RecordingProvider):
     def program(script: Script) -> None:
         a = script.register("a", {"deep": {"word": Secret("hush-hush")}, "colour": colour})
         script.exported = {"resource": {"inner": [a.outputs["deep"]]}}
@@ -261,7 +259,7 @@ def snapshots_of(stack: Stack, run: Callable[[Stack], object]) -> list[Snapshot]
 
 def test_each_call_is_recorded_as_pending_before_it_is_made_and_forgotten_after(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     seen: dict[str, list[str]] = {}
 
     def look(method: str) -> Callable[[], None]:
@@ -279,7 +277,7 @@ def test_each_call_is_recorded_as_pending_before_it_is_made_and_forgotten_after(
     assert stack.snapshot.pending == ()
 
 
-def test_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: Stack) -> None:
+def test_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: Stack):
     def program(script: Script) -> None:
         parent = script.component("p")
         a = script.register("a", {"fixed": colour}, parent=parent.urn)
@@ -301,7 +299,7 @@ def test_every_record_stands_after_what_it_refers_to_in_every_snapshot(stack: St
             known.add(record.urn)
 
 
-def test_references_follow_a_renaming_only_when_the_renamed_resource_is_recorded(stack: Stack) -> None:
+def test_references_follow_a_renaming_only_when_the_renamed_resource_is_recorded(stack: Stack):
     def program(script: Script) -> None:
         aliases = [alias_pb2.Alias(spec=alias_pb2.Alias.Spec(name="old"))]
         a = script.register(name, {"colour": name, "name": "n"}, aliases=aliases)
@@ -317,7 +315,7 @@ def test_references_follow_a_renaming_only_when_the_renamed_resource_is_recorded
 
 def test_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_with(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     begun = next(
         snapshot
         for snapshot in snapshots_of(stack, lambda stack: stack.up(lambda program: program.register("a")))
@@ -332,7 +330,7 @@ def test_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_with(
     assert stack.snapshot.pending == ()
 
 
-def test_of_the_operations_left_pending_only_creates_are_kept(stack: Stack) -> None:
+def test_of_the_operations_left_pending_only_creates_are_kept(stack: Stack):
     stack.up(lambda program: program.register("a"))
     left = tuple(
         PendingOperation(
@@ -349,9 +347,7 @@ def test_of_the_operations_left_pending_only_creates_are_kept(stack: Stack) -> N
     assert any("may exist unnoticed" in message for message in up.messages)
 
 
-def test_from_every_snapshot_a_run_writes_the_next_run_converges(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_from_every_snapshot_a_run_writes_the_next_run_converges(stack: Stack, provider: RecordingProvider):
     def program(script: Script) -> None:
         parent = script.component("p")
         a = script.register("a", {"fixed": colour, "name": "a"}, parent=parent.urn)
@@ -390,17 +386,16 @@ class FullDisk(Store):
 
 def test_a_full_disk_stops_the_run_before_the_call_it_could_not_record(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     full = FullDisk(stack.directory / "backend", "test", "dev", stack.crypter)
     full.room = 2
     stack.store = full
     up = stack.up(lambda program: [program.register(name) for name in ("a", "b")])
-    assert up.code == 1
-    assert any("it is full" in message for message in up.errors)
+    assert up.failed_with("it is full")
     assert len(provider.names()) <= 1
 
 
-def test_a_missing_environment_is_told_by_its_path(stack: Stack) -> None:
+def test_a_missing_environment_is_told_by_its_path(stack: Stack):
     (stack.virtualenv / "bin" / "python").unlink()
     with pytest.raises(SandboxError) as missing:
         stack.up(nothing)
@@ -408,7 +403,7 @@ def test_a_missing_environment_is_told_by_its_path(stack: Stack) -> None:
     assert "environment/bin/python" in missing.value.place
 
 
-def test_two_runs_at_once_exclude_each_other(stack: Stack) -> None:
+def test_two_runs_at_once_exclude_each_other(stack: Stack):
     with stack.store.locked(), pytest.raises(SandboxError) as refused:
         stack.up(nothing)
     assert refused.value.code == "stack-locked"

@@ -44,17 +44,17 @@ CHILD = urn("p-child", "x:y:P$a:b:C")
 )
 def test_an_alias_names_a_former_urn_in_whole_or_by_its_parts(
     resource: str, parent: str, alias: Alias, former: str
-) -> None:
+):
     assert former_urns(resource, parent, [alias], {}) == (former,)
 
 
-def test_children_of_a_renamed_parent_had_other_names_as_well() -> None:
+def test_children_of_a_renamed_parent_had_other_names_as_well():
     renamed = {PARENT: urn("q", "x:y:P")}
     assert former_urns(CHILD, PARENT, [], renamed) == (urn("q-child", "x:y:P$a:b:C"),)
     assert former_urns(urn("free", "x:y:P$a:b:C"), PARENT, [], renamed) == (urn("free", "x:y:P$a:b:C"),)
 
 
-def test_own_aliases_multiply_with_the_parents() -> None:
+def test_own_aliases_multiply_with_the_parents():
     renamed = {PARENT: urn("q", "x:y:P")}
     assert former_urns(CHILD, PARENT, [Alias(type="a:b:D")], renamed) == (
         urn("p-child", "x:y:P$a:b:D"),
@@ -66,12 +66,12 @@ def test_own_aliases_multiply_with_the_parents() -> None:
 @pytest.mark.parametrize(
     ("text", "length"), [("", 0), ("30s", 30), ("5m", 300), ("1h30m", 5400), ("1.5s", 1.5), ("250ms", 0.25)]
 )
-def test_durations_are_read_in_seconds(text: str, length: float) -> None:
+def test_durations_are_read_in_seconds(text: str, length: float):
     assert seconds(text) == pytest.approx(length)
 
 
 @pytest.mark.parametrize("text", ["5", "m", "five", "5 m", "5m!"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_what_is_no_duration_is_refused(text: str):
     with pytest.raises(SandboxError) as refused:
         seconds(text)
     assert refused.value.code == "timeout-invalid"
@@ -86,7 +86,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         ("pulumi:pulumi:getResource", "pulumi"),
     ],
 )
-def test_the_package_of_a_token(token: str, package: str) -> None:
+def test_the_package_of_a_token(token: str, package: str):
     assert package_of(token) == package
 
 
@@ -119,12 +119,12 @@ def provider(package: str) -> str:
 )
 def test_the_provider_is_the_own_one_or_the_parents_for_the_same_package(
     own: dict[str, object], parent: dict[str, object] | None, expected: str
-) -> None:
+):
     assert provider_for(goal(**own), goal(**parent) if parent else None) == expected
 
 
 @pytest.mark.parametrize("option", ["protect", "retainOnDelete"])
-def test_options_not_said_come_from_the_parent(option: str) -> None:
+def test_options_not_said_come_from_the_parent(option: str):
     field = "protect" if option == "protect" else "retain_on_delete"
     parent = goal(**{option: True})
     assert getattr(inherit(goal(), parent), field) is True
@@ -132,7 +132,7 @@ def test_options_not_said_come_from_the_parent(option: str) -> None:
     assert getattr(inherit(goal(), goal()), field) is None
 
 
-def test_property_dependencies_are_kept_in_order_and_only_for_what_is_sent() -> None:
+def test_property_dependencies_are_kept_in_order_and_only_for_what_is_sent():
     dependencies = REQUEST.PropertyDependencies
     request = REQUEST(
         type="a:b:C",
@@ -149,7 +149,7 @@ def test_property_dependencies_are_kept_in_order_and_only_for_what_is_sent() -> 
     assert read.property_dependencies == {"x": ("urn-a", "urn-b")}
 
 
-def test_providers_that_run_already_are_read_from_the_environment() -> None:
+def test_providers_that_run_already_are_read_from_the_environment():
     assert attached_providers("kubernetes:4001,gcp:4002") == {"kubernetes": 4001, "gcp": 4002}
     assert attached_providers("") == {}
     with pytest.raises(SandboxError) as refused:

@@ -31,7 +31,7 @@ def interrupting(number: signal.Signals, then: Callable[[], object]) -> Callable
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_lets_calls_under_way_finish_and_begins_no_other(
     stack: Stack, provider: RecordingProvider, number: signal.Signals
-) -> None:
+):
     told = threading.Event()
     provider.on["Create", "slow"] = interrupting(number, lambda: told.wait(5))
     late: list[BaseException | None] = []
@@ -59,7 +59,7 @@ def test_the_first_signal_lets_calls_under_way_finish_and_begins_no_other(
 
 def test_the_second_signal_ends_at_once_and_leaves_the_call_recorded_as_pending(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     over = threading.Event()
 
     def twice() -> None:
@@ -82,7 +82,7 @@ def test_the_second_signal_ends_at_once_and_leaves_the_call_recorded_as_pending(
     assert stack.snapshot.pending == ()
 
 
-def test_a_destroy_can_be_interrupted_too(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_destroy_can_be_interrupted_too(stack: Stack, provider: RecordingProvider):
     def program(script: Script) -> None:
         needed = script.register("needed")
         script.register("slow", {}, depends_on={"": [needed.urn]})
@@ -98,7 +98,7 @@ def test_a_destroy_can_be_interrupted_too(stack: Stack, provider: RecordingProvi
     assert stack.names == []
 
 
-def test_an_interrupted_refresh_leaves_the_state_as_it_was(stack: Stack, provider: RecordingProvider) -> None:
+def test_an_interrupted_refresh_leaves_the_state_as_it_was(stack: Stack, provider: RecordingProvider):
     stack.up(lambda program: [program.register(name) for name in ("a", "b")])
     before = stack.state_text
     provider.on["Read", "a"] = interrupting(signal.SIGINT, provider.things.clear)
@@ -120,7 +120,7 @@ up(workspace, Options(), Sink())
 """
 
 
-def test_no_child_outlives_an_engine_that_is_killed(stack: Stack) -> None:
+def test_no_child_outlives_an_engine_that_is_killed(stack: Stack):
     command = [sys.executable, "-c", _ENGINE, str(stack.directory), PASSPHRASE]
     with subprocess.Popen(command) as engine:
         (stack.virtualenv / "bin" / "task").read_text()
@@ -131,7 +131,7 @@ def test_no_child_outlives_an_engine_that_is_killed(stack: Stack) -> None:
     assert ended
 
 
-def test_the_signals_mean_what_they_meant_before_when_the_run_is_over(stack: Stack) -> None:
+def test_the_signals_mean_what_they_meant_before_when_the_run_is_over(stack: Stack):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     stack.up(nothing)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

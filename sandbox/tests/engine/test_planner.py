@@ -33,18 +33,14 @@ def resource(name: str, *needed: str, **fields: object) -> Resource:
         pytest.param(Diff("none"), {"taint": True}, "replace", id="tainted is replaced"),
     ],
 )
-def test_the_verdict_follows_the_providers_answer(
-    diff: Diff, fields: dict[str, object], verdict: str
-) -> None:
+def test_the_verdict_follows_the_providers_answer(diff: Diff, fields: dict[str, object], verdict: str):
     old = resource("a", **fields)
     assert plan(old, diff, replace_on_changes=(), delete_first=None).verdict == verdict
 
 
 @pytest.mark.parametrize("provider", [True, False])
 @pytest.mark.parametrize("option", [True, False, None])
-def test_the_option_decides_what_goes_first_and_else_the_provider(
-    provider: bool, option: bool | None
-) -> None:
+def test_the_option_decides_what_goes_first_and_else_the_provider(provider: bool, option: bool | None):
     diff = Diff("some", replaces=("size",), delete_before_replace=provider)
     decided = plan(resource("a"), diff, replace_on_changes=(), delete_first=option)
     assert decided.delete_first == (provider if option is None else option)
@@ -61,16 +57,16 @@ def test_the_option_decides_what_goes_first_and_else_the_provider(
         ("list[0]", "list[1]", False),
     ],
 )
-def test_replace_on_changes_covers_paths_below_the_pattern(pattern: str, path: str, covered: bool) -> None:
+def test_replace_on_changes_covers_paths_below_the_pattern(pattern: str, path: str, covered: bool):
     diff = Diff("some", detailed={path: PropertyDiff("update")})
     assert force_replacements(diff, [pattern]).demands_replacement == covered
 
 
-def test_replace_on_changes_without_changes_changes_nothing() -> None:
+def test_replace_on_changes_without_changes_changes_nothing():
     assert force_replacements(Diff("none", changed=("size",)), ["size"]) == Diff("none", changed=("size",))
 
 
-def test_an_already_replacing_path_stays_one() -> None:
+def test_an_already_replacing_path_stays_one():
     assert force_replacements(UPDATE_REPLACE, ["size"]) == UPDATE_REPLACE
 
 
@@ -86,15 +82,15 @@ def test_an_already_replacing_path_stays_one() -> None:
 )
 def test_an_unknown_diff_is_settled_by_comparing_inputs(
     old: Properties, new: Properties, ignored: tuple[str, ...], changes: str
-) -> None:
+):
     assert settle(Diff("unknown"), old, new, ignored).changes == changes
 
 
-def test_a_known_diff_is_not_second_guessed() -> None:
+def test_a_known_diff_is_not_second_guessed():
     assert settle(Diff("none"), {"a": 1}, {"a": 2}, ()) == Diff("none")
 
 
-def test_ignored_paths_take_the_old_value_or_say_they_cannot() -> None:
+def test_ignored_paths_take_the_old_value_or_say_they_cannot():
     old: Properties = {"tags": {"a": 1}, "list": [1]}
     new: Properties = {"tags": {"a": 2, "b": 3}, "list": [1, 2]}
     assert ignore_changes(old, new, ["tags.a"]) == ({"tags": {"a": 1, "b": 3}, "list": [1, 2]}, ())
@@ -111,12 +107,12 @@ def test_ignored_paths_take_the_old_value_or_say_they_cannot() -> None:
 )
 def test_a_tie_to_a_replaced_resource_forces_replacement(
     fields: dict[str, object], keys: tuple[str, ...] | None
-) -> None:
+):
     forced = forced_by(resource("a", **fields), {"gone"})
     assert (forced and forced.replaces) == keys
 
 
-def test_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id() -> None:
+def test_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id():
     record = Resource(
         urn="a",
         type="t",
@@ -133,12 +129,12 @@ def test_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id() -
     }
 
 
-def test_a_record_with_nothing_to_conceal_stays_the_same_object() -> None:
+def test_a_record_with_nothing_to_conceal_stays_the_same_object():
     record = resource("a")
     assert with_secret_outputs(record) is record
 
 
-def test_a_resource_depends_on_everything_it_names() -> None:
+def test_a_resource_depends_on_everything_it_names():
     record = Resource(
         urn="a",
         type="t",
@@ -153,18 +149,18 @@ def test_a_resource_depends_on_everything_it_names() -> None:
     assert depends_on(record) == {"parent", "provider", "dependency", "property", "with", "replaced"}
 
 
-def test_dependents_are_found_through_others_and_in_order() -> None:
+def test_dependents_are_found_through_others_and_in_order():
     state = [resource("a"), resource("b", "a"), resource("other"), resource("c", "b"), resource("d", "other")]
     assert [each.urn for each in dependents("a", state)] == ["b", "c"]
 
 
-def test_rings_delete_side_by_side_what_nothing_depends_on() -> None:
+def test_rings_delete_side_by_side_what_nothing_depends_on():
     state = [resource("a"), resource("b", "a"), resource("c", "a"), resource("d", "b"), resource("e")]
     rings = [{each.urn for each in ring} for ring in deletion_rings(state)]
     assert rings == [{"d"}, {"b", "c"}, {"a", "e"}]
 
 
-def test_two_halves_of_one_replacement_may_share_a_name() -> None:
+def test_two_halves_of_one_replacement_may_share_a_name():
     old, new = resource("a", delete=True), resource("a")
     rings = deletion_rings([new, resource("b", "a"), old])
     assert sum(len(ring) for ring in rings) == 3
@@ -181,7 +177,7 @@ def states(draw: st.DrawFn) -> list[Resource]:
 
 
 @given(states())
-def test_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]) -> None:
+def test_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]):
     rings = deletion_rings(state)
     assert sorted(each.urn for ring in rings for each in ring) == sorted(each.urn for each in state)
     left = {each.urn for each in state}
@@ -192,7 +188,7 @@ def test_no_ring_deletes_what_a_later_ring_still_needs(state: list[Resource]) ->
 
 
 @given(states(), st.data())
-def test_after_a_refresh_nothing_refers_to_what_is_gone(state: list[Resource], data: st.DataObject) -> None:
+def test_after_a_refresh_nothing_refers_to_what_is_gone(state: list[Resource], data: st.DataObject):
     root = Resource(urn="root", type="pulumi:pulumi:Stack", custom=False)
     gone = data.draw(st.sets(st.sampled_from([each.urn for each in state]))) if state else set[str]()
     remaining = [root, *(each for each in state if each.urn not in gone)]

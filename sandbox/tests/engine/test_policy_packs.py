@@ -1,7 +1,11 @@
-"""Policy packs in the genuine host (sandbox/docs/engine-facts.md, policy packs)."""
+"""Policy packs in the genuine host, and what an environment says to one: levels and properties.
+
+The facts are in sandbox/docs/engine-facts.md, policy packs.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -9,7 +13,7 @@ from pathlib import Path
 import pytest
 from pulumi_sandbox.engine.model.events import PolicyPackLoaded
 
-from sandbox.tests.support.engine_stack import Stack
+from sandbox.tests.support.engine_stack import Outcome, Stack
 from sandbox.tests.support.recording_provider import RecordingProvider
 from sandbox.tests.support.scripted_program import Script
 
@@ -28,7 +32,7 @@ def house(tmp_path: Path) -> Path:
 
 def test_a_pack_remediates_objects_and_judges_the_stack(
     stack: Stack, provider: RecordingProvider, house: Path
-) -> None:
+):
     def program(script: Script) -> None:
         script.register("a", {"colour": "blue"})
         script.register("b", {"colour": "grey"})
@@ -54,7 +58,7 @@ def test_a_pack_remediates_objects_and_judges_the_stack(
 
 def test_a_mandatory_objection_stops_an_update_before_the_step_and_fails_a_preview_at_its_end(
     stack: Stack, provider: RecordingProvider, house: Path
-) -> None:
+):
     def program(script: Script) -> None:
         script.register("a", {"colour": "red"})
         script.register("b", {"colour": "blue"})
@@ -71,25 +75,23 @@ def test_a_mandatory_objection_stops_an_update_before_the_step_and_fails_a_previ
 
 def test_a_mistake_in_a_policy_stops_the_deployment_and_says_so(
     stack: Stack, provider: RecordingProvider, house: Path
-) -> None:
+):
     up = stack.up(lambda program: program.register("breaks-a-policy"), policy_packs=(house,))
-    assert up.code == 1
-    assert "a mistake in a policy" in up.errors[0]
+    assert up.failed_with("a mistake in a policy")
     assert provider.names() == []
 
 
 def test_a_mistake_in_a_policy_on_the_stack_fails_what_was_done_all_the_same(
     stack: Stack, provider: RecordingProvider, house: Path
-) -> None:
+):
     up = stack.up(lambda program: program.register("breaks-the-last-policy"), policy_packs=(house,))
-    assert up.code == 1
-    assert "a mistake at the end" in up.errors[0]
+    assert up.failed_with("a mistake at the end")
     assert stack.resource("breaks-the-last-policy").id in provider.things
 
 
 def test_a_pack_takes_the_longest_configuration_that_is_not_refused(
     stack: Stack, provider: RecordingProvider, house: Path
-) -> None:
+):
     room = 131_071 - len('PULUMI_CONFIG={"test:long":""}')
     stack.configure(f"  test:long: {'x' * room}\n")
     up = stack.up(lambda program: program.register("a"), policy_packs=(house,))
@@ -97,14 +99,65 @@ def test_a_pack_takes_the_longest_configuration_that_is_not_refused(
     assert provider.thing("a").inputs["tidied"] == "by dev"
 
 
-def test_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path):
     up = stack.up(lambda program: program.register("a"), policy_packs=(tmp_path,))
     assert up.code == 1
     assert str(tmp_path / "PulumiPolicy.yaml") in up.errors[0]
 
 
-def test_a_pack_that_cannot_start_quotes_its_log(stack: Stack, house: Path) -> None:
+def test_a_pack_that_cannot_start_quotes_its_log(stack: Stack, house: Path):
     (house / "__main__.py").write_text("raise SystemExit('nothing to see here')\n")
     up = stack.up(lambda program: program.register("a"), policy_packs=(house,))
-    assert up.code == 1
-    assert "nothing to see here" in up.errors[0]
+    assert up.failed_with("nothing to see here")
+
+
+# What an environment says to a pack
+
+
+def configured(stack: Stack, pack: Path, said: object) -> Outcome:
+    def program(script: Script) -> None:
+        script.register("a", {"colour": "red"})
+        script.register("b", {"colour": "grey"})
+
+    config = stack.directory / "config.json"
+    config.write_text(said if isinstance(said, str) else json.dumps(said))
+    return stack.preview(program, policy_packs=(pack,), policy_configs={pack: config})
+
+
+def levels(outcome: Outcome) -> dict[str, str]:
+    return {each.policy: each.level for each in outcome.result.policy}
+
+
+def test_an_environment_changes_levels_and_properties_and_leaves_the_rest(stack: Stack, house: Path):
+    said = {"no-red": "advisory", "no-grey": {"enforcementLevel": "mandatory"}, "tidy": "disabled"}
+
+    assert levels(configured(stack, house, said)) == {
+        "no-red": "advisory",
+        "no-grey": "mandatory",
+        "few": "advisory",
+    }
+
+
+def test_a_level_for_all_is_that_of_every_policy_not_named(stack: Stack, house: Path):
+    said = {"all": "disabled", "no-grey": "mandatory"}
+
+    assert levels(configured(stack, house, said)) == {"no-grey": "mandatory"}
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ({"no-blue": "advisory"}, "the pack has no policy no-blue"),
+        ({"no-red": {"shade": 1}}, "no-red has no property shade"),
+        ({"no-red": "loud"}, "no-red: the level is none of advisory, mandatory, remediate, disabled"),
+        ("{", "it cannot be read as JSON"),
+        ([1], "it is no object"),
+        ({"no-red": 1}, "it is no object"),
+    ],
+)
+def test_what_the_pack_does_not_understand_is_refused(stack: Stack, house: Path, said: object, cause: str):
+    outcome = configured(stack, house, said)
+
+    assert outcome.code == 1
+    assert cause in outcome.errors[0]
+    assert str(stack.directory / "config.json") in outcome.errors[0]

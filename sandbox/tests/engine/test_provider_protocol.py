@@ -20,7 +20,7 @@ def explicit(script: Script, inputs: Properties | None = None) -> Registered:
 
 def test_a_provider_is_greeted_checked_and_configured_in_this_order(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.up(lambda program: program.register("a"))
     assert [call.method for call in provider.calls][:4] == ["Handshake", "CheckConfig", "Configure", "Check"]
     stack.up(lambda program: program.register("a"))
@@ -30,7 +30,7 @@ def test_a_provider_is_greeted_checked_and_configured_in_this_order(
 
 def test_a_provider_from_before_the_handshake_is_asked_when_configured(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     provider.shakes_hands = False
     provider.accepts_secrets = True
     stack.up(lambda program: program.register("a", {"word": Secret("hush")}))
@@ -41,7 +41,7 @@ def test_a_provider_from_before_the_handshake_is_asked_when_configured(
 @pytest.mark.parametrize("accepts", [True, False])
 def test_secrets_reach_only_a_provider_that_accepts_them(
     stack: Stack, provider: RecordingProvider, accepts: bool
-) -> None:
+):
     provider.accepts_secrets = accepts
     word = Secret("hush") if accepts else "hush"
     stack.up(
@@ -56,7 +56,7 @@ def test_secrets_reach_only_a_provider_that_accepts_them(
 
 def test_resource_references_are_kept_for_a_provider_that_accepts_them(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     reference = ResourceReference("urn:pulumi:dev::test::fake:index:Thing::x", "id-x")
     stack.up(lambda program: program.register("a", {"to": reference}))
     assert provider.of("Create", "a")[0].properties("properties")["to"] == reference
@@ -64,7 +64,7 @@ def test_resource_references_are_kept_for_a_provider_that_accepts_them(
 
 def test_unknowns_are_kept_in_previews_and_never_sent_to_delete_or_read(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.preview(lambda program: program.register("a", {"later": UNKNOWN}))
     assert provider.of("Check", "a")[0].properties("news")["later"] == UNKNOWN
     (create,) = provider.of("Create", "a")
@@ -74,7 +74,7 @@ def test_unknowns_are_kept_in_previews_and_never_sent_to_delete_or_read(
 
 def test_a_provider_without_preview_is_not_called_and_its_outputs_are_the_inputs(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     provider.shakes_hands = False
     provider.supports_preview = False
     seen: list[Properties] = []
@@ -85,7 +85,7 @@ def test_a_provider_without_preview_is_not_called_and_its_outputs_are_the_inputs
 
 def test_the_provider_without_a_version_is_named_default_and_gets_its_namespace(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.configure("  fake:region: here\n  fake:list: [1, 2]\n  test:other: x\n")
     stack.up(lambda program: program.register("a"))
     record = stack.resource("default")
@@ -100,7 +100,7 @@ def test_the_provider_without_a_version_is_named_default_and_gets_its_namespace(
 
 def test_the_provider_of_a_version_is_named_after_it_and_keeps_engine_keys_to_itself(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.up(lambda program: program.register("a", version="4.34.2"))
     record = stack.resource("default_4_34_2")
     assert record.inputs == {"version": "4.34.2", "__internal": {}}
@@ -111,7 +111,7 @@ def test_the_provider_of_a_version_is_named_after_it_and_keeps_engine_keys_to_it
     assert configure.properties("args") == {"version": "4.34.2"}
 
 
-def test_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack) -> None:
+def test_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack):
     def program(script: Script) -> None:
         script.register("mine", {"x": 1}, type_="pulumi:providers:fake", version="4.34.2")
 
@@ -120,9 +120,7 @@ def test_an_explicit_provider_has_its_version_among_its_inputs(stack: Stack) -> 
     assert stack.resource("mine").outputs == {"x": 1, "version": "4.34.2"}
 
 
-def test_check_config_never_gets_secrets_and_configure_always_does(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_check_config_never_gets_secrets_and_configure_always_does(stack: Stack, provider: RecordingProvider):
     stack.up(lambda program: explicit(program, {"token": Secret("hush")}))
     assert provider.of("CheckConfig")[0].properties("news") == {"token": "hush"}
     (configure,) = provider.of("Configure")
@@ -133,7 +131,7 @@ def test_check_config_never_gets_secrets_and_configure_always_does(
 
 def test_a_changed_configuration_updates_the_provider_and_leaves_its_resources_alone(
     stack: Stack,
-) -> None:
+):
     def program(script: Script) -> None:
         mine = explicit(script, {"region": region})
         script.register("a", {"name": "n"}, provider=mine.reference)
@@ -148,7 +146,7 @@ def test_a_changed_configuration_updates_the_provider_and_leaves_its_resources_a
     assert stack.resource("mine").id == id_
 
 
-def test_moving_to_another_provider_replaces_only_if_that_one_says_so(stack: Stack) -> None:
+def test_moving_to_another_provider_replaces_only_if_that_one_says_so(stack: Stack):
     def program(script: Script) -> None:
         first = script.register("first", {"fixed": "x"}, type_="pulumi:providers:fake")
         second = script.register("second", {"fixed": fixed}, type_="pulumi:providers:fake")
@@ -167,7 +165,7 @@ def test_moving_to_another_provider_replaces_only_if_that_one_says_so(stack: Sta
 
 def test_a_provider_whose_configuration_is_unknown_is_left_alone_in_previews(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     def program(script: Script) -> None:
         mine = explicit(script, {"region": region})
         a = script.register("a", {"name": "n"}, provider=mine.reference)
@@ -187,7 +185,7 @@ def test_a_provider_whose_configuration_is_unknown_is_left_alone_in_previews(
     assert outputs[1] == {}
 
 
-def test_an_explicit_provider_is_usable_in_a_preview_though_it_has_no_id_yet(stack: Stack) -> None:
+def test_an_explicit_provider_is_usable_in_a_preview_though_it_has_no_id_yet(stack: Stack):
     def program(script: Script) -> None:
         mine = explicit(script)
         ids.append(mine.id)
@@ -198,7 +196,7 @@ def test_an_explicit_provider_is_usable_in_a_preview_though_it_has_no_id_yet(sta
     assert ids == [""]
 
 
-def test_a_component_hands_its_providers_down_to_its_children(stack: Stack) -> None:
+def test_a_component_hands_its_providers_down_to_its_children(stack: Stack):
     def program(script: Script) -> None:
         mine = explicit(script)
         outer = script.component("outer", providers={"fake": mine.reference})
@@ -212,9 +210,7 @@ def test_a_component_hands_its_providers_down_to_its_children(stack: Stack) -> N
     assert stack.resource("outer").provider == ""
 
 
-def test_delete_gets_old_outputs_as_properties_and_old_inputs(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_delete_gets_old_outputs_as_properties_and_old_inputs(stack: Stack, provider: RecordingProvider):
     stack.up(lambda program: program.register("a", {"colour": "blue"}))
     record = stack.resource("a")
     stack.up(nothing)
@@ -224,7 +220,7 @@ def test_delete_gets_old_outputs_as_properties_and_old_inputs(
     assert delete.message.id == record.id
 
 
-def test_custom_timeouts_reach_the_provider_in_seconds(stack: Stack, provider: RecordingProvider) -> None:
+def test_custom_timeouts_reach_the_provider_in_seconds(stack: Stack, provider: RecordingProvider):
     timeouts = resource_pb2.RegisterResourceRequest.CustomTimeouts(create="5m", delete="1h30m")
     stack.up(lambda program: program.register("a", {}, customTimeouts=timeouts))
     assert provider.of("Create", "a")[0].message.timeout == 300
@@ -232,23 +228,21 @@ def test_custom_timeouts_reach_the_provider_in_seconds(stack: Stack, provider: R
     assert provider.of("Delete", "a")[0].message.timeout == 5400
 
 
-def test_functions_are_called_at_their_provider(stack: Stack, provider: RecordingProvider) -> None:
+def test_functions_are_called_at_their_provider(stack: Stack, provider: RecordingProvider):
     answers: list[Properties] = []
     stack.up(lambda program: answers.append(program.invoke("fake:index:echo", {"x": 1})))
     assert answers == [{"x": 1}]
     assert stack.names == ["test-dev", "default"]
 
 
-def test_results_of_a_function_called_with_secrets_are_secret(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_results_of_a_function_called_with_secrets_are_secret(stack: Stack, provider: RecordingProvider):
     provider.accepts_secrets = False
     answers: list[Properties] = []
     stack.up(lambda program: answers.append(program.invoke("fake:index:echo", {"x": Secret("hush")})))
     assert answers == [{"x": Secret("hush")}]
 
 
-def test_get_resource_is_served_by_the_engine(stack: Stack) -> None:
+def test_get_resource_is_served_by_the_engine(stack: Stack):
     answers: list[Properties] = []
 
     def program(script: Script) -> None:
@@ -260,7 +254,7 @@ def test_get_resource_is_served_by_the_engine(stack: Stack) -> None:
     assert answers == [{"urn": record.urn, "id": record.id, "state": record.outputs}]
 
 
-def test_a_component_is_answered_without_outputs(stack: Stack) -> None:
+def test_a_component_is_answered_without_outputs(stack: Stack):
     seen: list[Properties] = []
 
     def program(script: Script) -> None:
@@ -274,7 +268,7 @@ def test_a_component_is_answered_without_outputs(stack: Stack) -> None:
     assert stack.resource("c").outputs == {"y": 2}
 
 
-def test_steps_run_side_by_side_up_to_the_limit(stack: Stack, provider: RecordingProvider) -> None:
+def test_steps_run_side_by_side_up_to_the_limit(stack: Stack, provider: RecordingProvider):
     together = threading.Barrier(3)
 
     def meet() -> None:
@@ -289,7 +283,7 @@ def test_steps_run_side_by_side_up_to_the_limit(stack: Stack, provider: Recordin
     assert up.code == 0, up.messages
 
 
-def test_one_step_at_a_time_if_so_wanted(stack: Stack, provider: RecordingProvider) -> None:
+def test_one_step_at_a_time_if_so_wanted(stack: Stack, provider: RecordingProvider):
     inside = threading.Semaphore(1)
     overlaps: list[str] = []
 

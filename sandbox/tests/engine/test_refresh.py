@@ -22,7 +22,7 @@ def family(script: Script) -> None:
     script.register("child", {}, parent=a.urn)
 
 
-def test_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider: RecordingProvider) -> None:
+def test_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider: RecordingProvider):
     stack.up(family)
     before = stack.state_text
     refresh = stack.refresh()
@@ -32,7 +32,7 @@ def test_refresh_of_an_unchanged_stack_changes_nothing(stack: Stack, provider: R
     assert stack.refresh(expect_no_changes=True).code == 0
 
 
-def test_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: RecordingProvider) -> None:
+def test_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: RecordingProvider):
     stack.up(lambda program: program.register("a", {"colour": "blue"}))
     stack.refresh()
     (read,) = provider.of("Read", "a")
@@ -42,7 +42,7 @@ def test_refresh_reads_with_old_inputs_and_outputs(stack: Stack, provider: Recor
 
 def test_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.up(family)
     before = stack.resource("a")
     provider.thing("a").inputs = {**before.inputs, "colour": "red", "extra": 1}
@@ -58,7 +58,7 @@ def test_refresh_learns_what_changed_outside_and_shows_it_the_right_way_round(
     assert stack.up(family).ops("a") == ["update"]
 
 
-def test_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider: RecordingProvider) -> None:
+def test_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider: RecordingProvider):
     provider.accepts_secrets = False
     stack.up(family)
     provider.thing("a").outputs = {**provider.thing("a").outputs, "word": "changed-outside"}
@@ -67,9 +67,7 @@ def test_a_secret_output_stays_secret_through_a_refresh(stack: Stack, provider: 
     assert "changed-outside" not in stack.state_text
 
 
-def test_what_vanished_is_dropped_with_every_reference_to_it(
-    stack: Stack, provider: RecordingProvider
-) -> None:
+def test_what_vanished_is_dropped_with_every_reference_to_it(stack: Stack, provider: RecordingProvider):
     stack.up(family)
     del provider.things[stack.resource("a").id]
     refresh = stack.refresh()
@@ -85,7 +83,7 @@ def test_what_vanished_is_dropped_with_every_reference_to_it(
 
 def test_an_unhealthy_resource_is_a_warning_that_the_next_update_mends(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     def sick() -> None:
         raise PartialFailureError("it is not ready")
 
@@ -102,7 +100,7 @@ def test_an_unhealthy_resource_is_a_warning_that_the_next_update_mends(
 @pytest.mark.parametrize("method", ["Create", "Read"])
 def test_a_reason_for_ill_health_keeps_no_secret_in_state_or_events(
     stack: Stack, provider: RecordingProvider, method: str
-) -> None:
+):
     def sick() -> None:
         raise PartialFailureError("hush-hush is refused")
 
@@ -114,7 +112,7 @@ def test_a_reason_for_ill_health_keeps_no_secret_in_state_or_events(
     assert "hush-hush" not in "".join((*told, stack.state_text))
 
 
-def test_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> None:
+def test_refresh_clears_pending_operations_but_for_creates(stack: Stack):
     stack.up(lambda program: program.register("a"))
     record = stack.resource("a")
     other = replace(record, urn=record.urn + "-other", id="")
@@ -126,7 +124,7 @@ def test_refresh_clears_pending_operations_but_for_creates(stack: Stack) -> None
 
 def test_refresh_leaves_components_providers_and_pending_replacements_alone(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     def program(script: Script) -> None:
         script.component("c")
         script.register("a")
@@ -141,7 +139,7 @@ def test_refresh_leaves_components_providers_and_pending_replacements_alone(
 
 def test_without_the_program_providers_are_configured_as_the_state_has_them(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     stack.configure("  fake:region: here\n")
     stack.up(lambda program: program.register("a"))
     stack.configure("  fake:region: there\n")
@@ -149,7 +147,7 @@ def test_without_the_program_providers_are_configured_as_the_state_has_them(
     assert provider.of("Configure")[-1].properties("args") == {"region": "here"}
 
 
-def test_destroy_deletes_everything_in_order(stack: Stack, provider: RecordingProvider) -> None:
+def test_destroy_deletes_everything_in_order(stack: Stack, provider: RecordingProvider):
     stack.up(family)
     destroy = stack.destroy()
     assert destroy.code == 0
@@ -163,7 +161,7 @@ def test_destroy_deletes_everything_in_order(stack: Stack, provider: RecordingPr
 
 def test_destroy_reports_all_protected_resources_and_spares_their_needs(
     stack: Stack, provider: RecordingProvider
-) -> None:
+):
     def program(script: Script) -> None:
         needed = script.register("needed")
         script.register("one", {}, depends_on={"": [needed.urn]}, protect=True)
@@ -178,7 +176,7 @@ def test_destroy_reports_all_protected_resources_and_spares_their_needs(
     assert stack.names == ["test-dev", "default", "needed", "one", "two"]
 
 
-def test_refresh_and_destroy_begin_once(stack: Stack, provider: RecordingProvider) -> None:
+def test_refresh_and_destroy_begin_once(stack: Stack, provider: RecordingProvider):
     stack.up(family)
     for outcome in (stack.refresh(), stack.destroy()):
         assert [type(event) for event in outcome.events].count(StackStarted) == 1

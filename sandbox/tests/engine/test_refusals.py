@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import grpc
 import pytest
@@ -11,8 +11,16 @@ from pulumi_sandbox.protocol.stubs import callback_pb2, resource_pb2
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import RecordingProvider
-from sandbox.tests.support.scripted_program import Program, Script
+from sandbox.tests.support.scripted_program import Script
 
+_REQUESTS: Final = {
+    "Call": resource_pb2.ResourceCallRequest,
+    "RegisterPackage": resource_pb2.RegisterPackageRequest,
+    "RegisterErrorHook": resource_pb2.RegisterErrorHookRequest,
+    "ExistsResource": resource_pb2.ExistsResourceRequest,
+    "ReadResource": resource_pb2.ReadResourceRequest,
+    "Invoke": resource_pb2.ResourceInvokeRequest,
+}
 HOOKS = resource_pb2.RegisterResourceRequest.ResourceHooksBinding
 
 
@@ -35,7 +43,7 @@ HOOKS = resource_pb2.RegisterResourceRequest.ResourceHooksBinding
 )
 def test_an_option_that_is_not_supported_is_refused_by_name(
     stack: Stack, provider: RecordingProvider, options: dict[str, Any], named: str
-) -> None:
+):
     up = stack.up(lambda program: program.register("a", {}, **options))
     assert up.code == 1
     (error,) = up.errors
@@ -44,62 +52,46 @@ def test_an_option_that_is_not_supported_is_refused_by_name(
     assert not provider.things
 
 
-def call(script: Script) -> None:
-    script.monitor.Call(resource_pb2.ResourceCallRequest(tok="fake:index:Thing/method"))
-
-
-def package(script: Script) -> None:
-    script.monitor.RegisterPackage(resource_pb2.RegisterPackageRequest(name="terraform"))
-
-
-def error_hook(script: Script) -> None:
-    script.monitor.RegisterErrorHook(resource_pb2.RegisterErrorHookRequest(name="retry"))
-
-
-def exists(script: Script) -> None:
-    script.monitor.ExistsResource(resource_pb2.ExistsResourceRequest(type="fake:index:Thing"))
-
-
-def stash(script: Script) -> None:
-    script.register("kept", {"input": 1}, type_="pulumi:index:Stash")
-
-
-def function(script: Script) -> None:
-    script.invoke("pulumi:pulumi:readStackOutputs", {})
-
-
 @pytest.mark.parametrize(
-    ("program", "named"),
+    ("method", "request_", "named"),
     [
-        pytest.param(call, "methods of remote components (fake:index:Thing/method)", id="call"),
-        pytest.param(package, "parameterized packages (terraform)", id="package"),
-        pytest.param(error_hook, "error hooks (retry)", id="error-hook"),
-        pytest.param(exists, "looking whether resources exist", id="exists"),
-        pytest.param(stash, "pulumi:index:Stash", id="stash"),
-        pytest.param(function, "pulumi:pulumi:readStackOutputs", id="function"),
+        (
+            "Call",
+            {"tok": "fake:index:Thing/method"},
+            "methods of remote components (fake:index:Thing/method)",
+        ),
+        ("RegisterPackage", {"name": "terraform"}, "parameterized packages (terraform)"),
+        ("RegisterErrorHook", {"name": "retry"}, "error hooks (retry)"),
+        ("ExistsResource", {"type": "fake:index:Thing"}, "looking whether resources exist"),
+        (
+            "ReadResource",
+            {"type": "pulumi:pulumi:StackReference", "name": "other", "id": "x"},
+            "StackReference",
+        ),
+        ("Invoke", {"tok": "pulumi:pulumi:readStackOutputs"}, "pulumi:pulumi:readStackOutputs"),
     ],
 )
 def test_a_request_that_is_not_supported_is_refused_by_name(
-    stack: Stack, program: Program, named: str
-) -> None:
+    stack: Stack, method: str, request_: dict[str, Any], named: str
+):
+    def program(script: Script) -> None:
+        message = _REQUESTS[method](**request_)
+        getattr(script.monitor, method)(message)
+
     up = stack.up(program)
     assert up.code == 1
     (error,) = up.errors
     assert named in error
 
 
-def test_stack_references_are_refused_by_name(stack: Stack) -> None:
-    def program(script: Script) -> None:
-        script.monitor.ReadResource(
-            resource_pb2.ReadResourceRequest(type="pulumi:pulumi:StackReference", name="other", id="x")
-        )
-
-    up = stack.up(program)
+def test_a_stash_is_refused_by_name(stack: Stack):
+    up = stack.up(lambda script: script.register("kept", {"input": 1}, type_="pulumi:index:Stash"))
     assert up.code == 1
-    assert "pulumi:pulumi:StackReference" in up.errors[0]
+    (error,) = up.errors
+    assert "pulumi:index:Stash" in error
 
 
-def test_exactly_what_is_implemented_is_advertised(stack: Stack) -> None:
+def test_exactly_what_is_implemented_is_advertised(stack: Stack):
     advertised: set[str] = set()
 
     def program(script: Script) -> None:
@@ -125,7 +117,7 @@ def test_exactly_what_is_implemented_is_advertised(stack: Stack) -> None:
     }
 
 
-def test_a_feature_is_supported_when_asked_for_one_by_one_too(stack: Stack) -> None:
+def test_a_feature_is_supported_when_asked_for_one_by_one_too(stack: Stack):
     answers: dict[str, bool] = {}
 
     def program(script: Script) -> None:
@@ -137,7 +129,7 @@ def test_a_feature_is_supported_when_asked_for_one_by_one_too(stack: Stack) -> N
     assert answers == {"secrets": True, "transforms": True, "errorHooks": False}
 
 
-def test_calls_after_a_refusal_end_as_the_sdk_expects(stack: Stack) -> None:
+def test_calls_after_a_refusal_end_as_the_sdk_expects(stack: Stack):
     codes: list[grpc.StatusCode] = []
 
     def program(script: Script) -> None:

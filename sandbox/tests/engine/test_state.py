@@ -168,7 +168,9 @@ def test_a_state_nobody_changed_is_written_the_same_again(inputs: Properties):
 def test_no_secret_stands_in_the_state_in_plain():
     secret = Secret({"password": "hunter2"})
     pending = PendingOperation(_resource("b", inputs={"x": [secret]}), "updating")
-    text = Encoder(_QUICK).deployment(Snapshot((_resource("a", outputs={"x": secret}),), (pending,)))
+    snapshot = Snapshot((_resource("a", outputs={"x": secret}),), (pending,))
+    text = Encoder(_QUICK).deployment(snapshot)
+    assert decode(json.loads(text), _QUICK) == snapshot
     assert "hunter2" not in text
 
 

@@ -34,7 +34,7 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.providers.stand_ins import STAND_INS
 
 from sandbox.tests.support.recording_provider import RecordingProvider
-from sandbox.tests.support.scripted_program import Program, environment, playing
+from sandbox.tests.support.scripted_program import Program, Script, environment, playing
 
 
 @dataclass
@@ -104,6 +104,10 @@ class Outcome:
     def errors(self) -> list[str]:
         return [each.removeprefix("error: ") for each in self.messages if each.startswith("error: ")]
 
+    def failed_with(self, text: str) -> bool:
+        """Whether it ended with exit code 1 and an error that holds this text."""
+        return self.code == 1 and any(text in error for error in self.errors)
+
     @property
     def text(self) -> str:
         """Return everything that was told, as one text."""
@@ -161,6 +165,11 @@ class Stack:
         """Deploy, the test playing the program; without one, the project's own runs."""
         with playing(program, self.virtualenv) if program else nullcontext():
             return self._deploy(engine.up, options)
+
+    def repainted(self, program: Callable[[Script, str], object]) -> Outcome:
+        """Deploy with the colour blue, then again with red."""
+        self.up(lambda script: program(script, "blue"))
+        return self.up(lambda script: program(script, "red"))
 
     def preview(self, program: Program | None = None, **options: Any) -> Outcome:
         """Preview, in the same way."""
