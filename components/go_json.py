@@ -1,4 +1,4 @@
-"""JSON text as Go's `encoding/json` reads and writes it, to the byte (byte tables A and B).
+"""JSON text as Go's `encoding/json` reads and writes it, to the byte.
 
 Korifi decodes credentials into `map[string]any` and encodes them again; whoever compares, signs or hashes the
 result sees the difference of a single byte. Where Go would change a value without a word, a remark tells it.
@@ -69,7 +69,7 @@ class Document:
 
 
 def key_path(path: Path) -> str:
-    """Name a place in a document: `user.name`, `hosts[0]["my key"]`; `credentials` for the whole."""
+    """Return a place in a document: `user.name`, `hosts[0]["my key"]`; `credentials` for the whole."""
     told = ""
     for segment in path:
         if isinstance(segment, int):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def subscription_of(arm_id: str) -> str | None:
-    """Give the subscription in an ARM id, None for a tenant-level one; ValueError if it is none."""
+    """Return the subscription in an ARM id, None for a tenant-level one. Raises ValueError for no ARM id."""
     parts = arm_id.removeprefix("/").removesuffix("/").split("/")
     if not arm_id.startswith("/") or len(parts) % 2 or not all(parts):
         raise ValueError("an ARM id is a slash and pairs of names: /subscriptions/ID/resourceGroups/NAME")

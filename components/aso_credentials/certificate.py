@@ -20,9 +20,9 @@ _PBES2 = bytes.fromhex("06092a864886f70d01050d")
 
 
 def certificate_fault(content: bytes, password: bytes | None) -> str | None:
-    """Tell what is wrong with a certificate in PEM or PKCS12, None when it can be used.
+    """Return what is wrong with a certificate in PEM or PKCS12, None when it can be used.
 
-    password: of a PKCS12 file. What is told holds no part of the content.
+    password: of a PKCS12 file. The text holds no part of the content.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
 

@@ -1,4 +1,4 @@
-"""Whom a managed identity trusts: federated credentials, their names and Azure's limits (ASO facts 1.5)."""
+"""Whom a managed identity trusts: federated credentials, their names and Azure's limits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_federation_name(text: str) -> bool:
 
 
 def federation_name(subject: str) -> str:
-    """Name the federated credential for a ServiceAccount: `NAMESPACE_NAME`, which no two of them share.
+    """Return `NAMESPACE_NAME`, the name of a ServiceAccount's federated credential, which no two share.
 
     What Azure does not take in a name, such as a dot, becomes `-`, with a digest behind it.
     """
@@ -53,7 +53,7 @@ def federation_name(subject: str) -> str:
 
 
 def federation_faults(federations: Mapping[str, Federation]) -> Iterator[str]:
-    """Tell what Azure would refuse of the federated credentials of one identity, by name."""
+    """Yield what Azure would refuse of the federated credentials of one identity, by name."""
     if len(federations) > MOST:
         yield f"it would have {len(federations)} federated credentials, and an identity takes {MOST}"
     seen: dict[Federation, str] = {}

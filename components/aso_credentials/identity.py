@@ -93,7 +93,7 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
     def _assign(
         self, identity: UserAssignedIdentity, args: AsoWorkloadIdentityArgs
     ) -> Sequence[pulumi.Resource]:
-        """Give the roles; without the principal's type a new identity would not be found."""
+        """Assign the roles; without the principal's type a new identity would not be found."""
         # the name stays when the principal is a new one
         opts = pulumi.ResourceOptions(parent=self, delete_before_replace=True, depends_on=[*args.groups])
         return [

@@ -1,4 +1,4 @@
-"""The words of Azure Service Operator: names, annotations, and keys of a Secret (ASO facts 1.1, 1.2)."""
+"""The words of Azure Service Operator: names, annotations, keys of a Secret (docs/design/aso-facts.md)."""
 
 from __future__ import annotations
 

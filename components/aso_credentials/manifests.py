@@ -19,7 +19,7 @@ _DEFAULT_NAMESPACE: Final = "default"
 
 
 def objects_in(text: str, name: str) -> Iterator[tuple[str, Manifest]]:
-    """Give each object of YAML text with its place, those in lists too.
+    """Yield each object of YAML text with its place, those in lists too.
 
     name: of the text, for places. Raises CredfleetError, code `yaml-invalid`.
     """
@@ -51,12 +51,12 @@ def is_resource(manifest: Manifest) -> bool:
 
 
 def resource_of(manifest: Manifest, place: str) -> Resource:
-    """Read a resource of ASO; raises CredfleetError, code `yaml-invalid`."""
+    """Return a resource of ASO as its manifest says it; raises CredfleetError, code `yaml-invalid`."""
     return _Body(place, manifest).resource()
 
 
 def as_json(manifest: Manifest, place: str) -> Manifest:
-    """Give an object as JSON has it, every key a text; raises CredfleetError, code `yaml-invalid`."""
+    """Return an object as JSON has it, every key a text; raises CredfleetError, code `yaml-invalid`."""
     try:
         return json.loads(json.dumps(manifest, allow_nan=False))
     except (TypeError, ValueError):
@@ -65,12 +65,12 @@ def as_json(manifest: Manifest, place: str) -> Manifest:
 
 
 def secret_name(secret: Manifest, place: str) -> SecretName:
-    """Tell where a Secret is; raises CredfleetError, code `yaml-invalid`."""
+    """Return where a Secret is; raises CredfleetError, code `yaml-invalid`."""
     return _Body(place, secret).secret_name()
 
 
 def secret_data(secret: Manifest, place: str) -> Mapping[str, bytes]:
-    """Give the data of a Secret as Kubernetes would keep it; raises CredfleetError, code `yaml-invalid`."""
+    """Return the data of a Secret as Kubernetes would keep it; raises CredfleetError, code `yaml-invalid`."""
     body = _Body(place, secret)
     try:
         data = {key: base64.b64decode(text, validate=True) for key, text in body.texts("data").items()}

@@ -114,7 +114,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class NotReady:
     """What is wrong, in the words of the Ready condition and with the mend."""
 
     severity: Severity
@@ -136,7 +136,7 @@ class Resolution:
     method: AsoMethod | None = None
     subject: str | None = None
     subscription: str | None = None
-    fault: Fault | None = None
+    fault: NotReady | None = None
     hints: tuple[str, ...] = ()
 
     @property

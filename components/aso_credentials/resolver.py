@@ -1,6 +1,6 @@
 """Which credential Azure Service Operator will use for a resource, and what keeps it from working.
 
-Follows ASO facts 3.1-3.5 and 4. A Secret that is chosen is never passed over because it is broken: only an
+Follows docs/design/aso-facts.md. A Secret that is chosen is never passed over because it is broken: only an
 absent `aso-credential` leads on to the global credential.
 """
 
@@ -16,7 +16,7 @@ from components.aso_credentials.model import method_of
 from components.aso_credentials.nouns import (
     TRUE,
     WITHHELD,
-    Fault,
+    NotReady,
     Operator,
     Reason,
     Resolution,
@@ -40,12 +40,12 @@ def resolve(resources: Sequence[Resource], secrets: Secrets, operator: Operator)
 
     An owner that is not among them is taken to be ready: they need not be all there is.
     """
-    house = _House(resources, secrets, operator.with_settings(secrets))
+    house = _World(resources, secrets, operator.with_settings(secrets))
     return tuple(map(house.resolve, resources))
 
 
 @dataclass(frozen=True, slots=True)
-class _House:
+class _World:
     """What a resource is resolved in: its siblings, the Secrets, and the operator."""
 
     resources: Sequence[Resource]
@@ -126,7 +126,7 @@ class _House:
         subscription = settings[keys.SUBSCRIPTION].decode(errors="replace")
         return Resolution(resource, secret, Scope.GLOBAL, method, subject, subscription)
 
-    def parent(self, resource: Resource, subscription: str) -> Fault | None:
+    def parent(self, resource: Resource, subscription: str) -> NotReady | None:
         try:
             of_parent = self.subscription_of_parent(resource)
         except ValueError:
@@ -168,11 +168,11 @@ class _House:
             yield owner
             seen.append(owner)
 
-    def waiting(self, owners: Sequence[Resource]) -> Fault | None:
+    def waiting(self, owners: Sequence[Resource]) -> NotReady | None:
         for owner in owners:
             if self.guarded(owner).fault:
                 message = f"blocked until its owner {owner} is ready, which it cannot be: mend that first"
-                return Fault(Severity.WARNING, Reason.WAITING_FOR_OWNER, message)
+                return NotReady(Severity.WARNING, Reason.WAITING_FOR_OWNER, message)
         return None
 
     def judged(self, chosen: Resolution) -> Resolution:
@@ -185,22 +185,22 @@ class _House:
                 f"{blank} of Secret {chosen.secret} begins or ends with a blank or a line end,"
                 " with which Azure refuses it: write the bare GUID"
             )
-            return replace(chosen, fault=Fault(Severity.WARNING, Reason.UNKNOWN_ERROR, message))
+            return replace(chosen, fault=NotReady(Severity.WARNING, Reason.UNKNOWN_ERROR, message))
         odd = oddities(data, self.operator)
         hints = (f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}",) if odd else ()
         return replace(chosen, hints=hints)
 
 
-def _failed(message: str) -> Fault:
-    return Fault(Severity.WARNING, Reason.FAILED, message)
+def _failed(message: str) -> NotReady:
+    return NotReady(Severity.WARNING, Reason.FAILED, message)
 
 
-def _error(reason: Reason, message: str) -> Fault:
-    return Fault(Severity.ERROR, reason, f"{message}; {_NO_RETRY}")
+def _error(reason: Reason, message: str) -> NotReady:
+    return NotReady(Severity.ERROR, reason, f"{message}; {_NO_RETRY}")
 
 
-def _guard(resource: Resource, chosen: Resolution) -> Fault | None:
-    """Compare the subscription a resource was made in with that of its credential (ASO facts 3.4)."""
+def _guard(resource: Resource, chosen: Resolution) -> NotReady | None:
+    """Compare the subscription a resource was made in with that of its credential."""
     arm_id = resource.annotations.get(keys.RESOURCE_ID)
     if not arm_id:
         return None
@@ -221,7 +221,7 @@ def _guard(resource: Resource, chosen: Resolution) -> Fault | None:
 
 
 def _global_method(settings: Mapping[str, bytes]) -> AsoMethod | None:
-    """Choose the operator's own method, in another order than for a scoped Secret (ASO facts 1.3)."""
+    """Choose the operator's own method, in another order than for a scoped Secret."""
     if settings.get(keys.USE_WORKLOAD_IDENTITY) in TRUE:
         return AsoMethod.WORKLOAD_IDENTITY
     if settings.get(keys.CERTIFICATE):

@@ -1,7 +1,7 @@
 """Resources of Azure Service Operator as a stack declares them: manifests, and what they have to outlive.
 
 Owns the custom resources only. They depend on all that their deletion needs: a credential that is gone first
-leaves what is in Azure behind (case L8).
+leaves what is in Azure behind.
 """
 
 from __future__ import annotations

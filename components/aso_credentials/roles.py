@@ -1,4 +1,4 @@
-"""What a managed identity may do: roles of Azure, and stable names for their assignments (decision 25)."""
+"""What a managed identity may do: roles of Azure, and stable names for their assignments."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NAMES: Final = uuid.UUID("5f4a2c1e-6d6b-5b0e-9a54-0f3c6a1d7e42")
 
 
 def role_guid(role: str) -> str | None:
-    """Give the GUID of a role by its name or GUID; None for a name that is not known here."""
+    """Return the GUID of a role by its name or GUID; None for a name that is not known here."""
     return role.lower() if is_guid(role) else BUILT_IN.get(role)
 
 
 def role_definition_id(role: str, scope: str) -> str:
-    """Give the ARM id of a role as Azure writes it for a scope.
+    """Return the ARM id of a role as Azure writes it for a scope.
 
     Raises ValueError for a role that is not known, or a scope outside of a subscription.
     """
@@ -42,7 +42,7 @@ def role_definition_id(role: str, scope: str) -> str:
 
 
 def assignment_name(scope: str, role: str, identity: str) -> str:
-    """Name an assignment: a GUID that is the same for the same scope, role and identity.
+    """Return the name of an assignment: a GUID that is the same for the same scope, role and identity.
 
     identity: its resource group and name. By name and not by principal id, which no preview knows; so an
     identity that is made anew takes its assignments over.

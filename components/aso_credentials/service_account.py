@@ -1,4 +1,4 @@
-"""The ServiceAccounts of strict mode, under which credentials of their namespace are used (ASO facts 1.5)."""
+"""The ServiceAccounts of strict mode, under which credentials of their namespace are used."""
 
 from __future__ import annotations
 

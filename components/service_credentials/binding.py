@@ -1,4 +1,4 @@
-"""What a credentials object becomes: source Secret, binding Secret, `VCAP_SERVICES` (byte tables B, C and E).
+"""What a credentials object becomes: source Secret, binding Secret, `VCAP_SERVICES`.
 
 One input, three outputs, and no resource between them; the program and the command line run the same code.
 """
@@ -50,7 +50,7 @@ class BoundInstance:
 
 
 def read_credentials_object(text: bytes, *, numbers: Numbers = Numbers.FLOAT) -> ServiceCredentials:
-    """Read credentials: a JSON object, or `null` for none (byte table A).
+    """Return credentials as read: a JSON object, or `null` for none.
 
     Raises CredfleetError, code `credentials-invalid`, whose place is the key path inside the credentials.
     """
@@ -66,18 +66,18 @@ def read_credentials_object(text: bytes, *, numbers: Numbers = Numbers.FLOAT) ->
 
 
 def source_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
-    """Give the data of the source Secret (type Opaque): the whole object under one key."""
+    """Return the data of the source Secret (type Opaque): the whole object under one key."""
     return {CREDENTIALS_KEY: go_json.write(_json(credentials)).encode()}
 
 
 def binding_type(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> str:
-    """Give the type of the binding Secret; the default stands in where `type` is missing or no string."""
+    """Return the type of the binding Secret; the default stands in where `type` is missing or no string."""
     given = (credentials.members or {}).get(TYPE_KEY)
     return SECRET_TYPE + (given if isinstance(given, str) else default)
 
 
 def binding_data(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> Mapping[str, bytes]:
-    """Give the data of the binding Secret: an entry per top-level key, and `type`, by default if missing.
+    """Return the data of the binding Secret: an entry per top-level key, and `type`, by default if missing.
 
     A string is stored as its characters, anything else as JSON text; nested keys stay nested.
     """
@@ -86,7 +86,7 @@ def binding_data(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -
 
 
 def vcap_services(bound: BoundInstance, credentials: ServiceCredentials) -> bytes:
-    """Give the value of `VCAP_SERVICES` for an application with this one binding."""
+    """Return the value of `VCAP_SERVICES` for an application with this one binding."""
     entry = go_json.write_struct(
         {
             "label": bound.label,

@@ -1,7 +1,7 @@
 """What credentials break: limits of Kubernetes are errors, rules of servicebinding.io warnings.
 
 Korifi checks none of them: a key that Kubernetes refuses leaves the binding without its Secret, retried for
-ever (byte table D).
+ever (docs/design/service-binding-facts.md).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Verdict:
 
 
 def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Verdict:
-    """Judge credentials as they are given, byte for byte: text that cannot be read is an error too."""
+    """Return the verdict on credentials as given, byte for byte: unreadable text is an error too."""
     try:
         credentials = read_credentials_object(text, numbers=numbers)
     except CredfleetError as error:
@@ -65,7 +65,7 @@ def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = 
 def judge(
     credentials: ServiceCredentials, *, default_type: str = DEFAULT_TYPE, strict: bool = False
 ) -> Verdict:
-    """Say what credentials break. strict: warnings are errors too.
+    """Return what credentials break. strict: warnings are errors too.
 
     Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
     """

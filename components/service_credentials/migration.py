@@ -1,7 +1,7 @@
 """What a legacy Secret becomes: the source of its instance in today's format, or a binding's VCAP_SERVICES.
 
 Until Korifi 0.12 an instance was one flat Secret of its own name and of type `servicebinding.io/<type>`. It
-stays as it is, and so do the bindings that refer to it (service credentials, table G).
+stays as it is, and so do the bindings that refer to it (docs/design/service-binding-facts.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Migration:
     bound: BoundInstance | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
-        """Make the target's data of the legacy Secret's.
+        """Return the target's data of the legacy Secret's.
 
         Raises ProjectionError for a Secret that is not of the legacy type, and for a value that is no text.
         """
@@ -59,7 +59,7 @@ class Migration:
         return encoded(made)
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Draw the target."""
+        """Return the target, to be written."""
         labels = {SERVICE_INSTANCE_GUID: self.instance_guid} if self.bound is None else {}
         return {
             "apiVersion": "v1",
@@ -75,7 +75,7 @@ class Migration:
         }
 
     def missing(self) -> ProjectionError:
-        """Say that there is no legacy Secret."""
+        """Return the error that there is no legacy Secret."""
         return ProjectionError(
             code="legacy-missing",
             place=self.source.place,
@@ -84,7 +84,7 @@ class Migration:
         )
 
     def foreign(self, target: JsonObject) -> ProjectionError:
-        """Say what stands where the migrated Secret belongs."""
+        """Return the error of what stands where the migrated Secret belongs."""
         annotations = target["metadata"].get("annotations") or {}
         if target.get("type") != OPAQUE:
             cause = f"it exists with type {target.get('type')}, not {OPAQUE}, so it is not overwritten"
@@ -111,5 +111,5 @@ class Migration:
 
 
 def encoded(data: Mapping[str, bytes]) -> dict[str, str]:
-    """Give the `data` of a Secret as the API takes it: values in base64."""
+    """Return the `data` of a Secret as the API takes it: values in base64."""
     return {key: base64.b64encode(value).decode() for key, value in data.items()}

@@ -17,10 +17,10 @@ VCAP_KEY: Final = "VCAP_SERVICES"
 
 
 def source_secret(instance: str, *, legacy: bool) -> str:
-    """Name the source Secret; the name of a legacy instance is taken by the Secret it was."""
+    """Return the name of the source Secret; the name of a legacy instance is taken by the Secret it was."""
     return f"{instance}-migrated" if legacy else instance
 
 
 def environment_secret(binding: str) -> str:
-    """Name the Secret that holds VCAP_SERVICES of a binding."""
+    """Return the name of the Secret that holds VCAP_SERVICES of a binding."""
     return f"{binding}-env"

@@ -67,11 +67,16 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]
 
 
 def unknown_key(place: str, key: str, known: Iterable[str]) -> Problem:
-    """Say that nobody reads a key, and which one may have been meant."""
+    """Return the problem of a key that nobody reads."""
+    return Problem(place, *misspelt(key, known))
+
+
+def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return cause and mend of a key that nobody reads, with the one that may have been meant."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
     mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
-    return Problem(place, f"{key} is not a known key, so it would be ignored without a word", mend)
+    return f"{key} is not a known key, so it would be ignored without a word", mend
 
 
 def nearest(name: str, names: Collection[str]) -> str:
@@ -96,8 +101,13 @@ def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) ->
             gone.add(found)
 
 
-def explain(fault: ErrorDetails) -> tuple[str, str]:
-    """Tell the cause and the mend of a fault in our words; neither holds a value."""
+def explain(
+    fault: ErrorDetails, mend: str = "see what is meant in: credfleet config schema"
+) -> tuple[str, str]:
+    """Return the cause and the mend of a fault in our words; neither holds a value.
+
+    mend: of a fault that only pydantic has words for.
+    """
     context = fault.get("ctx", {})
     match fault["type"]:
         case "missing":
@@ -107,7 +117,7 @@ def explain(fault: ErrorDetails) -> tuple[str, str]:
         case kind if kind == UNFIT:
             return context["cause"], context["mend"]
         case kind:
-            return _PLAIN.get(kind, (fault["msg"], "see what is meant in: credfleet config schema"))
+            return _PLAIN.get(kind, (fault["msg"], mend))
 
 
 def _problem(fault: ErrorDetails, schema: Mapping[str, Any]) -> Problem:

@@ -12,6 +12,7 @@ import pytest
 
 from components.fleet import Fleet
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, manifest, put_files
+from tests.support.cases import cases
 from tests.support.certificates import pem, pkcs12
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
@@ -334,17 +335,16 @@ def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings(
     }
 
 
-@pytest.mark.parametrize(
-    ("credential", "keys"),
-    [
-        pytest.param({"certificateFrom": "pem"}, {"AZURE_CLIENT_CERTIFICATE"}, id="pem"),
-        pytest.param(
+@cases(
+    "credential, keys",
+    {
+        "pem": ({"certificateFrom": "pem"}, {"AZURE_CLIENT_CERTIFICATE"}),
+        "pkcs12": (
             {"certificateFrom": "pkcs12", "passwordFrom": "password"},
             {"AZURE_CLIENT_CERTIFICATE", "AZURE_CLIENT_CERTIFICATE_PASSWORD"},
-            id="pkcs12",
         ),
-        pytest.param({"secretFrom": "plain"}, {"AZURE_CLIENT_SECRET"}, id="secret"),
-    ],
+        "secret": ({"secretFrom": "plain"}, {"AZURE_CLIENT_SECRET"}),
+    },
 )
 def test_a_service_principal_emits_the_keys_of_its_proof(credential: dict[str, str], keys: set[str]) -> None:
     principal = {"subscriptionId": f" {SUB} ", "tenantId": TENANT, "clientId": CLIENT, **credential}

@@ -18,6 +18,7 @@ from components.service_credentials.component import (
     UserProvidedServiceArgs,
 )
 from components.service_credentials.settings import Binding, Instance
+from tests.support.cases import cases
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -166,12 +167,12 @@ def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -
     }
 
 
-@pytest.mark.parametrize(
-    ("display_name", "directory", "name", "binding_name"),
-    [
-        pytest.param(None, "orders-api", "orders-db", None, id="no display name"),
-        pytest.param("shop", "shop", "shop", "shop", id="a display name"),
-    ],
+@cases(
+    "display_name, directory, name, binding_name",
+    {
+        "no display name": (None, "orders-api", "orders-db", None),
+        "a display name": ("shop", "shop", "shop", "shop"),
+    },
 )
 def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
     display_name: str | None, directory: str, name: str, binding_name: str | None

@@ -1,7 +1,10 @@
+"""What a stack's configuration may say as a whole, and how all that is wrong with it is told at once."""
+
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pytest
 from pydantic import ValidationError
@@ -9,9 +12,11 @@ from pydantic import ValidationError
 from components.account_pool.model import Policy
 from components.errors import ConfigurationError
 from components.settings.stack import Settings
+from tests.support.cases import cases
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
 
 CANARY = "canary-7f3a"
+CLEANER: Final = {"kind": "User", "name": "wiper"}
 
 
 def places(values: dict[str, str]) -> list[str]:
@@ -53,32 +58,25 @@ def test_settings_never_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "place", "meant"),
+    ("change", "key", "meant"),
     [
-        ({"acountPool": {}}, "credfleet:acountPool", "accountPool"),
-        ({"cluster__contxt": "x"}, "credfleet:cluster.contxt", "context"),
-        ({"tenants__acme__acounts": {}}, "credfleet:tenants.acme.acounts", "accounts"),
-        ({"tenants__acme__accounts__aws__tpye": "x"}, "credfleet:tenants.acme.accounts.aws.tpye", "type"),
-        ({"accountPool__relesePolicy": "x"}, "credfleet:accountPool.relesePolicy", "releasePolicy"),
+        ({"acountPool": {}}, "acountPool", "accountPool"),
+        ({"cluster__contxt": "x"}, "cluster.contxt", "context"),
+        ({"tenants__acme__acounts": {}}, "tenants.acme.acounts", "accounts"),
+        ({"tenants__acme__accounts__aws__tpye": "x"}, "tenants.acme.accounts.aws.tpye", "type"),
+        ({"accountPool__relesePolicy": "x"}, "accountPool.relesePolicy", "releasePolicy"),
+        ({"accountPool__members__aws-1__accountid": "x"}, "accountPool.members.aws-1.accountid", "accountId"),
         (
-            {"accountPool__members__aws-1__accountid": "x"},
-            "credfleet:accountPool.members.aws-1.accountid",
-            "accountId",
-        ),
-        (
-            {"accountPool__claimers": [{"kind": "User", "nam": "x", "name": "y"}]},
-            "credfleet:accountPool.claimers[0].nam",
+            {"accountPool__claimers": [{"kind": "User", "nam": "", "name": "y"}]},
+            "accountPool.claimers[0].nam",
             "name",
         ),
     ],
 )
-def test_an_unknown_key_suggests_the_nearest_known_one(
-    change: dict[str, Any], place: str, meant: str
-) -> None:
+def test_an_unknown_key_suggests_the_nearest_known_one(change: dict[str, Any], key: str, meant: str) -> None:
     (problem,) = problems(stack(**change))
 
-    assert problem.place == place
-    assert problem.mend == f"did you mean {meant}?"
+    assert (problem.place, problem.mend) == (f"credfleet:{key}", f"did you mean {meant}?")
 
 
 def test_an_unknown_key_like_no_other_names_those_that_are_known() -> None:
@@ -238,137 +236,57 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "place", "words"),
-    [
-        pytest.param(
-            {"accountPool__members__aws-1__accountId": 111},
-            "credfleet:accountPool.members.aws-1.accountId",
-            "quotes",
-            id="digits-without-quotes",
-        ),
-        pytest.param(
-            {"accountPool__members__aws-1__partition": {"eu-access": "false"}},
-            "credfleet:accountPool.members.aws-1.partition.eu-access",
-            "leave the key out",
-            id="51-false",
-        ),
-        pytest.param(
-            {"accountPool__members__aws-1__partition": {"eu-access": ""}},
-            "credfleet:accountPool.members.aws-1.partition.eu-access",
-            "leave the key out",
-            id="51-empty",
-        ),
-        pytest.param(
-            {"accountPool__members__aws-1__tenant": ""},
-            "credfleet:accountPool.members.aws-1.tenant",
-            "acme",
-            id="51-empty-owner",
-        ),
-        pytest.param(
-            {"accountPool__members__aws-1__type": "AWS"},
-            "credfleet:accountPool.members.aws-1.type",
-            "lower case",
-            id="upper-case-type",
-        ),
-        pytest.param(
-            {"accountPool__members__aws-1__tenant": "acme", "accountPool__members__aws-1__sharedCapacity": 2},
-            "credfleet:accountPool.members.aws-1",
-            "leave tenant",
-            id="shared-and-owned",
-        ),
-        pytest.param(
-            {"accountPool__members__aws-1__sharedCapacity": 0},
-            "credfleet:accountPool.members.aws-1.sharedCapacity",
-            "config schema",
-            id="shared-by-nobody",
-        ),
-        pytest.param(
-            {"accountPool__partitionKeys": ["hyperscaler-type"]},
-            "credfleet:accountPool.partitionKeys[0]",
-            "eu-access",
-            id="reserved-label",
-        ),
-        pytest.param(
-            {"accountPool__partitionKeys": ["credfleet.io/x"]},
-            "credfleet:accountPool.partitionKeys[0]",
-            "eu-access",
-            id="reserved-prefix",
-        ),
-        pytest.param(
-            {"accountPool__claimers": [{"kind": "ServiceAccount", "name": "x"}]},
-            "credfleet:accountPool.claimers[0]",
-            "namespace",
-            id="service-account-without-namespace",
-        ),
-        pytest.param(
-            {"accountPool__claimers": [{"kind": "Robot", "name": "x"}]},
-            "credfleet:accountPool.claimers[0].kind",
-            "ServiceAccount",
-            id="unknown-kind",
-        ),
-        pytest.param(
-            {"accountPool__limits": {"default": -1}},
-            "credfleet:accountPool.limits.default",
-            "config schema",
-            id="negative-limit",
-        ),
-        pytest.param(
-            {"accountPool__cleaning": {"aws": []}},
-            "credfleet:accountPool.cleaning.aws",
-            "add an entry",
-            id="cleaner-without-a-program",
-        ),
-        pytest.param(
-            {"tenants__acme__accounts__aws": {}},
-            "credfleet:tenants.acme.accounts.aws",
-            "type or plan",
-            id="neither-type-nor-plan",
-        ),
-        pytest.param(
-            {"tenants__acme__accounts__aws__plan": "aws"},
-            "credfleet:tenants.acme.accounts.aws",
-            "type or plan",
-            id="type-and-plan",
-        ),
-        pytest.param(
-            {"tenants__acme__accounts__aws__region": "cf-eu11"},
-            "credfleet:tenants.acme.accounts.aws",
-            "plan instead",
-            id="region-beside-a-type",
-        ),
-        pytest.param(
-            {"tenants__a/b": {"namespace": "tenant-b"}},
-            'credfleet:tenants["a/b"]',
-            "rename",
-            id="50-slash-in-a-tenant",
-        ),
-        pytest.param(
-            {"tenants__acme__namespace": "default"},
-            "credfleet:tenants.acme.namespace",
-            "tenant-acme",
-            id="default",
-        ),
-        pytest.param(
-            {"cluster__kubeconfig": "apiVersion: v1\nkind: Config\n"},
-            "credfleet:cluster.kubeconfig",
-            "path of the file",
-            id="content-of-a-kubeconfig",
-        ),
-        pytest.param(
-            {"cluster__uid": "kube-system"},
-            "credfleet:cluster.uid",
-            "kubectl get namespace",
-            id="uid-that-is-none",
-        ),
-    ],
-)
+MEMBER: Final = "accountPool__members__aws-1"
+SLOT: Final = "tenants__acme__accounts__aws"
+UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
+    "digits without quotes": ({f"{MEMBER}__accountId": 111}, "", "quotes"),
+    "partition false": ({f"{MEMBER}__partition": {"eu-access": "false"}}, ".eu-access", "leave the key out"),
+    "partition empty": ({f"{MEMBER}__partition": {"eu-access": ""}}, ".eu-access", "leave the key out"),
+    "owner empty": ({f"{MEMBER}__tenant": ""}, "", "acme"),
+    "type in upper case": ({f"{MEMBER}__type": "AWS"}, "", "lower case"),
+    "shared and owned": (
+        {f"{MEMBER}__tenant": "acme", f"{MEMBER}__sharedCapacity": 2},
+        "accountPool.members.aws-1",
+        "leave tenant",
+    ),
+    "shared by nobody": ({f"{MEMBER}__sharedCapacity": 0}, "", "config schema"),
+    "reserved label": ({"accountPool__partitionKeys": ["hyperscaler-type"]}, "[0]", "eu-access"),
+    "reserved prefix": ({"accountPool__partitionKeys": ["credfleet.io/x"]}, "[0]", "eu-access"),
+    "ServiceAccount without namespace": (
+        {"accountPool__claimers": [{"kind": "ServiceAccount", "name": "x"}]},
+        "[0]",
+        "namespace",
+    ),
+    "unknown kind": (
+        {"accountPool__claimers": [{"kind": "Robot", "name": "x"}]},
+        "[0].kind",
+        "ServiceAccount",
+    ),
+    "negative limit": ({"accountPool__limits": {"default": -1}}, ".default", "config schema"),
+    "cleaner without a program": ({"accountPool__cleaning": {"aws": []}}, ".aws", "add an entry"),
+    "neither type nor plan": ({SLOT: {}}, "", "type or plan"),
+    "type and plan": ({f"{SLOT}__plan": "aws"}, "tenants.acme.accounts.aws", "type or plan"),
+    "region beside a type": ({f"{SLOT}__region": "cf-eu11"}, "tenants.acme.accounts.aws", "plan instead"),
+    "slash in a tenant": ({"tenants__a/b": {"namespace": "tenant-b"}}, 'tenants["a/b"]', "rename"),
+    "namespace default": ({"tenants__acme__namespace": "default"}, "", "tenant-acme"),
+    "content of a kubeconfig": (
+        {"cluster__kubeconfig": "apiVersion: v1\nkind: Config\n"},
+        "",
+        "path of the file",
+    ),
+    "uid that is none": ({"cluster__uid": "kube-system"}, "", "kubectl get namespace"),
+}
+"""Change → place, words of the mend. A place that is empty or a suffix is that of the change."""
+
+
+@cases("change, place, words", UNFIT)
 def test_a_value_that_cannot_stand_is_told_with_its_mend(
     change: dict[str, Any], place: str, words: str
 ) -> None:
     (problem,) = problems(stack(**change))
 
-    assert problem.place == place
+    changed = next(iter(change)).replace("__", ".") if place.startswith((".", "[")) or not place else ""
+    assert problem.place == f"credfleet:{changed}{place}"
     assert words in problem.mend
 
 

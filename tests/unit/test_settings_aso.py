@@ -1,11 +1,12 @@
-"""What the configuration of ASO's credentials may say, and may not. Ids are rows of ASO facts 3.1-3.5."""
+"""What the configuration of ASO's credentials may say, and what is said of what it may not."""
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -14,6 +15,7 @@ from components.errors import Problem
 from components.naming import config_path
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
 from tests.support.aso import put_files as put
+from tests.support.cases import cases
 from tests.support.certificates import pem, pkcs12, without_key
 from tests.support.stacks import problems, settings
 
@@ -66,168 +68,116 @@ def test_ids_are_kept_without_the_blanks_around_them(root: Path) -> None:
     assert principal.client_id == CLIENT
 
 
-@pytest.mark.parametrize(
-    ("changes", "place", "words"),
-    [
-        pytest.param(
-            team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "team-b-sp"}),
-            f"{TEAM_A}.servicePrincipal.secretFrom",
-            "did you mean team-a-sp?",
-            id="unknown-credential",
-        ),
-        pytest.param(
-            team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "x", "certificateFrom": "y"}),
-            f"{TEAM_A}.servicePrincipal",
-            "one of the two",
-            id="M6",
-        ),
-        pytest.param(
-            team_a(servicePrincipal={**PRINCIPAL, "secretFrom": "team-a-sp", "passwordFrom": "y"}),
-            f"{TEAM_A}.servicePrincipal",
-            "leave passwordFrom out",
-            id="M11",
-        ),
-        pytest.param(
-            team_a(servicePrincipal={**PRINCIPAL, "clientId": "principal", "secretFrom": "team-a-sp"}),
-            f"{TEAM_A}.servicePrincipal.clientId",
-            "8-4-4-4-12",
-            id="no-guid",
-        ),
-        pytest.param(
-            team_a(podIdentity=PRINCIPAL, workloadIdentity=IDENTITY), TEAM_A, "give one of", id="two-methods"
-        ),
-        pytest.param(team_a(additionalTenants=[TENANT]), TEAM_A, "give one of", id="no-method"),
-        pytest.param(
-            team_a(podIdentity=PRINCIPAL, additionalTenants=[TENANT]),
-            f"{TEAM_A}.additionalTenants",
-            "leave it out",
-            id="M3-tenants",
-        ),
-        pytest.param(
-            team_a(workloadIdentity={**IDENTITY, "identity": "taem-b"}),
-            f"{TEAM_A}.workloadIdentity.identity",
-            "did you mean team-b?",
-            id="unknown-identity",
-        ),
-        pytest.param(
-            team_a(workloadIdentity={**IDENTITY, "clientId": CLIENT, "tenantId": TENANT}),
-            f"{TEAM_A}.workloadIdentity",
-            "identity alone",
-            id="identity-and-ids",
-        ),
-        pytest.param(
-            team_a(workloadIdentity={"subscriptionId": SUB, "clientId": CLIENT}),
-            f"{TEAM_A}.workloadIdentity",
-            "tenantId and clientId",
-            id="half-an-identity",
-        ),
-        pytest.param(
-            team_a(workloadIdentity={**IDENTITY, "serviceAccount": "mine"}),
-            f"{TEAM_A}.workloadIdentity.serviceAccount",
-            "workloadIdentityMode: strict",
-            id="W1",
-        ),
-        pytest.param(
-            team_a(workloadIdentity={**IDENTITY, "serviceAccount": "Not Mine"}),
-            f"{TEAM_A}.workloadIdentity.serviceAccount",
-            "rename it",
-            id="W4",
-        ),
-        pytest.param(
-            team_a(
-                podIdentity=PRINCIPAL,
-                cloud={
-                    "authorityHost": "https://login.example/",
-                    "resourceManagerEndpoint": "https://management.example",
-                    "resourceManagerAudience": "https://management.example",
-                },
-            ),
-            f"{TEAM_A}.cloud",
-            "operator.multiEnv: true",
-            id="M13",
-        ),
-        pytest.param(
-            {
-                **team_a(
-                    podIdentity=PRINCIPAL,
-                    cloud={
-                        "authorityHost": "https://login.example/",
-                        "resourceManagerEndpoint": "management.example",
-                        "resourceManagerAudience": "https://management.example",
-                    },
-                ),
-                "operator__multiEnv": True,
-            },
-            f"{TEAM_A}.cloud.resourceManagerEndpoint",
-            "write it with https://",
-            id="cloud-no-url",
-        ),
-        pytest.param(
-            {"named__billing__namespace": "elsewhere"},
-            "credfleet:asoCredentials.named.billing.namespace",
-            "existingNamespaces",
-            id="unknown-namespace-of-named",
-        ),
-        pytest.param(
-            {"operator__namespace": "aso"},
-            "credfleet:asoCredentials.operator.namespace",
-            "existingNamespaces",
-            id="unknown-operator-namespace",
-        ),
-        pytest.param(
-            {"operator__issuer": "https://oidc.example/dev/ "},
-            "credfleet:asoCredentials.operator.issuer",
-            "byte for byte",
-            id="issuer-with-a-blank",
-        ),
-        pytest.param(
-            {"globalSettings__syncPeriod": "sometimes"},
-            "credfleet:asoCredentials.globalSettings.syncPeriod",
-            "such as 1h",
-            id="sync-period",
-        ),
-        pytest.param(
-            {"globalSettings__azureSyncPeriod": "1h"},
-            "credfleet:asoCredentials.globalSettings.azureSyncPeriod",
-            "did you mean syncPeriod?",
-            id="unknown-global-key",
-        ),
-        pytest.param(
-            {"identities__team-b__roles__own-group__role": "Contributer"},
-            "credfleet:asoCredentials.identities.team-b.roles.own-group.role",
-            "Contributor",
-            id="unknown-role",
-        ),
-        pytest.param(
-            {"identities__team-b__roles__own-group__scope": "/providers/Microsoft.Management/all/x"},
-            "credfleet:asoCredentials.identities.team-b.roles.own-group.scope",
-            "/subscriptions/ID",
-            id="scope-above-a-subscription",
-        ),
-        pytest.param(
-            {"identities__team-b__roles__again": {"role": "Contributor", "scope": GROUP_SCOPE.upper()}},
-            "credfleet:asoCredentials.identities.team-b.roles.again",
-            "remove one of the two",
-            id="role-twice",
-        ),
-        pytest.param(
-            {"identities__team-b__resourceGroup": "rg-others"},
-            "credfleet:asoCredentials.identities.team-b.location",
-            "add the location",
-            id="location-of-an-existing-group",
-        ),
-        pytest.param(
-            {"resources__billing__credential": "biling"},
-            "credfleet:asoCredentials.resources.billing.credential",
-            "did you mean billing?",
-            id="unknown-named",
-        ),
-    ],
-)
+def pod(**cloud: str) -> dict[str, Any]:
+    """A pod identity for another cloud, some addresses of it changed."""
+    address = "https://management.example"
+    whole = {"authorityHost": "https://login.example/", "resourceManagerEndpoint": address}
+    return team_a(podIdentity=PRINCIPAL, cloud={**whole, "resourceManagerAudience": address, **cloud})
+
+
+def principal(**given: str) -> dict[str, Any]:
+    return team_a(servicePrincipal={**PRINCIPAL, **given})
+
+
+def identity(**given: str) -> dict[str, Any]:
+    return team_a(workloadIdentity={**IDENTITY, **given})
+
+
+OWN: Final = "namespaces.team-a"
+ROLE: Final = "identities__team-b__roles__own-group"
+MISTAKES: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
+    "unknown credential": (
+        principal(secretFrom="team-b-sp"),
+        ".servicePrincipal.secretFrom",
+        "mean team-a-sp?",
+    ),
+    "two proofs": (principal(secretFrom="x", certificateFrom="y"), ".servicePrincipal", "one of the two"),
+    "password of a secret": (
+        principal(secretFrom="team-a-sp", passwordFrom="y"),
+        ".servicePrincipal",
+        "leave passwordFrom out",
+    ),
+    "no GUID": (
+        principal(clientId="principal", secretFrom="team-a-sp"),
+        ".servicePrincipal.clientId",
+        "8-4-4-4-12",
+    ),
+    "two methods": (team_a(podIdentity=PRINCIPAL, workloadIdentity=IDENTITY), "", "give one of"),
+    "no method": (team_a(additionalTenants=[TENANT]), "", "give one of"),
+    "tenants of a pod identity": (
+        team_a(podIdentity=PRINCIPAL, additionalTenants=[TENANT]),
+        ".additionalTenants",
+        "leave it out",
+    ),
+    "unknown identity": (identity(identity="taem-b"), ".workloadIdentity.identity", "did you mean team-b?"),
+    "identity and ids": (
+        identity(clientId=CLIENT, tenantId=TENANT),
+        ".workloadIdentity",
+        "identity alone",
+    ),
+    "half an identity": (
+        team_a(workloadIdentity={"subscriptionId": SUB, "clientId": CLIENT}),
+        ".workloadIdentity",
+        "tenantId and clientId",
+    ),
+    "account in relaxed mode": (
+        identity(serviceAccount="mine"),
+        ".workloadIdentity.serviceAccount",
+        "workloadIdentityMode: strict",
+    ),
+    "no name of an account": (
+        identity(serviceAccount="Not Mine"),
+        ".workloadIdentity.serviceAccount",
+        "rename it",
+    ),
+    "account of the operator's own credential": (
+        {
+            "operator__workloadIdentityMode": "strict",
+            "globalSettings__credential": {"workloadIdentity": {**IDENTITY, "serviceAccount": "mine"}},
+        },
+        "globalSettings.credential.workloadIdentity.serviceAccount",
+        "leave it out",
+    ),
+    "a cloud for one": (pod(), ".cloud", "operator.multiEnv: true"),
+    "cloud without URL": (
+        {**pod(resourceManagerEndpoint="management.example"), "operator__multiEnv": True},
+        ".cloud.resourceManagerEndpoint",
+        "write it with https://",
+    ),
+    "unknown namespace": ({"named__billing__namespace": "elsewhere"}, "=", "existingNamespaces"),
+    "unknown namespace of the operator": ({"operator__namespace": "aso"}, "=", "existingNamespaces"),
+    "issuer with a blank": ({"operator__issuer": "https://oidc.example/dev/ "}, "=", "byte for byte"),
+    "sync period": ({"globalSettings__syncPeriod": "sometimes"}, "=", "such as 1h"),
+    "unknown global key": ({"globalSettings__azureSyncPeriod": "1h"}, "=", "did you mean syncPeriod?"),
+    "unknown role": ({f"{ROLE}__role": "Contributer"}, "=", "Contributor"),
+    "scope above a subscription": (
+        {f"{ROLE}__scope": "/providers/Microsoft.Management/all/x"},
+        "=",
+        "/subscriptions/ID",
+    ),
+    "role twice": (
+        {"identities__team-b__roles__again": {"role": "Contributor", "scope": GROUP_SCOPE.upper()}},
+        "=",
+        "remove one of the two",
+    ),
+    "location of an existing group": (
+        {"identities__team-b__resourceGroup": "rg-others"},
+        "identities.team-b.location",
+        "add the location",
+    ),
+    "unknown named": ({"resources__billing__credential": "biling"}, "=", "did you mean billing?"),
+}
+"""Changes → place below asoCredentials, or team-a, or `=` for what is changed; words of the mend."""
+
+
+@cases("changes, place, words", MISTAKES)
 def test_a_mistake_is_told_where_it_is_with_its_mend(
     root: Path, changes: dict[str, Any], place: str, words: str
 ) -> None:
-    problem = found(root, **changes)[place]
+    below = place if place[:1] not in ("", ".", "=") else f"{OWN}{place}"
+    if place == "=":
+        below = next(iter(changes)).replace("__", ".")
+    problem = found(root, **changes)[f"credfleet:asoCredentials.{below}"]
 
     assert words in problem.mend
 
@@ -248,15 +198,15 @@ def test_a_name_that_aso_reads_by_itself_is_kept_for_that(root: Path, name: str)
     assert "reads by itself" in next(one.cause for one in told if one.place == place)
 
 
-@pytest.mark.parametrize(
-    ("credential", "words"),
-    [
-        pytest.param({"secretFrom": "field"}, "field clientSecret", id="no-field"),
-        pytest.param({"secretFrom": "newline"}, "line end", id="line-end"),
-        pytest.param({"certificateFrom": "keyless"}, "no private key", id="M10"),
-        pytest.param({"certificateFrom": "pkcs12"}, "password", id="password-missing"),
-        pytest.param({"certificateFrom": "pkcs12", "passwordFrom": "wrong"}, "password", id="password-wrong"),
-    ],
+@cases(
+    "credential, words",
+    {
+        "no field": ({"secretFrom": "field"}, "field clientSecret"),
+        "line end": ({"secretFrom": "newline"}, "line end"),
+        "no key": ({"certificateFrom": "keyless"}, "no private key"),
+        "no password": ({"certificateFrom": "pkcs12"}, "password"),
+        "wrong password": ({"certificateFrom": "pkcs12", "passwordFrom": "wrong"}, "password"),
+    },
 )
 def test_what_aso_could_not_use_is_told_without_its_text(
     root: Path, credential: dict[str, str], words: str
@@ -340,19 +290,18 @@ def resource(root: Path, *documents: Any, **changes: Any) -> Problem:
     return told(root, **changes)
 
 
-@pytest.mark.parametrize(
-    ("annotations", "words"),
-    [
-        pytest.param({CREDENTIAL_FROM: "x"}, "team-a/x does not exist", id="R7"),
-        pytest.param({CREDENTIAL_FROM: "other/x"}, "cannot contain '/'", id="4-slash"),
-        pytest.param({CREDENTIAL_FROM: ""}, "is empty", id="4-empty"),
-        pytest.param(
+@cases(
+    "annotations, words",
+    {
+        "gone": ({CREDENTIAL_FROM: "x"}, "team-a/x does not exist"),
+        "slash": ({CREDENTIAL_FROM: "other/x"}, "cannot contain '/'"),
+        "empty": ({CREDENTIAL_FROM: ""}, "is empty"),
+        "another subscription": (
             {RESOURCE_ID: f"/subscriptions/{OTHER_SUB}/resourceGroups/shop"},
             "Error, SubscriptionMismatch",
-            id="G3",
         ),
-        pytest.param({RESOURCE_ID: "shop"}, "Error, Failed", id="G7"),
-    ],
+        "no ARM id": ({RESOURCE_ID: "shop"}, "Error, Failed"),
+    },
 )
 def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
     root: Path, annotations: dict[str, str], words: str
@@ -362,7 +311,7 @@ def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
     assert (problem.place, words in problem.cause) == (f"{RESOURCE} team-a/ResourceGroup/shop", True)
 
 
-def test_a_resource_without_any_credential_is_told_what_to_add_r2(root: Path) -> None:
+def test_a_resource_without_any_credential_is_told_what_to_add(root: Path) -> None:
     problem = told(root, **{"namespaces__team-a": None})
 
     assert problem.place == f"{RESOURCE} team-a/ResourceGroup/shop"
@@ -370,7 +319,7 @@ def test_a_resource_without_any_credential_is_told_what_to_add_r2(root: Path) ->
     assert "add team-a to asoCredentials.namespaces" in problem.mend
 
 
-def test_a_credential_of_another_namespace_is_not_found_r10(root: Path) -> None:
+def test_a_credential_of_another_namespace_is_not_found(root: Path) -> None:
     put(root, billing=[manifest("team-b", "billing")])
 
     assert "there is team-a/billing, but only the same namespace counts" in told(root).cause
@@ -391,7 +340,7 @@ def test_a_copy_serves_by_any_method(root: Path, method: str) -> None:
     assert found(root, tenants__acme__accounts__azure__deliverTo={"asoCredential": method}) == {}
 
 
-def test_a_child_of_an_owner_in_another_subscription_is_refused_g8(root: Path) -> None:
+def test_a_child_of_an_owner_in_another_subscription_is_refused(root: Path) -> None:
     owner = manifest("team-a", "shop")
     child = manifest("team-a", "files", "StorageAccount", annotations={CREDENTIAL_FROM: "billing"})
     child["spec"]["owner"] = {"name": "shop"}
@@ -401,7 +350,7 @@ def test_a_child_of_an_owner_in_another_subscription_is_refused_g8(root: Path) -
     assert "does not match parent subscription" in problem.cause
 
 
-def test_a_mere_reference_to_another_subscription_is_not_guarded_g11(root: Path) -> None:
+def test_a_mere_reference_to_another_subscription_is_not_guarded(root: Path) -> None:
     shop = manifest("team-a", "shop")
     shop["spec"]["subnetReference"] = {"armId": f"/subscriptions/{OTHER_SUB}/resourceGroups/net"}
     put(root, team_a=[shop])
@@ -415,17 +364,15 @@ def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root:
     assert "two Secrets" in told(root).cause
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        pytest.param(
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}, "no resource", id="kind"
-        ),
-        pytest.param(manifest(None, "shop"), "no namespace", id="no-namespace"),
-        pytest.param(manifest("elsewhere", "shop"), "no tenant's namespace", id="other-namespace"),
-        pytest.param({**manifest("team-a", "x"), "metadata": {}}, "metadata.name", id="no-name"),
-        pytest.param({**manifest("team-a", "x"), "kind": None}, "no kind", id="no-kind"),
-    ],
+@cases(
+    "document, words",
+    {
+        "kind": ({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}, "no resource"),
+        "no namespace": (manifest(None, "shop"), "no namespace"),
+        "another namespace": (manifest("elsewhere", "shop"), "no tenant's namespace"),
+        "no name": ({**manifest("team-a", "x"), "metadata": {}}, "metadata.name"),
+        "no kind": ({**manifest("team-a", "x"), "kind": None}, "no kind"),
+    },
 )
 def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     root: Path, document: dict[str, Any], words: str
@@ -450,12 +397,12 @@ def test_one_resource_is_declared_once(root: Path) -> None:
     assert "also declared at" in problem.cause
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        pytest.param(f"a: [{CANARY}\n", "(team-a.yaml:2)", id="syntax"),
-        pytest.param(f"a: {CANARY}\na: 1\n", "(team-a.yaml:2)", id="key-twice"),
-    ],
+@cases(
+    "text, place",
+    {
+        "syntax": (f"a: [{CANARY}\n", "(team-a.yaml:2)"),
+        "key twice": (f"a: {CANARY}\na: 1\n", "(team-a.yaml:2)"),
+    },
 )
 def test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text(
     root: Path, text: str, place: str

@@ -9,6 +9,7 @@ import pytest
 
 from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.model import Unfit, client_secret_of, faults_of, method_of
+from tests.support.cases import cases
 from tests.support.certificates import pem, pkcs12, without_key
 
 SUB, TENANT, CLIENT = (f"00000000-0000-4000-8000-0000000000{end}" for end in ("aa", "bb", "cc"))
@@ -119,7 +120,7 @@ FAULTS: Final[Mapping[str, tuple[Mapping[str, bytes], str]]] = {
 }
 
 
-@pytest.mark.parametrize(("extra", "words"), FAULTS.values(), ids=FAULTS)
+@cases("extra, words", FAULTS)
 def test_a_secret_no_credential_would_be_is_refused(extra: Mapping[str, bytes], words: str) -> None:
     assert words in unfit({**IDS, **extra})
 
@@ -152,14 +153,14 @@ def test_a_key_chooses_the_method_even_when_it_is_empty(keys: tuple[str, ...], m
     assert method_of(dict.fromkeys(keys, b"")) == method
 
 
-@pytest.mark.parametrize(
-    ("content", "secret"),
-    [
-        pytest.param(b"s~e.c", "s~e.c", id="text"),
-        pytest.param(b'{"clientSecret": "s", "clientID": "c"}', "s", id="field"),
-        pytest.param(b"{not json", "{not json", id="text with a brace"),
-        pytest.param(b'"quoted"', '"quoted"', id="JSON text"),
-    ],
+@cases(
+    "content, secret",
+    {
+        "text": (b"s~e.c", "s~e.c"),
+        "field": (b'{"clientSecret": "s", "clientID": "c"}', "s"),
+        "text with a brace": (b"{not json", "{not json"),
+        "JSON text": (b'"quoted"', '"quoted"'),
+    },
 )
 def test_a_client_secret_is_text_or_a_field_of_an_object(content: bytes, secret: str) -> None:
     assert client_secret_of(content) == secret

@@ -1,4 +1,4 @@
-"""Which credential ASO uses. Numbers in ids are the rows of ASO facts 3.1-3.5 and 4."""
+"""Which credential ASO uses, and what it says of one it cannot use (docs/design/aso-facts.md)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from components.aso_credentials import keys
 from components.aso_credentials.nouns import WITHHELD, Operator, Owner, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.errors import CredfleetError
+from tests.support.cases import cases
 from tests.support.certificates import pem, without_key
 
 Data: TypeAlias = Mapping[str, bytes]
@@ -68,15 +69,15 @@ def used(resolution: Resolution) -> tuple[str | None, str | None]:
     return secret and str(secret), resolution.scope and str(resolution.scope)
 
 
-@pytest.mark.parametrize(
-    ("secrets", "annotation", "secret", "scope"),
-    [
-        pytest.param({G: VALID}, None, "/".join(G), "global", id="R1"),
-        pytest.param({N: VALID, G: VALID}, None, "team/aso-credential", "namespace", id="R3"),
-        pytest.param({N: VALID}, None, "team/aso-credential", "namespace", id="R3-no-global"),
-        pytest.param({R: VALID, N: VALID, G: VALID}, "x", "team/x", "resource", id="R6"),
-        pytest.param({N: VALID, G: VALID}, "aso-credential", "team/aso-credential", "resource", id="R12"),
-    ],
+@cases(
+    "secrets, annotation, secret, scope",
+    {
+        "operator": ({G: VALID}, None, "/".join(G), "global"),
+        "namespace": ({N: VALID, G: VALID}, None, "team/aso-credential", "namespace"),
+        "namespace alone": ({N: VALID}, None, "team/aso-credential", "namespace"),
+        "resource": ({R: VALID, N: VALID, G: VALID}, "x", "team/x", "resource"),
+        "namespace by name": ({N: VALID, G: VALID}, "aso-credential", "team/aso-credential", "resource"),
+    },
 )
 def test_a_valid_credential_is_used_in_the_order_resource_namespace_operator(
     secrets: Mapping[tuple[str, str], Data], annotation: str | None, secret: str, scope: str
@@ -86,22 +87,23 @@ def test_a_valid_credential_is_used_in_the_order_resource_namespace_operator(
     assert (found.fault, found.message) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("secrets", "annotation", "secret", "words"),
-    [
-        pytest.param({}, None, None, "global credential not configured", id="R2"),
-        pytest.param({G: {**IDS, "AZURE_SUBSCRIPTION_ID": b""}}, None, None, "not configured", id="R2-empty"),
-        pytest.param(
-            {N: BROKEN, G: VALID}, None, "team/aso-credential", "key AZURE_TENANT_ID, does not", id="R4"
+@cases(
+    "secrets, annotation, secret, words",
+    {
+        "none": ({}, None, None, "global credential not configured"),
+        "operator empty": ({G: {**IDS, "AZURE_SUBSCRIPTION_ID": b""}}, None, None, "not configured"),
+        "namespace incomplete": (
+            {N: BROKEN, G: VALID},
+            None,
+            "team/aso-credential",
+            "key AZURE_TENANT_ID, does not",
         ),
-        pytest.param({N: VALID, G: VALID}, "x", "team/x", "does not exist", id="R7-L7"),
-        pytest.param({R: BROKEN, N: VALID, G: VALID}, "x", "team/x", "key AZURE_CLIENT_ID", id="R8"),
-        pytest.param(
-            {("other", "x"): VALID, N: VALID, G: VALID}, "x", "team/x", "there is other/x", id="R10"
-        ),
-        pytest.param({N: VALID}, "other/x", None, "cannot contain '/'", id="4-slash"),
-        pytest.param({N: VALID}, "", None, "is empty", id="4-empty-annotation"),
-    ],
+        "named but gone": ({N: VALID, G: VALID}, "x", "team/x", "does not exist"),
+        "named and incomplete": ({R: BROKEN, N: VALID, G: VALID}, "x", "team/x", "key AZURE_CLIENT_ID"),
+        "named elsewhere": ({("other", "x"): VALID, N: VALID, G: VALID}, "x", "team/x", "there is other/x"),
+        "slash": ({N: VALID}, "other/x", None, "cannot contain '/'"),
+        "empty annotation": ({N: VALID}, "", None, "is empty"),
+    },
 )
 def test_a_credential_that_is_chosen_and_broken_is_a_warning_and_never_passed_over(
     secrets: Mapping[tuple[str, str], Data], annotation: str | None, secret: str | None, words: str
@@ -113,7 +115,7 @@ def test_a_credential_that_is_chosen_and_broken_is_a_warning_and_never_passed_ov
     assert found.method is None
 
 
-def test_an_annotation_on_a_resource_group_is_not_inherited_and_the_child_is_told_r14() -> None:
+def test_an_annotation_on_a_resource_group_is_not_inherited_and_the_child_is_told() -> None:
     group = Resource("team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x"})
     child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
     grandchild = Resource("team", "StorageAccountsBlobService", "blobs", owner=Owner("sa", "StorageAccount"))
@@ -123,62 +125,63 @@ def test_an_annotation_on_a_resource_group_is_not_inherited_and_the_child_is_tol
         assert "credential-from of team/ResourceGroup/rg is not inherited" in str(found.message)
 
 
-def test_two_resources_may_use_the_same_secret_r15() -> None:
+def test_two_resources_may_use_the_same_secret() -> None:
     pair = [Resource("team", "ResourceGroup", name, {keys.CREDENTIAL_FROM: "x"}) for name in ("one", "two")]
     assert [used(each) for each in together({R: VALID}, *pair)] == [("team/x", "resource")] * 2
 
 
-@pytest.mark.parametrize(
-    ("extra", "method", "subject", "note"),
-    [
-        pytest.param({}, "workloadIdentity", RELAXED, None, id="M1"),
-        pytest.param({"AUTH_MODE": b"workloadidentity"}, "workloadIdentity", RELAXED, None, id="M2"),
-        pytest.param({"AUTH_MODE": b""}, "workloadIdentity", RELAXED, "AUTH_MODE is empty", id="M2-empty"),
-        pytest.param({"AUTH_MODE": b"podidentity"}, "podIdentity", None, None, id="M3"),
-        pytest.param(
+@cases(
+    "extra, method, subject, note",
+    {
+        "no mode": ({}, "workloadIdentity", RELAXED, None),
+        "token mode": ({"AUTH_MODE": b"workloadidentity"}, "workloadIdentity", RELAXED, None),
+        "empty mode": ({"AUTH_MODE": b""}, "workloadIdentity", RELAXED, "AUTH_MODE is empty"),
+        "pod mode": ({"AUTH_MODE": b"podidentity"}, "podIdentity", None, None),
+        "pod with tenants": (
             {"AUTH_MODE": b"podidentity", "AZURE_ADDITIONAL_TENANTS": SUB},
             "podIdentity",
             None,
             "AZURE_ADDITIONAL_TENANTS is ignored",
-            id="M3-tenants",
         ),
-        pytest.param({"AZURE_CLIENT_SECRET": b"s"}, "servicePrincipalSecret", None, None, id="M5"),
-        pytest.param(
+        "secret": ({"AZURE_CLIENT_SECRET": b"s"}, "servicePrincipalSecret", None, None),
+        "secret and certificate": (
             {"AZURE_CLIENT_SECRET": b"s", "AZURE_CLIENT_CERTIFICATE": b"c"},
             "servicePrincipalSecret",
             None,
             "AZURE_CLIENT_CERTIFICATE has no effect",
-            id="M6",
         ),
-        pytest.param({"AZURE_CLIENT_CERTIFICATE": pem()}, "servicePrincipalCertificate", None, None, id="M9"),
-        pytest.param(
+        "certificate": ({"AZURE_CLIENT_CERTIFICATE": pem()}, "servicePrincipalCertificate", None, None),
+        "password alone": (
             {"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"},
             "workloadIdentity",
             RELAXED,
             "AZURE_CLIENT_CERTIFICATE_PASSWORD has no effect",
-            id="M11",
         ),
-        pytest.param(
-            {"AZURE_ADDITIONAL_TENANTS": SUB + b", " + OTHER}, "workloadIdentity", RELAXED, None, id="M15"
+        "tenants with blanks": (
+            {"AZURE_ADDITIONAL_TENANTS": SUB + b", " + OTHER},
+            "workloadIdentity",
+            RELAXED,
+            None,
         ),
-        pytest.param(
+        "account in relaxed mode": (
             {"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"mine"},
             "workloadIdentity",
             RELAXED,
             "is ignored unless the operator runs in strict mode",
-            id="W1",
         ),
-        pytest.param(
+        "mode beside a secret": (
             {"AZURE_CLIENT_SECRET": b"s", "AUTH_MODE": b"nonsense"},
             "servicePrincipalSecret",
             None,
             "AUTH_MODE has no effect",
-            id="mode-is-not-looked-at-beside-a-secret",
         ),
-        pytest.param(
-            {"USE_WORKLOAD_IDENTITY_AUTH": b"true"}, "workloadIdentity", RELAXED, "no effect", id="global-key"
+        "key of the operator": (
+            {"USE_WORKLOAD_IDENTITY_AUTH": b"true"},
+            "workloadIdentity",
+            RELAXED,
+            "no effect",
         ),
-    ],
+    },
 )
 def test_the_first_key_present_chooses_the_method_and_what_it_ignores_is_noted(
     extra: Data, method: str, subject: str | None, note: str | None
@@ -188,15 +191,15 @@ def test_the_first_key_present_chooses_the_method_and_what_it_ignores_is_noted(
     assert note in str(found.message) if note else found.message is None
 
 
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        pytest.param({"AZURE_CLIENT_CERTIFICATE": without_key()}, "holds no private key", id="M10"),
-        pytest.param({"AZURE_CLIENT_CERTIFICATE": b""}, "cannot parse", id="M10-empty"),
-        pytest.param({"AZURE_CLIENT_SECRET": b""}, "AZURE_CLIENT_SECRET is empty", id="empty-secret"),
-        pytest.param(CLOUD, "ALLOW_MULTI_ENV_MANAGEMENT", id="M13"),
-        pytest.param({"AUTH_MODE": b"PodIdentity"}, "AUTH_MODE is neither", id="4-auth-mode"),
-    ],
+@cases(
+    "extra, words",
+    {
+        "certificate without key": ({"AZURE_CLIENT_CERTIFICATE": without_key()}, "holds no private key"),
+        "empty certificate": ({"AZURE_CLIENT_CERTIFICATE": b""}, "cannot parse"),
+        "empty secret": ({"AZURE_CLIENT_SECRET": b""}, "AZURE_CLIENT_SECRET is empty"),
+        "another cloud": (CLOUD, "ALLOW_MULTI_ENV_MANAGEMENT"),
+        "unknown mode": ({"AUTH_MODE": b"PodIdentity"}, "AUTH_MODE is neither"),
+    },
 )
 def test_a_secret_that_aso_cannot_use_is_a_warning_and_names_no_value(extra: Data, words: str) -> None:
     found = one({N: {**IDS, **extra}, G: VALID})
@@ -206,7 +209,7 @@ def test_a_secret_that_aso_cannot_use_is_a_warning_and_names_no_value(extra: Dat
     assert words in str(found.message)
 
 
-def test_a_second_cloud_needs_the_flag_or_the_operators_own_setting_m14() -> None:
+def test_a_second_cloud_needs_the_flag_or_the_operators_own_setting() -> None:
     secrets = {N: {**VALID, **CLOUD}}
     assert one(secrets, operator=Operator(multi_env=True)).message is None
     assert one({**secrets, G: {keys.ALLOW_MULTI_ENV: b"true"}}).message is None
@@ -220,12 +223,12 @@ def test_a_cloud_without_one_of_its_three_keys_is_a_warning_that_names_it() -> N
     assert "AZURE_AUTHORITY_HOST is missing" in str(found.message)
 
 
-@pytest.mark.parametrize(
-    ("extra", "subject"),
-    [
-        pytest.param({}, "system:serviceaccount:team:aso-workload", id="W2"),
-        pytest.param({keys.SERVICE_ACCOUNT: b"mine.own"}, "system:serviceaccount:team:mine.own", id="W3"),
-    ],
+@cases(
+    "extra, subject",
+    {
+        "default account": ({}, "system:serviceaccount:team:aso-workload"),
+        "own account": ({keys.SERVICE_ACCOUNT: b"mine.own"}, "system:serviceaccount:team:mine.own"),
+    },
 )
 def test_in_strict_mode_a_serviceaccount_of_the_secrets_namespace_is_trusted(
     extra: Data, subject: str
@@ -238,26 +241,26 @@ def test_in_strict_mode_a_serviceaccount_of_the_secrets_namespace_is_trusted(
 
 
 @pytest.mark.parametrize("account", [b"", b"Mine", b"a_b"])
-def test_a_bad_serviceaccount_is_refused_in_strict_mode_w4(account: bytes) -> None:
+def test_a_bad_serviceaccount_is_refused_in_strict_mode(account: bytes) -> None:
     found = one({N: {**IDS, keys.SERVICE_ACCOUNT: account}}, operator=Operator(strict=True))
     assert refusal(found) == ("Warning", "Failed")
     assert (found.subject, found.method) == (None, "workloadIdentity")
 
 
-def test_strict_mode_leaves_the_operators_own_credential_alone_w6() -> None:
+def test_strict_mode_leaves_the_operators_own_credential_alone() -> None:
     own = {G: {**IDS, keys.USE_WORKLOAD_IDENTITY: b"true"}}
     found = one(own, operator=Operator(strict=True))
     assert (found.method, found.subject, found.scope) == ("workloadIdentity", RELAXED, "global")
 
 
-def test_a_deleted_namespace_credential_gives_way_to_the_operators_w7_l6() -> None:
+def test_a_deleted_namespace_credential_gives_way_to_the_operators() -> None:
     strict = Operator(strict=True)
     assert used(one({N: IDS, G: VALID}, operator=strict)) == ("team/aso-credential", "namespace")
     assert used(one({G: VALID}, operator=strict)) == ("/".join(G), "global")
     assert refusal(one({}, operator=strict)) == ("Warning", "Failed")
 
 
-def test_one_identity_has_another_subject_in_each_namespace_in_strict_mode_w8() -> None:
+def test_one_identity_has_another_subject_in_each_namespace_in_strict_mode() -> None:
     pair = [Resource(namespace, "ResourceGroup", "rg") for namespace in ("a", "b")]
     secrets = {("a", "aso-credential"): IDS, ("b", "aso-credential"): IDS}
     assert [each.subject for each in together(secrets, *pair, operator=Operator(strict=True))] == [
@@ -287,15 +290,15 @@ def arm(subscription: bytes) -> str:
     return f"/subscriptions/{subscription.decode()}/resourceGroups/rg"
 
 
-@pytest.mark.parametrize(
+@cases(
     "arm_id",
-    [
-        pytest.param(None, id="G1"),
-        pytest.param("", id="G1-empty"),
-        pytest.param("/providers/Microsoft.Subscription/aliases/team", id="G5"),
-        pytest.param(arm(SUB), id="G10-L3"),
-        pytest.param(arm(SUB.upper()), id="case-does-not-count"),
-    ],
+    {
+        "no id": None,
+        "empty id": "",
+        "tenant-level id": "/providers/Microsoft.Subscription/aliases/team",
+        "same": arm(SUB),
+        "other case": arm(SUB.upper()),
+    },
 )
 def test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard(arm_id: str | None) -> None:
     assert one({N: VALID}, arm_id=arm_id).fault is None
@@ -304,19 +307,15 @@ def test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard(arm_id: s
     )
 
 
-@pytest.mark.parametrize(
-    ("secrets", "annotation"),
-    [
-        pytest.param({N: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, None, id="G3-secret-edited"),
-        pytest.param(
-            {N: VALID, R: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, "x", id="G3-L5-annotation-changed"
-        ),
-        pytest.param(
-            {G: VALID, N: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, None, id="G3-L2-namespace-secret-added"
-        ),
-    ],
+@cases(
+    "secrets, annotation",
+    {
+        "secret edited": ({N: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, None),
+        "annotation changed": ({N: VALID, R: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, "x"),
+        "namespace secret added": ({G: VALID, N: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}, None),
+    },
 )
-def test_another_subscription_than_before_is_an_error_that_names_both_and_is_not_retried_l9(
+def test_another_subscription_than_before_is_an_error_that_names_both_and_is_not_retried(
     secrets: Mapping[tuple[str, str], Data], annotation: str | None
 ) -> None:
     found = one(secrets, annotation=annotation, arm_id=arm(SUB))
@@ -325,7 +324,7 @@ def test_another_subscription_than_before_is_an_error_that_names_both_and_is_not
         assert part in str(found.message)
 
 
-def test_a_deletion_is_stuck_while_the_subscription_differs_g4() -> None:
+def test_a_deletion_is_stuck_while_the_subscription_differs() -> None:
     found = one({N: VALID}, arm_id=arm(OTHER), deleting=True)
     assert refusal(found) == ("Error", "SubscriptionMismatch")
     assert "its deletion is stuck" in str(found.message)
@@ -334,23 +333,20 @@ def test_a_deletion_is_stuck_while_the_subscription_differs_g4() -> None:
 @pytest.mark.parametrize(
     "arm_id", ["nonsense", "/", "/subscriptions", "/subscriptions//resourceGroups/rg", "/a/b"]
 )
-def test_an_unparsable_resource_id_is_an_error_g7(arm_id: str) -> None:
+def test_an_unparsable_resource_id_is_an_error(arm_id: str) -> None:
     assert refusal(one({N: VALID}, arm_id=arm_id)) == ("Error", "Failed")
 
 
-@pytest.mark.parametrize(
+@cases(
     "group",
-    [
-        pytest.param(Resource("team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x"}), id="not-yet-made"),
-        pytest.param(
-            Resource(
-                "team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x", keys.RESOURCE_ID: arm(OTHER)}
-            ),
-            id="made",
+    {
+        "not yet made": Resource("team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x"}),
+        "made": Resource(
+            "team", "ResourceGroup", "rg", {keys.CREDENTIAL_FROM: "x", keys.RESOURCE_ID: arm(OTHER)}
         ),
-    ],
+    },
 )
-def test_a_child_of_an_owner_in_another_subscription_is_an_error_g8(group: Resource) -> None:
+def test_a_child_of_an_owner_in_another_subscription_is_an_error(group: Resource) -> None:
     child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
     secrets = {N: VALID, R: {**VALID, "AZURE_SUBSCRIPTION_ID": OTHER}}
     parent, found = together(secrets, group, child)
@@ -359,7 +355,7 @@ def test_a_child_of_an_owner_in_another_subscription_is_an_error_g8(group: Resou
     assert f"{SUB.decode()} does not match parent subscription {OTHER.decode()}" in str(found.message)
 
 
-def test_an_owner_given_by_arm_id_is_compared_too_g8() -> None:
+def test_an_owner_given_by_arm_id_is_compared_too() -> None:
     child = Resource("team", "StorageAccount", "sa", owner=Owner(arm_id=arm(OTHER)))
     assert refusal(together({N: VALID}, child)[0]) == ("Error", "Failed")
 
@@ -397,7 +393,7 @@ def test_owners_that_own_each_other_end_no_walk() -> None:
     assert [each.fault for each in together({N: VALID}, *pair)] == [None, None]
 
 
-def test_a_secret_that_comes_after_its_resource_heals_it_l1() -> None:
+def test_a_secret_that_comes_after_its_resource_heals_it() -> None:
     before, after = one({}, annotation="x"), one({R: VALID}, annotation="x")
     assert refusal(before) == ("Warning", "Failed")
     assert "within 3 minutes" in str(before.message)
@@ -471,7 +467,7 @@ def test_the_keys_of_a_secret_are_enough_to_tell_what_it_is_used_for(extra: str 
     assert (resolution.method, resolution.message) == (method, None)
 
 
-def test_a_key_that_is_missing_is_told_though_no_value_is_known_r4() -> None:
+def test_a_key_that_is_missing_is_told_though_no_value_is_known() -> None:
     resolution = one({N: {keys.SUBSCRIPTION: WITHHELD, keys.TENANT: WITHHELD}, G: VALID})
     assert "does not contain key AZURE_CLIENT_ID" in str(resolution.message)
     assert "withheld" not in str(resolution.message)
