@@ -23,7 +23,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test check count format model bench bench-peers stacks preview comment deploy drift kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format model bench bench-peers stacks preview comment deploy drift kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -58,11 +58,17 @@ up: env ## bring the dev stack up on a real Kubernetes API server
 down: env ## stop what `up` started
 	@$(BIN)/credfleet sandbox down
 
-test: env ## all tests
+test: env ## all tests; of one room with ROOM=account_pool
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m compileall -q components operations policies sandbox
 	@# Three workers on two cores: much of the time is waiting for the API server.
-	@$(BIN)/pytest -n 3 --dist worksteal
+	@$(BIN)/pytest -n 3 --dist worksteal $(addprefix --room=,$(ROOM))
+
+# These try every order of calls, which takes longer than all others together.
+EXPLORING := tests/models $(addprefix tests/unit/account_pool/test_,interleavings.py long_lives.py wrong_variants.py)
+
+test-fast: env ## tests of decisions only, for in between: no process, no API server
+	@$(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(EXPLORING)) $(addprefix --room=,$(ROOM))
 
 check: env ## format, lint, types, arrows, lock
 	@$(BIN)/ruff format --check --quiet .

@@ -1,7 +1,14 @@
-"""Support that every test may ask for by name; the API server is what `credfleet sandbox build` built."""
+"""What every test is given: a marker by where it lies, the choice of one room, fixtures of the API server.
+
+The API server is what `credfleet sandbox build` built.
+"""
 
 import os
+import re
+from pathlib import Path
+from typing import Final
 
+import pytest
 from hypothesis import settings
 from pulumi_sandbox.services.build import CACHE_VARIABLE, cache_folder
 
@@ -9,3 +16,46 @@ pytest_plugins = ["sandbox.tests.support.cluster"]
 
 os.environ.setdefault(CACHE_VARIABLE, str(cache_folder("credfleet")))
 settings.register_profile("prove", max_examples=10_000)
+
+ROOT: Final = Path(__file__).parent
+ROOMS: Final = sorted(component.parent.name for component in ROOT.glob("components/*/component.py"))
+FOLDERS: Final = {
+    "clouds": "host",
+    "cluster": "cluster",
+    "dynamic": "host",
+    "engine": "host",
+    "program": "program",
+}
+"""Folders whose tests start processes, an API server, or both to run the program; all others are unit."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of a room."""
+    parser.addoption("--room", choices=ROOMS, help="only the tests of one room, whichever folder they are in")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over the files of other rooms, when one room was asked for."""
+    room = config.getoption("--room")
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if room and is_test and not _is_of_room(collection_path, room) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test; one that asks for the API server needs it wherever it lies."""
+    for item in items:
+        _, _, below = str(item.path.relative_to(ROOT)).partition("tests/")
+        marker = FOLDERS.get(Path(below).parts[0], "unit")
+        if marker != "program" and "control_plane" in getattr(item, "fixturenames", ()):
+            marker = "cluster"
+        item.add_marker(marker)
+
+
+def _is_of_room(test: Path, room: str) -> bool:
+    """Whether a test lies in a folder of the room, names its modules, or is of a command that does."""
+    if room in test.relative_to(ROOT).as_posix():
+        return True
+    subject = ROOT / "operations" / test.parent.name
+    sources = [test, *(subject.glob("*.py") if test.parent.parent.name == "operations" else ())]
+    named = re.compile(rf"components[./]{room}\b")
+    return any(named.search(source.read_text(encoding="utf-8")) for source in sources)

@@ -79,10 +79,34 @@ def checkout(tmp_path: Path) -> Checkout:
     (tmp_path / "stand-ins").mkdir()
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / ".ready").touch()
-    for program in ("stand-ins/pulumi", "stand-ins/gh", "stand-ins/aws", ".venv/bin/credfleet"):
+    for program in (
+        "stand-ins/pulumi",
+        "stand-ins/gh",
+        "stand-ins/aws",
+        ".venv/bin/credfleet",
+        ".venv/bin/pytest",
+    ):
         (tmp_path / program).write_text(RECORD)
         (tmp_path / program).chmod(0o755)
     return Checkout(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["test", "test-fast"])
+def test_the_tests_of_one_room_are_chosen_by_its_name(checkout: Checkout, target: str) -> None:
+    (checkout.root / ".venv/bin/python").symlink_to(sys.executable)
+    chosen = {}
+    for variables in ({}, {"ROOM": "account_pool"}):
+        checkout.make(target, **variables)
+        chosen[len(variables)] = checkout.calls[-1]
+    assert [each for each in chosen[0] if each.startswith("--room")] == []
+    assert [each for each in chosen[1] if each.startswith("--room")] == ["--room=account_pool"]
+
+
+def test_what_the_fast_tests_pass_over_is_there(checkout: Checkout) -> None:
+    checkout.make("test-fast")
+    passed_over = [each.removeprefix("--ignore=") for each in checkout.calls[-1] if "--ignore=" in each]
+    assert passed_over
+    assert [path for path in passed_over if not (ROOT / path).exists()] == []
 
 
 def listed(checkout: Checkout) -> list[Mapping[str, str]]:
