@@ -37,7 +37,7 @@ help: ## list what make can do
 
 env: $(VENV)/.ready ## make the Python environment, .venv, exactly as locked
 
-$(VENV)/.ready: pyproject.toml uv.lock
+$(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "✗ $(or $(PYTHON),PATH): no Python 3.11 or newer"; \
 	  echo "→ install one, or name it: make env PYTHON=/path/to/python3.11"; exit 1; }

@@ -1,56 +1,16 @@
-"""Where a project lies and where its sandbox keeps things: everything below `.sandbox` in the project."""
+"""Where this project keeps what belongs to its sandbox, its policies and its stacks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.errors import CredfleetError
+from pulumi_sandbox import folders
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
-    """A Pulumi project's folder (absolute) and the places of its sandbox."""
-
-    project: Path
-
-    @classmethod
-    def find(cls, start: Path) -> Folders:
-        """Find the project that `start` lies in, as the Pulumi CLI does.
-
-        Raises:
-            CredfleetError: code `no-project`.
-        """
-        here = start.resolve()
-        for folder in (here, *here.parents):
-            if (folder / "Pulumi.yaml").is_file():
-                return cls(folder)
-        raise CredfleetError(
-            code="no-project",
-            place=str(here),
-            cause="neither this folder nor one above it has a Pulumi.yaml",
-            mend="change to the checkout of the project",
-        )
-
-    @property
-    def sandbox(self) -> Path:
-        """The folder that holds all the others; removing it forgets everything."""
-        return self.project / ".sandbox"
-
-    @property
-    def control_plane(self) -> Path:
-        """State and logs of the API server."""
-        return self.sandbox / "control-plane"
-
-    @property
-    def clouds(self) -> Path:
-        """What the cloud services' stand-ins keep, their certificate and their logs."""
-        return self.sandbox / "clouds"
-
-    @property
-    def backend(self) -> Path:
-        """States of the stacks, in the layout of the Pulumi CLI's file backend."""
-        return self.sandbox / "backend"
+class Folders(folders.Folders):
+    """The folders of the sandbox, and what this project has beside them."""
 
     @property
     def logs(self) -> Path:
@@ -90,7 +50,3 @@ class Folders:
     def existing(self, stack: str) -> Path:
         """Give the file of what the sandbox's cluster has before the first update of a stack, if any."""
         return self.project / "stacks" / stack / "existing.yaml"
-
-    def clusters(self, stack: str) -> Path:
-        """Give the file that remembers which cluster the resources of a stack are on."""
-        return self.sandbox / f"{stack}.cluster.json"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from pulumi_sandbox.services.progress import Step
+from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.services import Step
 
 from components.account_pool.errors import Exhausted, Misconfigured
 from components.account_pool.model import Claimed, ClaimRequest
@@ -16,7 +17,6 @@ from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
-from operations.cli.progress import ProgressLine
 from operations.pool.access import Asked, Where
 
 CLI_HOLDER: Final = "cli"

@@ -9,12 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from pulumi_sandbox.services.cloud.registry import OWN, RESOURCE_MANAGER, SECRET_MANAGER, CloudService
-from pulumi_sandbox.services.clouds import Clouds
-from pulumi_sandbox.services.ports import LOOPBACK
-from pulumi_sandbox.services.progress import Progress
+from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, named, port_of
 
 from operations.folders import Folders
 
@@ -52,26 +49,10 @@ def stand_ins(folders: Folders) -> Clouds:
 
 
 def ports(values: Mapping[str, str], pull_secrets: PullSecrets | None) -> dict[CloudService, int]:
-    """Find the loopback ports a configuration names; an address elsewhere is somebody else's service."""
+    """Return the loopback ports a configuration names; an address elsewhere is somebody else's service."""
     hyperfleet = pull_secrets.hyperfleet if pull_secrets else None
-    named = {
-        SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
-        RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
-        HYPERFLEET: hyperfleet.api_url if hyperfleet else None,
-    }
-    found = {cloud: _port(cloud, url) for cloud, url in named.items() if url}
-    return {cloud: port for cloud, port in found.items() if port}
-
-
-def _port(cloud: CloudService, url: str) -> int | None:
-    """Give the port of a loopback address; what is no address at all is told by the client that gets it."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return None
-    is_ours = parts.scheme == cloud.scheme and parts.hostname in (LOOPBACK, "localhost")
-    return port if is_ours else None
+    port = port_of(HYPERFLEET, hyperfleet.api_url) if hyperfleet else None
+    return named(values) | ({HYPERFLEET: port} if port else {})
 
 
 def _introduce(id_: str, cluster: PullSecretCluster, port: int) -> None:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from operations.folders import Folders
 
 if TYPE_CHECKING:
-    from pulumi_sandbox.services.control_plane import ControlPlane
-    from pulumi_sandbox.services.progress import Progress
+    from pulumi_sandbox.services import ControlPlane, Progress
 
 CONTEXT = "credfleet-sandbox"
 
@@ -19,15 +18,14 @@ USERS = ("provisioner", "janitor")
 
 def programs(progress: Progress) -> Path:
     """Return the folder with the API server's programs, building them first when no build is kept."""
-    from pulumi_sandbox.services.build import binaries, cache_folder
+    from pulumi_sandbox.services import binaries, cache_folder
 
     return binaries(progress, cache_folder("credfleet"))
 
 
 def start(folders: Folders, progress: Progress) -> ControlPlane:
     """Return the running API server of the project, started and even built first where needed."""
-    from pulumi_sandbox.services.control_plane import ControlPlane
-    from pulumi_sandbox.services.users import User
+    from pulumi_sandbox.services import ControlPlane, User
 
     return ControlPlane.start(
         folders.control_plane,

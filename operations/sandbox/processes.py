@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pulumi_sandbox import running
 from pulumi_sandbox.engine import find_backend
-from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.parts import Part
+from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.services import ControlPlane
+from pulumi_sandbox.stack_cluster import StackCluster
 
 from operations.cli.answer import Answer, Table
-from operations.cli.progress import ProgressLine
 from operations.folders import Folders
 from operations.sandbox import control_plane, stand_ins
 from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
-from operations.sandbox.stack_cluster import StackCluster
 
 
 def build_control_plane() -> None:
@@ -31,53 +31,15 @@ def build_control_plane() -> None:
 def stop() -> None:
     """Stop the API server of the project's sandbox and the stand-ins of cloud services, if they run."""
     folders = Folders.find(Path.cwd())
-    plane = ControlPlane.find(folders.control_plane)
-    plane_runs = plane is not None and any(plane.pid(part) for part in Part)
-    if plane is not None and plane_runs:
-        plane.stop()
-    if not cloud_stand_ins(folders).stop() and not plane_runs:
+    if not running.stop(folders, cloud_stand_ins(folders)):
         typer.echo("Nothing runs.")
         return
     typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
 
 
 def status(folders: Folders) -> dict[str, Any]:
-    """Name what runs: kubeconfig and server (null when stopped), users, services, the state's address."""
-    plane = ControlPlane.find(folders.control_plane)
-    state = find_backend(folders.backend).as_uri()
-    clouds = _clouds(folders)
-    if plane is None:
-        return {"kubeconfig": None, "server": None, "users": {}, "services": clouds, "state": state}
-    pids = {part: plane.pid(part) for part in Part}
-    runs = all(pids.values())
-    return {
-        "kubeconfig": str(plane.kubeconfig("admin")) if runs else None,
-        "server": plane.server if runs else None,
-        "users": {user: str(plane.kubeconfig(user)) for user in plane.users},
-        "services": {
-            str(part): {
-                "running": pid is not None,
-                "pid": pid,
-                "address": plane.address(part),
-                "log": str(plane.log(part)),
-            }
-            for part, pid in pids.items()
-        }
-        | clouds,
-        "state": state,
-    }
-
-
-def _clouds(folders: Folders) -> dict[str, dict[str, Any]]:
-    return {
-        str(each.service): {
-            "running": each.pid is not None,
-            "pid": each.pid,
-            "address": each.address,
-            "log": str(each.log),
-        }
-        for each in cloud_stand_ins(folders).started()
-    }
+    """Return what runs of this project's sandbox, HyperFleet's stand-in among it."""
+    return running.status(folders, cloud_stand_ins(folders))
 
 
 def shown_status() -> Answer:
@@ -109,8 +71,8 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dic
     }
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
-    if (running := stand_ins.addresses(folders.providers)) is not None:
-        variables["PULUMI_DEBUG_PROVIDERS"] = running
+    if (providers := stand_ins.addresses(folders.providers)) is not None:
+        variables["PULUMI_DEBUG_PROVIDERS"] = providers
     if "PULUMI_CONFIG_PASSPHRASE" not in environment:
         variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = environment.get(
             "PULUMI_CONFIG_PASSPHRASE_FILE", str(folders.dev_passphrase)

@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from pulumi_sandbox import files
 from pulumi_sandbox.providers.stand_ins import STAND_INS
-from pulumi_sandbox.services.processes import is_process_of
+from pulumi_sandbox.services import is_process_of
 
 from components.errors import CredfleetError
 from operations.folders import Folders

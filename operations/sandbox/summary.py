@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pulumi_sandbox.engine import Result, Workspace
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
+from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
 from operations.cli.answer import Part, Table, Verdict
@@ -23,7 +24,6 @@ from operations.pool.status import place
 from operations.sandbox import results
 from operations.sandbox.processes import status as services_status
 from operations.sandbox.report import Report, Share, Skipped, Violation, actions_in
-from operations.sandbox.stack_cluster import StackCluster
 from operations.sandbox.stack_state import as_text, shown_outputs
 
 if TYPE_CHECKING:

@@ -25,21 +25,21 @@ from pulumi_sandbox.engine import (
     Workspace,
     display_for,
 )
+from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 from components.errors import CredfleetError
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.options import Form
-from operations.cli.progress import ProgressLine
 from operations.config.settings import sound_settings
 from operations.folders import Folders
-from operations.sandbox import cloud_services, existing
+from operations.sandbox import cloud_services, control_plane, existing
 from operations.sandbox.commands import Run
 from operations.sandbox.report import write
 from operations.sandbox.results import declared
-from operations.sandbox.stack_cluster import StackCluster, choose
 from operations.sandbox.stack_state import open_workspace, outputs
 from operations.sandbox.summary import as_document, as_parts, report_of
 
@@ -139,10 +139,11 @@ def _prepare(wanted: Run) -> _Prepared:
         cluster, is_stale = choose(
             folders,
             wanted.stack,
-            settings.cluster.context,
             wanted.kubeconfig,
-            yes=wanted.yes,
-            progress=progress,
+            start=lambda: control_plane.start(folders, progress),
+            confirm=lambda question: ask(question, yes=wanted.yes),
+            context=settings.cluster.context,
+            context_from="credfleet:cluster.context",
         )
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
     if cluster.own:

@@ -9,11 +9,11 @@ import pulumi_sandbox.providers
 import pytest
 from pulumi_sandbox.providers.stand_ins import STAND_INS
 from pulumi_sandbox.services.parts import Layout
+from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from operations.folders import Folders
 from operations.main import app
-from operations.sandbox.stack_cluster import StackCluster
 from operations.sandbox.stand_ins import addresses
 
 

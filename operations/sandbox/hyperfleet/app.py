@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.services.cloud.front import Service
+from pulumi_sandbox.services import Service
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request

@@ -1,1 +1,46 @@
-"""The processes the sandbox starts, so that a program meets real servers."""
+"""The processes the sandbox starts, so that a program meets real servers.
+
+What others may use of it is what this module names; each is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pulumi_sandbox.services.build import binaries as binaries
+    from pulumi_sandbox.services.build import cache_folder as cache_folder
+    from pulumi_sandbox.services.cloud.front import Service as Service
+    from pulumi_sandbox.services.cloud.registry import OWN as OWN
+    from pulumi_sandbox.services.cloud.registry import CloudService as CloudService
+    from pulumi_sandbox.services.clouds import Clouds as Clouds
+    from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
+    from pulumi_sandbox.services.loopback import named as named
+    from pulumi_sandbox.services.loopback import port_of as port_of
+    from pulumi_sandbox.services.ports import LOOPBACK as LOOPBACK
+    from pulumi_sandbox.services.processes import is_process_of as is_process_of
+    from pulumi_sandbox.services.progress import Progress as Progress
+    from pulumi_sandbox.services.progress import Step as Step
+    from pulumi_sandbox.services.users import User as User
+
+_HOMES: Final = {
+    "build": ("binaries", "cache_folder"),
+    "cloud.front": ("Service",),
+    "cloud.registry": ("OWN", "CloudService"),
+    "clouds": ("Clouds",),
+    "control_plane": ("ControlPlane",),
+    "loopback": ("named", "port_of"),
+    "ports": ("LOOPBACK",),
+    "processes": ("is_process_of",),
+    "progress": ("Progress", "Step"),
+    "users": ("User",),
+}
+"""Module → what it gives to the world."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,7 @@ from pulumi_sandbox.engine.model.events import Operation, PolicyViolation, Step,
 from pulumi_sandbox.engine.model.resource import PendingOperation
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Secret
+from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from components.account_pool.errors import Unreachable
@@ -31,7 +32,6 @@ from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where
 from operations.sandbox import existing, updates
-from operations.sandbox.stack_cluster import StackCluster
 from operations.sandbox.stack_state import open_workspace
 
 ROOT = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"

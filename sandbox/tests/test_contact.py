@@ -1,3 +1,5 @@
+"""Which cluster is asked, and how one that does not answer or does not let in is told."""
+
 from __future__ import annotations
 
 import json
@@ -8,10 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-
-from components.errors import CredfleetError
-from operations.cli.failures import exit_code
-from operations.sandbox.contact import contact
+from pulumi_sandbox.contact import contact
+from pulumi_sandbox.errors import SandboxError
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -99,24 +99,22 @@ def test_a_user_the_server_does_not_let_in_is_not_allowed(
     kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     answering(monkeypatch, status, 200)
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         contact(kubeconfig, None)
     assert told.value.code == "not-allowed"
-    assert exit_code(told.value) == 5
 
 
 def test_a_context_the_file_has_not_is_named_with_those_it_has(kubeconfig: Path) -> None:
-    with pytest.raises(CredfleetError) as told:
-        contact(kubeconfig, "credfleet-sandbox")
-    assert told.value.code == "wrong-context"
-    assert exit_code(told.value) == 2
+    with pytest.raises(SandboxError) as told:
+        contact(kubeconfig, "absent", "shop:context")
+    assert (told.value.code, told.value.place) == ("wrong-context", "shop:context")
     assert "mine, other" in told.value.cause
 
 
 def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, server: HTTPServer) -> None:
     port = server.server_port
     kubeconfig = write(tmp_path, f"https://127.0.0.1:{port}")
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         contact(kubeconfig, None)
     assert told.value.code == "cluster-unreachable"
     assert told.value.place == f"https://127.0.0.1:{port}"
@@ -124,7 +122,7 @@ def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, se
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         contact(tmp_path / "none", None)
     assert (told.value.code, told.value.place) == ("kubeconfig-missing", str(tmp_path / "none"))
 
@@ -133,6 +131,6 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_no_kubeconfig_is_named_without_its_text(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         contact(path, None)
     assert (told.value.code, told.value.place) == ("kubeconfig-broken", str(path))

@@ -3,9 +3,8 @@ from __future__ import annotations
 import io
 
 import pytest
+from pulumi_sandbox.progress_line import ProgressLine, worded
 from pulumi_sandbox.services.progress import Step
-
-from operations.cli.progress import ProgressLine, worded
 
 
 class Terminal(io.StringIO):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pulumi_sandbox import files
-from pulumi_sandbox.services.progress import Progress
+from pulumi_sandbox.contact import contact
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.folders import Folders
 
-from components.errors import CredfleetError
-from operations.cli.ask import ask
-from operations.folders import Folders
-from operations.sandbox import control_plane
-from operations.sandbox.contact import contact
+if TYPE_CHECKING:
+    from pulumi_sandbox.services.control_plane import ControlPlane
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +50,45 @@ class StackCluster:
 def choose(
     folders: Folders,
     stack: str,
-    context: str | None,
     kubeconfig: Path | None,
     *,
-    yes: bool,
-    progress: Progress,
+    start: Callable[[], ControlPlane],
+    confirm: Callable[[str], None],
+    context: str | None = None,
+    context_from: str = "--context",
 ) -> tuple[StackCluster, bool]:
-    """Find the cluster a stack means; tell also whether its state must be refreshed before it is trusted.
+    """Return the cluster a stack means, and whether its state must be refreshed before it is trusted.
 
     The user's cluster is taken when it is named, or when the stack is there already; it is asked about
-    once. Else the sandbox's own API server is started, and built first where needed. Its data are throw-away:
-    when they are gone, the state still speaks of them.
+    once. Else the sandbox's own API server is started. Its data are throw-away: when they are gone, the state
+    still speaks of them. Raises SandboxError as `contact` and `start` do, and `other-cluster` when the
+    stack's resources are elsewhere.
 
-    Raises:
-        CredfleetError: as `contact`; `other-cluster` when the stack's resources are elsewhere;
-            `not-confirmed`.
-        SandboxError: as `binaries` and `ControlPlane.start`.
+    Args:
+        folders: Of the project.
+        stack: Its name.
+        kubeconfig: The file of the user's cluster, if one is named.
+        start: Starts the sandbox's own API server, or finds it running.
+        confirm: Raises when the user does not agree to a question.
+        context: The context that is meant in any kubeconfig; None: the current one.
+        context_from: What named the context, for the error.
     """
     former = StackCluster.recall(folders.clusters(stack))
     named = kubeconfig or (former.kubeconfig if former and not former.own else None)
     if named is None:
-        cluster = _own(folders, context, progress)
+        plane = start()
+        reached = contact(plane.kubeconfig("admin"), context, context_from)
+        cluster = StackCluster(reached.kubeconfig, plane.server, reached.uid, own=True)
         return cluster, former is not None and not cluster.is_same_cluster(former)
-    reached = contact(named, context)
+    reached = contact(named, context, context_from)
     cluster = StackCluster(reached.kubeconfig, reached.server, reached.uid, own=False)
     if former is None:
-        ask(f"Stack {stack} will be written to {reached.server} (context {reached.context}). Go on?", yes=yes)
+        confirm(f"Stack {stack} will be written to {reached.server} (context {reached.context}). Go on?")
     elif not cluster.is_same_cluster(former):
-        raise CredfleetError(
+        raise SandboxError(
             code="other-cluster",
             place=f"{reached.server} (context {reached.context})",
             cause=f"the resources of stack {stack} are on another cluster, {former.server}",
-            mend="destroy them there first, with `credfleet sandbox destroy`, or use another stack",
+            mend="destroy them there first, or use another stack",
         )
     return cluster if former is None else replace(cluster, own=former.own), False
-
-
-def _own(folders: Folders, context: str | None, progress: Progress) -> StackCluster:
-    plane = control_plane.start(folders, progress)
-    reached = contact(plane.kubeconfig("admin"), context)
-    return StackCluster(reached.kubeconfig, plane.server, reached.uid, own=True)

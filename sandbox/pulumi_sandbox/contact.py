@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from components.errors import CredfleetError
+from pulumi_sandbox.errors import SandboxError
 
 _SECONDS = 10.0
 """How long a cluster may take to answer one question."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class Contact:
     """A cluster that answered. `uid` is that of namespace kube-system, None when we may not read it."""
 
     kubeconfig: Path
@@ -23,11 +23,13 @@ class Cluster:
     uid: str | None
 
 
-def contact(kubeconfig: Path, context: str | None) -> Cluster:
+def contact(kubeconfig: Path, context: str | None, context_from: str = "--context") -> Contact:
     """Ask the cluster of a context (None: the kubeconfig's current one) who it is.
 
+    context_from: what named the context, for the error.
+
     Raises:
-        CredfleetError: `kubeconfig-missing`, `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or
+        SandboxError: `kubeconfig-missing`, `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or
             `not-allowed`.
     """
     from kubernetes import client, config
@@ -37,7 +39,7 @@ def contact(kubeconfig: Path, context: str | None) -> Cluster:
 
     path = kubeconfig.expanduser().resolve()
     if not path.is_file():
-        raise CredfleetError(
+        raise SandboxError(
             code="kubeconfig-missing",
             place=str(path),
             cause="there is no such kubeconfig file",
@@ -48,10 +50,10 @@ def contact(kubeconfig: Path, context: str | None) -> Cluster:
         name = str(active["name"] if context is None else context)
         known = [str(each["name"]) for each in contexts]
         if name not in known:
-            raise _wrong_context(path, name, known)
+            raise _wrong_context(path, name, known, context_from)
         api = config.new_client_from_config(config_file=str(path), context=name, persist_config=False)
     except (ConfigException, YAMLError, TypeError, KeyError) as error:
-        raise CredfleetError(
+        raise SandboxError(
             code="kubeconfig-broken",
             place=str(path),
             cause=f"this kubeconfig cannot be used ({type(error).__name__})",
@@ -64,7 +66,7 @@ def contact(kubeconfig: Path, context: str | None) -> Cluster:
             raise _refused(server, name, status)
         status, body = _get(api, "/api/v1/namespaces/kube-system")
     except (HTTPError, client.ApiException, OSError) as error:
-        raise CredfleetError(
+        raise SandboxError(
             code="cluster-unreachable",
             place=server,
             cause=f"the API server of context {name} does not answer ({_innermost(error)})",
@@ -73,7 +75,7 @@ def contact(kubeconfig: Path, context: str | None) -> Cluster:
     if status == 401:
         raise _refused(server, name, status)
     uid = json.loads(body)["metadata"]["uid"] if status == 200 else None
-    return Cluster(kubeconfig=path, context=name, server=server, uid=uid)
+    return Contact(kubeconfig=path, context=name, server=server, uid=uid)
 
 
 def _get(api: Any, path: str) -> tuple[int, bytes]:
@@ -82,20 +84,17 @@ def _get(api: Any, path: str) -> tuple[int, bytes]:
     return answer.status, answer.read() or b""
 
 
-def _wrong_context(path: Path, context: str, known: list[str]) -> CredfleetError:
-    return CredfleetError(
+def _wrong_context(path: Path, context: str, known: list[str], context_from: str) -> SandboxError:
+    return SandboxError(
         code="wrong-context",
-        place="credfleet:cluster.context",
+        place=context_from,
         cause=f"the stack means context {context}, {path} has {', '.join(known)}; nothing was written",
-        mend=(
-            "give --kubeconfig with the file that has it, or change the stack:"
-            " credfleet sandbox config set --path credfleet:cluster.context NAME"
-        ),
+        mend=f"give --kubeconfig with the file that has it, or change {context_from}",
     )
 
 
-def _refused(server: str, context: str, status: int) -> CredfleetError:
-    return CredfleetError(
+def _refused(server: str, context: str, status: int) -> SandboxError:
+    return SandboxError(
         code="not-allowed",
         place=server,
         cause=f"the API server does not let the user of context {context} in (HTTP {status})",

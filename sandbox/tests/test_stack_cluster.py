@@ -1,17 +1,28 @@
+"""Which cluster a stack is written to: the sandbox's own or the user's, asked about once, never another."""
+
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
-from pulumi_sandbox.services.progress import silent
-
-from components.errors import CredfleetError
-from operations.folders import Folders
-from operations.sandbox import stack_cluster
-from operations.sandbox.contact import Cluster
-from operations.sandbox.stack_cluster import StackCluster, choose
+from pulumi_sandbox import stack_cluster
+from pulumi_sandbox.contact import Contact
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.folders import Folders
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 MINE = Path("/home/me/.kube/config")
+
+
+class OwnPlane:
+    """The sandbox's own API server, as far as a choice asks it."""
+
+    server = "https://own"
+
+    def kubeconfig(self, user: str) -> Path:
+        return Path({"admin": "own"}[user])
 
 
 @pytest.fixture
@@ -24,21 +35,24 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
     """Map the kubeconfigs of the user's clusters, and `own`, to the uid each cluster answers with."""
     uids: dict[str, str | None] = {str(MINE): "uid-mine", "own": "uid-own"}
 
-    def contact(kubeconfig: Path, context: str | None) -> Cluster:
-        return Cluster(kubeconfig, context or "current", f"https://{kubeconfig.name}", uids[str(kubeconfig)])
-
-    def own(folders: Folders, context: str | None, progress: object) -> StackCluster:
-        return StackCluster(folders.control_plane, "https://own", uids["own"], own=True)
+    def contact(kubeconfig: Path, context: str | None, _: str) -> Contact:
+        return Contact(kubeconfig, context or "current", f"https://{kubeconfig.name}", uids[str(kubeconfig)])
 
     monkeypatch.setattr(stack_cluster, "contact", contact)
-    monkeypatch.setattr(stack_cluster, "_own", own)
     return uids
 
 
 def chosen(
     folders: Folders, kubeconfig: Path | None = None, *, yes: bool = False
 ) -> tuple[StackCluster, bool]:
-    return choose(folders, "dev", "ctx", kubeconfig, yes=yes, progress=silent)
+    def confirm(question: str) -> None:
+        if not yes:
+            raise SandboxError(code="not-confirmed", place="--yes", cause=question, mend="add --yes")
+
+    def start() -> ControlPlane:
+        return cast("ControlPlane", OwnPlane())
+
+    return choose(folders, "dev", kubeconfig, start=start, confirm=confirm, context="ctx")
 
 
 def test_without_a_cluster_of_the_users_the_sandboxs_own_is_started(
@@ -51,7 +65,7 @@ def test_without_a_cluster_of_the_users_the_sandboxs_own_is_started(
 def test_a_cluster_of_the_users_is_written_to_only_when_it_is_confirmed(
     folders: Folders, clusters: dict[str, str | None]
 ) -> None:
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         chosen(folders, MINE)
     assert told.value.code == "not-confirmed"
     assert "context ctx" in told.value.cause
@@ -71,7 +85,7 @@ def test_a_stack_that_is_on_one_cluster_is_not_written_to_another(
     folders: Folders, clusters: dict[str, str | None]
 ) -> None:
     chosen(folders)[0].remember(folders.clusters("dev"))
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         chosen(folders, MINE, yes=True)
     assert told.value.code == "other-cluster"
 
@@ -81,7 +95,7 @@ def test_a_users_cluster_that_was_made_anew_is_another_cluster(
 ) -> None:
     chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
     clusters[str(MINE)] = "uid-after"
-    with pytest.raises(CredfleetError) as told:
+    with pytest.raises(SandboxError) as told:
         chosen(folders)
     assert told.value.code == "other-cluster"
 

@@ -1,0 +1,203 @@
+"""`pulumi-sandbox`: runs the Pulumi program of this folder on a real API server, without the Pulumi CLI."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.folders import Folders
+
+if TYPE_CHECKING:
+    from pulumi_sandbox.engine import Options, Result, Sink, Workspace
+    from pulumi_sandbox.stack_cluster import StackCluster
+
+_CANCELLED: Final = 8
+
+_EXAMPLES: Final = """\
+examples:
+  pulumi-sandbox up --stack dev          start what the stack needs, and create what it declares
+  pulumi-sandbox preview --stack dev     show what an update would change
+  pulumi-sandbox up --stack dev --kubeconfig ~/.kube/config
+                                         the same on a cluster of yours
+  pulumi-sandbox status                  what runs, its kubeconfig files and logs
+  pulumi-sandbox down                    stop what runs; data and state are kept
+
+A stack's secrets are encrypted with the passphrase in PULUMI_CONFIG_PASSPHRASE, or in the file that
+PULUMI_CONFIG_PASSPHRASE_FILE names. The first `up` on a machine builds the API server from source.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: as in the Pulumi CLI, 2 for wrong arguments."""
+    given = _parser().parse_args(arguments)
+    try:
+        return given.run(given)
+    except SandboxError as error:
+        _say(f"✗ {error}")
+        return 1
+    except KeyboardInterrupt:
+        return _CANCELLED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pulumi-sandbox",
+        description="Run a Pulumi program in Python on a real Kubernetes API server, without the Pulumi CLI.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    deployments: tuple[tuple[str, str], ...] = (
+        ("up", "create, update and delete until everything is as declared"),
+        ("preview", "show what an update would change; nothing is written"),
+        ("refresh", "bring the state up to what is really there; the cluster is only read"),
+        ("destroy", "delete everything the stack has declared, after asking"),
+    )
+    for name, what in deployments:
+        command = commands.add_parser(name, help=what, description=f"{name}: {what}.")
+        command.add_argument("--stack", required=True, metavar="NAME", help="the stack")
+        command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="use a cluster of yours")
+        command.add_argument("--context", metavar="NAME", help="that of the kubeconfig; else its current one")
+        command.add_argument("--yes", action="store_true", help="do not ask")
+        command.add_argument("--parallel", type=int, default=16, metavar="N", help="steps at a time")
+        command.add_argument("--json", action="store_true", help="events as JSON, one a line")
+        if name != "destroy":
+            command.add_argument("--expect-no-changes", action="store_true", help="fail where there are any")
+        if name in ("up", "preview"):
+            command.add_argument("--policy-pack", type=Path, action="append", metavar="DIR", help="check it")
+        command.set_defaults(run=_deploy, deployment=name, expect_no_changes=False, policy_pack=None)
+    status = commands.add_parser("status", help="name what runs, for whom, and where the state is")
+    status.add_argument("--json", action="store_true", help="as JSON")
+    status.set_defaults(run=_status)
+    commands.add_parser("down", help="stop what runs; data and state are kept").set_defaults(run=_down)
+    commands.add_parser("build", help="build the API server, unless it is built").set_defaults(run=_build)
+    return parser
+
+
+def _deploy(given: argparse.Namespace) -> int:
+    """Start what the stack needs, let the engine work, and return its exit code."""
+    from pulumi_sandbox import engine
+    from pulumi_sandbox.providers.stand_ins import STAND_INS
+
+    folders = Folders.find(Path.cwd())
+    workspace = engine.Workspace.open(
+        folders.project, given.stack, backend_dir=engine.find_backend(folders.backend)
+    )
+    cluster, is_stale = _prepare(given, folders, workspace)
+    os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
+    options = engine.Options(
+        parallel=given.parallel,
+        providers=STAND_INS,
+        policy_packs=tuple(pack.resolve() for pack in given.policy_pack or ()),
+        expect_no_changes=given.expect_no_changes,
+    )
+    if is_stale:
+        _say("· the API server is a new one: looking what is left of the stack")
+        with engine.display_for(sys.stderr) as display:
+            left = engine.refresh(workspace, engine.Options(given.parallel, STAND_INS), display)
+        if left.exit_code:
+            return left.exit_code
+    resources = workspace.store.load().resources
+    if given.deployment == "destroy" and resources:
+        _confirm(
+            f"All {len(resources)} resources of stack {given.stack} on {cluster.server} will be deleted. "
+            "Go on?",
+            yes=given.yes,
+        )
+    if given.deployment != "preview":
+        cluster.remember(folders.clusters(given.stack))
+    deploy: Callable[[Workspace, Options, Sink], Result] = getattr(engine, given.deployment)
+    with engine.display_for(sys.stdout, json_lines=given.json) as display:
+        code = deploy(workspace, options, display).exit_code
+    if given.deployment == "destroy" and code == 0:
+        folders.clusters(given.stack).unlink(missing_ok=True)
+    return code
+
+
+def _prepare(given: argparse.Namespace, folders: Folders, workspace: Workspace) -> tuple[StackCluster, bool]:
+    """Start what the configuration names; return the cluster, and whether the state must be refreshed."""
+    from pulumi_sandbox.progress_line import ProgressLine
+    from pulumi_sandbox.services import Clouds, ControlPlane, binaries, named
+    from pulumi_sandbox.stack_cluster import choose
+
+    with ProgressLine() as progress:
+        clouds = Clouds(folders.clouds)
+        clouds.start(named(workspace.config().values), os.environ, progress)
+        os.environ.update(clouds.trust())
+        return choose(
+            folders,
+            given.stack,
+            given.kubeconfig,
+            start=lambda: ControlPlane.start(
+                folders.control_plane, binaries=binaries(progress), progress=progress
+            ),
+            confirm=lambda question: _confirm(question, yes=given.yes),
+            context=given.context,
+        )
+
+
+def _status(given: argparse.Namespace) -> int:
+    from pulumi_sandbox.running import status
+    from pulumi_sandbox.services import Clouds
+
+    folders = Folders.find(Path.cwd())
+    found = status(folders, Clouds(folders.clouds))
+    if given.json:
+        _print(json.dumps(found, indent=2))
+        return 0
+    _print(f"API server  {found['server'] or 'stopped'}")
+    _print(f"state       {found['state']}")
+    for name, service in found["services"].items():
+        process = f"pid {service['pid']}" if service["running"] else "stopped"
+        _print(f"{name}  {process}  {service['address'] or ''}  {service['log']}")
+    for user, kubeconfig in found["users"].items():
+        _print(f"kubeconfig of {user}  {kubeconfig}")
+    return 0
+
+
+def _down(_: argparse.Namespace) -> int:
+    from pulumi_sandbox.running import stop
+    from pulumi_sandbox.services import Clouds
+
+    folders = Folders.find(Path.cwd())
+    any_ran = stop(folders, Clouds(folders.clouds))
+    _print("✓ stopped; data and state are kept" if any_ran else "Nothing runs.")
+    return 0
+
+
+def _build(_: argparse.Namespace) -> int:
+    from pulumi_sandbox.progress_line import ProgressLine
+    from pulumi_sandbox.services import binaries
+
+    with ProgressLine() as progress:
+        folder = binaries(progress)
+    _print(f"✓ built: {folder}")
+    return 0
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    """Go on only when the user agrees; raises SandboxError `not-confirmed` else."""
+    if yes:
+        return
+    agreed = sys.stdin.isatty() and input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    if not agreed:
+        raise SandboxError(
+            code="not-confirmed",
+            place="--yes",
+            cause=f"this has to be confirmed, and nothing was changed: {question}",
+            mend="run the same command again with --yes if that is what you want",
+        )
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

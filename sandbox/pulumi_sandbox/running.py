@@ -1,0 +1,55 @@
+"""What runs of a project's sandbox: named for people and programs, and stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pulumi_sandbox.engine import find_backend
+from pulumi_sandbox.folders import Folders
+from pulumi_sandbox.services.clouds import Clouds
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import Part
+
+
+def status(folders: Folders, clouds: Clouds) -> dict[str, Any]:
+    """Return what runs: kubeconfig and server (null when stopped), users, services, the state's address."""
+    services = {
+        service.service.name: {
+            "running": service.pid is not None,
+            "pid": service.pid,
+            "address": service.address,
+            "log": str(service.log),
+        }
+        for service in clouds.started()
+    }
+    state = find_backend(folders.backend).as_uri()
+    plane = ControlPlane.find(folders.control_plane)
+    if plane is None:
+        return {"kubeconfig": None, "server": None, "users": {}, "services": services, "state": state}
+    pids = {part: plane.pid(part) for part in Part}
+    parts = {
+        str(part): {
+            "running": pid is not None,
+            "pid": pid,
+            "address": plane.address(part),
+            "log": str(plane.log(part)),
+        }
+        for part, pid in pids.items()
+    }
+    runs = all(pids.values())
+    return {
+        "kubeconfig": str(plane.kubeconfig("admin")) if runs else None,
+        "server": plane.server if runs else None,
+        "users": {user: str(plane.kubeconfig(user)) for user in plane.users},
+        "services": parts | services,
+        "state": state,
+    }
+
+
+def stop(folders: Folders, clouds: Clouds) -> bool:
+    """Stop the API server and the stand-ins of cloud services; return whether any ran."""
+    plane = ControlPlane.find(folders.control_plane)
+    plane_runs = plane is not None and any(plane.pid(part) for part in Part)
+    if plane is not None and plane_runs:
+        plane.stop()
+    return clouds.stop() or plane_runs
