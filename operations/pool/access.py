@@ -77,13 +77,15 @@ class Named(Where):
 
 
 def _of_sandbox() -> Path:
-    from pulumi_sandbox.services.control_plane import ControlPlane
-    from pulumi_sandbox.services.parts import Part
+    from pulumi_sandbox.errors import SandboxError
+    from pulumi_sandbox.services import ControlPlane, Part
 
     try:
-        plane = ControlPlane.find(Folders.find(Path.cwd()).control_plane)
-    except CredfleetError:
+        folders = Folders.find(Path.cwd())
+    except SandboxError:
         plane = None
+    else:
+        plane = ControlPlane.find(folders.control_plane)
     if plane is None or plane.pid(Part.API_SERVER) is None:
         raise CredfleetError(
             code="no-cluster",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 from pulumi_sandbox import files
-from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.services import is_process_of
 
 from components.errors import CredfleetError

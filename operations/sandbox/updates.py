@@ -27,7 +27,7 @@ from pulumi_sandbox.engine import (
 )
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol.values import equal
-from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 from components.errors import CredfleetError

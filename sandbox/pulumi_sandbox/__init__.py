@@ -1,1 +1,1 @@
-"""All that lets the program run with no cloud, no cluster and no Pulumi CLI."""
+"""The sandbox runs any Pulumi program in Python on a real API server; README.md beside it names its parts."""

@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 def _deploy(given: argparse.Namespace) -> int:
     """Start what the stack needs, let the engine work, and return its exit code."""
     from pulumi_sandbox import engine
-    from pulumi_sandbox.providers.stand_ins import STAND_INS
+    from pulumi_sandbox.providers import STAND_INS
 
     folders = Folders.find(Path.cwd())
     workspace = engine.Workspace.open(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pulumi_sandbox.providers
 import pytest
-from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.services.parts import Layout
 from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result

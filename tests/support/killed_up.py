@@ -15,7 +15,7 @@ from pathlib import Path
 from pulumi_sandbox import engine
 from pulumi_sandbox.engine import Diagnostic, Event, Options, Snapshot, StepFinished, Workspace
 from pulumi_sandbox.engine.state.store import Store
-from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.providers import STAND_INS
 
 
 class _DeadlyStore(Store):

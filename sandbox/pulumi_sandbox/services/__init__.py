@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
     from pulumi_sandbox.services.loopback import named as named
     from pulumi_sandbox.services.loopback import port_of as port_of
+    from pulumi_sandbox.services.parts import Part as Part
     from pulumi_sandbox.services.ports import LOOPBACK as LOOPBACK
     from pulumi_sandbox.services.processes import is_process_of as is_process_of
     from pulumi_sandbox.services.progress import Progress as Progress
@@ -31,6 +32,7 @@ _HOMES: Final = {
     "clouds": ("Clouds",),
     "control_plane": ("ControlPlane",),
     "loopback": ("named", "port_of"),
+    "parts": ("Part",),
     "ports": ("LOOPBACK",),
     "processes": ("is_process_of",),
     "progress": ("Progress", "Step"),

@@ -31,7 +31,7 @@ from pulumi_sandbox.engine.project.stack_file import StackFile
 from pulumi_sandbox.engine.show.event_json import event_json
 from pulumi_sandbox.engine.state.store import Store
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.providers.stand_ins import STAND_INS
+from pulumi_sandbox.providers import STAND_INS
 
 from sandbox.tests.support.recording_provider import RecordingProvider
 from sandbox.tests.support.scripted_program import Program, Script, environment, playing

@@ -47,6 +47,7 @@ def an_error(code: str) -> CredfleetError:
     [
         ("anything-else", 1),
         ("bad-configuration", 2),
+        ("wrong-context", 2),
         ("exhausted", 3),
         ("misconfigured", 4),
         ("not-allowed", 5),
