@@ -1,6 +1,12 @@
 """The embedded deployment engine: speaks the gRPC protocol of Pulumi to a genuine program.
 
-What other packages may use of it is what this module names; each is loaded when it is first asked for.
+A stack is opened with `Workspace.open` and deployed with `preview`, `up`, `refresh` or `destroy`, each given
+`Options` (which name the providers, policy packs and parallelism) and a `Sink` that takes the events; they
+return a `Result`. `display_for` and `PreviewDigest` are sinks that show a deployment.
+
+What other packages may use of the engine is what this module names; each is loaded when first asked for.
+Its parts, each knowing only those behind it: `show` and `deploy`, `policies`, `plugins`, `workspace`,
+`state`, `project`, `model`, and the values, paths, URNs and wire format of `pulumi_sandbox.protocol`.
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.workspace import Workspace as Workspace
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
 
-_HOMES: Final = {
+PUBLIC: Final = {
     "deploy.options": ("Options", "Result"),
     "deploy.start": ("destroy", "preview", "refresh", "up"),
     "model.events": ("Diagnostic", "Event", "Op", "Outcome", "Sink", "StepFinished", "StepPlanned"),
@@ -53,7 +59,7 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
+    for module, names in PUBLIC.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

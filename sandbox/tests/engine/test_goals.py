@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.model.aliases import Alias, former_urns
+from pulumi_sandbox.engine.model.aliases import former_urns
 from pulumi_sandbox.engine.model.goal import (
     Goal,
     goal_of,
@@ -15,13 +15,20 @@ from pulumi_sandbox.engine.model.goal import (
 )
 from pulumi_sandbox.engine.plugins.provider_processes import attached_providers
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.stubs import resource_pb2
+from pulumi_sandbox.protocol.stubs import alias_pb2, resource_pb2
 
 REQUEST = resource_pb2.RegisterResourceRequest
 
 
 def urn(name: str, type_: str = "a:b:C", stack: str = "dev", project: str = "shop") -> str:
     return f"urn:pulumi:{stack}::{project}::{type_}::{name}"
+
+
+SPEC = alias_pb2.Alias.Spec
+
+
+def spelled(spec: alias_pb2.Alias.Spec) -> alias_pb2.Alias:
+    return alias_pb2.Alias(spec=spec)
 
 
 ROOT = urn("shop-dev", "pulumi:pulumi:Stack")
@@ -32,18 +39,20 @@ CHILD = urn("p-child", "x:y:P$a:b:C")
 @pytest.mark.parametrize(
     ("resource", "parent", "alias", "former"),
     [
-        pytest.param(urn("n"), ROOT, Alias(urn=urn("o", "z:z:Z")), urn("o", "z:z:Z"), id="urn"),
-        pytest.param(urn("n"), ROOT, Alias(name="o"), urn("o"), id="name"),
-        pytest.param(urn("n"), ROOT, Alias(type="a:b:D"), urn("n", "a:b:D"), id="type"),
-        pytest.param(urn("n"), ROOT, Alias(stack="old"), urn("n", stack="old"), id="stack"),
-        pytest.param(urn("n"), ROOT, Alias(project="old"), urn("n", project="old"), id="project"),
-        pytest.param(CHILD, PARENT, Alias(no_parent=True), urn("p-child"), id="no-parent"),
-        pytest.param(CHILD, PARENT, Alias(parent=ROOT), urn("p-child"), id="under-the-stack"),
-        pytest.param(urn("n"), ROOT, Alias(parent=PARENT), urn("n", "x:y:P$a:b:C"), id="parent-that-was"),
+        pytest.param(urn("n"), ROOT, alias_pb2.Alias(urn=urn("o", "z:z:Z")), urn("o", "z:z:Z"), id="urn"),
+        pytest.param(urn("n"), ROOT, spelled(SPEC(name="o")), urn("o"), id="name"),
+        pytest.param(urn("n"), ROOT, spelled(SPEC(type="a:b:D")), urn("n", "a:b:D"), id="type"),
+        pytest.param(urn("n"), ROOT, spelled(SPEC(stack="old")), urn("n", stack="old"), id="stack"),
+        pytest.param(urn("n"), ROOT, spelled(SPEC(project="old")), urn("n", project="old"), id="project"),
+        pytest.param(CHILD, PARENT, spelled(SPEC(noParent=True)), urn("p-child"), id="no-parent"),
+        pytest.param(CHILD, PARENT, spelled(SPEC(parentUrn=ROOT)), urn("p-child"), id="under-the-stack"),
+        pytest.param(
+            urn("n"), ROOT, spelled(SPEC(parentUrn=PARENT)), urn("n", "x:y:P$a:b:C"), id="parent-that-was"
+        ),
     ],
 )
 def test_an_alias_names_a_former_urn_in_whole_or_by_its_parts(
-    resource: str, parent: str, alias: Alias, former: str
+    resource: str, parent: str, alias: alias_pb2.Alias, former: str
 ):
     assert former_urns(resource, parent, [alias], {}) == (former,)
 
@@ -56,7 +65,7 @@ def test_children_of_a_renamed_parent_had_other_names_as_well():
 
 def test_own_aliases_multiply_with_the_parents():
     renamed = {PARENT: urn("q", "x:y:P")}
-    assert former_urns(CHILD, PARENT, [Alias(type="a:b:D")], renamed) == (
+    assert former_urns(CHILD, PARENT, [spelled(SPEC(type="a:b:D"))], renamed) == (
         urn("p-child", "x:y:P$a:b:D"),
         urn("q-child", "x:y:P$a:b:C"),
         urn("q-child", "x:y:P$a:b:D"),

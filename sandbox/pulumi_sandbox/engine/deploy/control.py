@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from pulumi_sandbox.engine.model.diff import PropertyDiff
+from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.events import (
     Diagnostic,
     Event,
@@ -39,17 +39,6 @@ _LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "r
 
 class Stopped(Exception):  # noqa: N818 - no error: the way a stop travels up
     """The deployment goes no further; why was told already."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepDetail:
-    """What a step's event says beside the records.
-
-    The keys forcing a replacement, and the provider's diff.
-    """
-
-    keys: tuple[str, ...] = ()
-    detailed_diff: dict[str, PropertyDiff] | None = None
 
 
 class Control:
@@ -197,7 +186,7 @@ class Control:
         old: Resource | None,
         new: Resource | None,
         action: Callable[[], Awaitable[_R]],
-        detail: StepDetail = StepDetail(),
+        diff: Diff = NO_DIFFERENCE,
         *,
         announce: bool = True,
     ) -> _R:
@@ -208,18 +197,18 @@ class Control:
         async with self._slots:
             self.check()
             if not self.preview:
-                self.emit(StepStarted(_step(op, old, new, detail)))
+                self.emit(StepStarted(_step(op, old, new, diff)))
             began = time.monotonic()
             try:
                 result = await action()
             except Exception as error:
                 if not self.preview and not isinstance(error, Stopped):
                     self._tell(
-                        StepFinished(_step(op, old, new, detail), time.monotonic() - began, self._why(error))
+                        StepFinished(_step(op, old, new, diff), time.monotonic() - began, self._why(error))
                     )
                 raise
         if announce:
-            self.tell(op, old, result, detail, seconds=time.monotonic() - began)
+            self.tell(op, old, result, diff, seconds=time.monotonic() - began)
         return result
 
     def tell(
@@ -227,12 +216,12 @@ class Control:
         op: Op,
         old: Resource | None,
         new: Resource | None,
-        detail: StepDetail = StepDetail(),
+        diff: Diff = NO_DIFFERENCE,
         *,
         seconds: float = 0.0,
     ) -> None:
         """Emit a step that took no call, or is done."""
-        step = _step(op, old, new, detail)
+        step = _step(op, old, new, diff)
         self._tell(StepPlanned(step) if self.preview else StepFinished(step, seconds))
         if op in _LOGICAL and not urns.is_default_provider(step.urn):
             self._counts[op] += 1
@@ -250,5 +239,5 @@ class Control:
         return self.redacted(str(error) or type(error).__name__)
 
 
-def _step(op: Op, old: Resource | None, new: Resource | None, detail: StepDetail) -> Step:
-    return Step.of(op, old, new, keys=detail.keys, detailed_diff=detail.detailed_diff)
+def _step(op: Op, old: Resource | None, new: Resource | None, diff: Diff) -> Step:
+    return Step.of(op, old, new, keys=diff.replaces, detailed_diff=diff.detailed)

@@ -43,39 +43,31 @@ class Planned:
     recreating: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Planner:
     """Asks providers and policy packs, and leaves the decision to the planner's rules."""
 
-    def __init__(
-        self,
-        control: Control,
-        journal: Journal,
-        provider_resources: ProviderResources,
-        resources: Resources,
-        packs: asyncio.Task[tuple[PolicyPack, ...]],
-    ) -> None:
-        """Work for one deployment."""
-        self._control = control
-        self._journal = journal
-        self._provider_resources = provider_resources
-        self._resources = resources
-        self._packs = packs
+    control: Control
+    journal: Journal
+    provider_resources: ProviderResources
+    resources: Resources
+    packs: asyncio.Task[tuple[PolicyPack, ...]]
 
     async def plan(self, urn: str, former: str, goal: Goal, provider: Provider | None) -> Planned:
         """Plan a registration whose record the state has under `former`, if it has one.
 
-        Raises Stopped when provider or policies refuse it. Raises ProviderError when the provider fails.
+        Raises Stopped when provider or policies refuse it, ProviderError when the provider fails.
         """
-        old = self._journal.live(former)
+        old = self.journal.live(former)
         new = goal.record(urn, former if former != urn else "", old)
-        self._control.learn(goal.inputs)
-        recreating = former in self._resources.recreated_later
+        self.control.learn(goal.inputs)
+        recreating = former in self.resources.recreated_later
         known = None if recreating or (old and old.external) else old
         new = await self._check(new, goal, provider, known)
         new = await self._judge(new, goal)
         if old is None or known is None:
             return Planned(new, old, None, recreating)
-        diff = decide.forced_by(new, self._resources.replaced) or await self._diff(known, new, provider)
+        diff = decide.forced_by(new, self.resources.replaced) or await self._diff(known, new, provider)
         plan = decide.plan(
             old,
             diff,
@@ -100,14 +92,14 @@ class Planner:
         if old is not None:
             inputs, refused = decide.ignore_changes(old.inputs, inputs, goal.ignore_changes)
             if refused:
-                self._control.say(
+                self.control.say(
                     "info", f"cannot ignore added or removed elements of {', '.join(refused)}", new.urn
                 )
         if provider is None:
             return replace(new, inputs=inputs)
-        begun = self._journal.interrupted(new.urn)
+        begun = self.journal.interrupted(new.urn)
         olds = old.inputs if old else begun.inputs if begun else None
-        checked = await provider.check(new.urn, olds, inputs, preview=self._control.preview)
+        checked = await provider.check(new.urn, olds, inputs, preview=self.control.preview)
         if checked.failures:
             self._refuse_inputs(new, checked.failures)
         return replace(new, inputs=checked.inputs)
@@ -115,24 +107,24 @@ class Planner:
     def _refuse_inputs(self, new: Resource, failures: Iterable[CheckFailure]) -> NoReturn:
         for failure in failures:
             about = f"its property {failure.property} " if failure.property else ""
-            self._control.flaw(f"{about}{'is invalid: ' if about else ''}{failure.reason}", new.urn)
-        raise self._control.stop()
+            self.control.flaw(f"{about}{'is invalid: ' if about else ''}{failure.reason}", new.urn)
+        raise self.control.stop()
 
     async def _judge(self, new: Resource, goal: Goal) -> Resource:
         """Let the policy packs change and then judge a resource.
 
         In previews their objections stop nothing.
         """
-        provider = self._resources.done.get(new.provider_urn)
+        provider = self.resources.done.get(new.provider_urn)
         mandatory = False
-        for pack in await self._packs:
+        for pack in await self.packs:
             judged = await pack.judge(new, goal, provider)
             new = replace(new, inputs=judged.inputs)
             for violation in judged.violations:
-                self._control.objected(violation)
+                self.control.objected(violation)
                 mandatory |= violation.level == "mandatory"
-        if mandatory and not self._control.preview:
-            raise self._control.stop()
+        if mandatory and not self.control.preview:
+            raise self.control.stop()
         return new
 
     async def _diff(self, old: Resource, new: Resource, provider: Provider | None) -> Diff:
@@ -141,9 +133,9 @@ class Planner:
         if provider is None:
             return NO_DIFFERENCE if equal(old.inputs, new.inputs) else Diff("some")
         try:
-            answer = await provider.diff(old, new, preview=self._control.preview)
+            answer = await provider.diff(old, new, preview=self.control.preview)
         except DiffUnavailableError:
-            self._control.say("warning", _PENDING_CONFIG, new.urn)
+            self.control.say("warning", _PENDING_CONFIG, new.urn)
             return Diff("some")
         return decide.settle(answer, old.inputs, new.inputs, new.ignore_changes)
 
@@ -153,11 +145,11 @@ class Planner:
             return False
         if not old.provider or not new.provider:
             return True
-        former = self._resources.before(old.provider_urn)
-        present = self._resources.done.get(new.provider_urn)
+        former = self.resources.before(old.provider_urn)
+        present = self.resources.done.get(new.provider_urn)
         if former is None or present is None:
             return True
-        diff = await self._provider_resources.diff_config(new.provider, former, present.inputs)
+        diff = await self.provider_resources.diff_config(new.provider, former, present.inputs)
         return diff.demands_replacement
 
     def _refuse_replacement(self, urn: str) -> None:
@@ -165,6 +157,6 @@ class Planner:
         message = (
             "it must be replaced, but it is protected\n→ remove `protect` from it in the program, run again"
         )
-        if not self._control.preview:
-            raise self._control.fail(message, urn)
-        self._control.flaw(message, urn)
+        if not self.control.preview:
+            raise self.control.fail(message, urn)
+        self.control.flaw(message, urn)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from pulumi_sandbox.engine.deploy import decide
-from pulumi_sandbox.engine.deploy.control import Control, StepDetail
+from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff, PropertyDiff
 from pulumi_sandbox.engine.model.events import Op
@@ -89,9 +89,8 @@ async def _refreshed(old: Resource, control: Control, registrar: Registrar) -> R
         new = await control.step("refresh", old, old, read, announce=False)
     except (ProviderError, SandboxError) as error:
         raise control.fail(str(error), old.urn) from error
-    detail = StepDetail(detailed_diff=_inverted(diff))
     became: Op = "delete" if new is None else "same" if diff.changes == "none" else "update"
-    control.tell(became, old, new, detail)
+    control.tell(became, old, new, Diff(diff.changes, detailed=_inverted(diff)))
     return new
 
 

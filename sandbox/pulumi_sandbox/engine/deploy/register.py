@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
 from pulumi_sandbox.engine.deploy.cascade import falling_with
-from pulumi_sandbox.engine.deploy.control import Control, StepDetail
+from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.deploy.default_provider import default_provider
 from pulumi_sandbox.engine.deploy.gate import Gate
 from pulumi_sandbox.engine.deploy.plan import Planned, Planner
 from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, ProviderResources
 from pulumi_sandbox.engine.deploy.resources import Resources
+from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
 from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError
@@ -56,30 +57,21 @@ class Lookup:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Registrar:
     """Takes registrations as they come and answers each with the resource it led to."""
 
-    def __init__(
-        self,
-        *,
-        control: Control,
-        journal: Journal,
-        provider_resources: ProviderResources,
-        applier: Applier,
-        resources: Resources,
-        planner: Planner,
-        identity: Identity,
-    ) -> None:
-        """Begin with nothing registered."""
-        self._control = control
-        self._journal = journal
-        self._provider_resources = provider_resources
-        self._applier = applier
-        self._resources = resources
-        self._planner = planner
-        self._identity = identity
-        self._gate = Gate()
-        self._default_providers: dict[tuple[str, str], asyncio.Task[Resource]] = {}
+    control: Control
+    journal: Journal
+    provider_resources: ProviderResources
+    applier: Applier
+    resources: Resources
+    planner: Planner
+    identity: Identity
+    _gate: Gate = field(default_factory=Gate, init=False)
+    _default_providers: dict[tuple[str, str], asyncio.Task[Resource]] = field(
+        default_factory=dict[tuple[str, str], "asyncio.Task[Resource]"], init=False
+    )
 
     async def provider_reference(self, package: str, version: str, given: str) -> str:
         """Return the reference of the provider that serves a package: the given one, or the default one."""
@@ -87,7 +79,7 @@ class Registrar:
             return given
         key = (package, version)
         if key not in self._default_providers:
-            goal = default_provider(package, version, self._identity.config)
+            goal = default_provider(package, version, self.identity.config)
             self._default_providers[key] = asyncio.create_task(self.register(goal))
         record = await self._default_providers[key]
         return f"{record.urn}::{record.id or UNKNOWN_ID}"
@@ -97,11 +89,11 @@ class Registrar:
 
         Raises ProviderError when nobody knows it.
         """
-        if not self._provider_resources.knows(reference):
-            record = self._resources.before(urns.of_provider(reference))
+        if not self.provider_resources.knows(reference):
+            record = self.resources.before(urns.of_provider(reference))
             if record is not None and reference == f"{record.urn}::{record.id}":
-                await self._provider_resources.keep(record)
-        return self._provider_resources.get(reference)
+                await self.provider_resources.keep(record)
+        return self.provider_resources.get(reference)
 
     async def provider_of(self, old: Resource) -> Provider | None:
         """Return who manages a resource of the state; nobody manages components.
@@ -111,7 +103,7 @@ class Registrar:
         if not old.custom or old.external:
             return None
         if old.is_provider:
-            return self._provider_resources
+            return self.provider_resources
         return await self.provider(old.provider)
 
     async def register(self, goal: Goal) -> Resource:
@@ -119,14 +111,14 @@ class Registrar:
 
         Raises Stopped when this resource, or another one meanwhile, stopped the deployment.
         """
-        self._control.check()
-        urn = self._resources.claim(goal.parent, goal.type, goal.name)
+        self.control.check()
+        urn = self.resources.claim(goal.parent, goal.type, goal.name)
         try:
             return await self._register(urn, goal)
         except CallbackError as error:
-            raise self._control.fail_unless_stopping(str(error), urn) from error
+            raise self.control.fail_unless_stopping(str(error), urn) from error
         except (ProviderError, SandboxError) as error:
-            raise self._control.fail(str(error), urn) from error
+            raise self.control.fail(str(error), urn) from error
 
     async def _register(self, urn: str, goal: Goal) -> Resource:
         managed = goal.custom and not goal.is_provider
@@ -134,84 +126,82 @@ class Registrar:
             await self.provider_reference(goal.package, goal.version, goal.provider) if managed else ""
         )
         goal = replace(goal, provider=reference)
-        self._resources.goals[urn] = goal
-        former = self._resources.find_old(urn, goal)
+        self.resources.goals[urn] = goal
+        former = self.resources.find_old(urn, goal)
         await self._gate.enter()
         try:
             provider = await self._provider_of(goal)
-            planned = await self._planner.plan(urn, former, goal, provider)
-            self._resources.planned.update({urn, former})
+            planned = await self.planner.plan(urn, former, goal, provider)
+            self.resources.planned.update({urn, former})
             if planned.recreating or (planned.plan and planned.plan.verdict == "replace"):
-                self._resources.replaced.add(urn)
+                self.resources.replaced.add(urn)
         finally:
             self._gate.leave()
         record = await self._take(planned, goal, provider)
-        self._control.learn(record.outputs)
-        self._resources.done[urn] = record
+        self.control.learn(record.outputs)
+        self.resources.done[urn] = record
         return record
 
     async def _provider_of(self, goal: Goal) -> Provider | None:
         if not goal.custom:
             return None
-        return self._provider_resources if goal.is_provider else await self.provider(goal.provider)
+        return self.provider_resources if goal.is_provider else await self.provider(goal.provider)
 
     async def _take(self, planned: Planned, goal: Goal, provider: Provider | None) -> Resource:
         new, old, plan = planned.new, planned.old, planned.plan
         if old is None:
-            return await self._control.step("create", None, new, lambda: self._applier.create(new, provider))
+            return await self.control.step("create", None, new, lambda: self.applier.create(new, provider))
         if plan is None or plan.verdict == "replace":
             return await self._replace(planned, old, provider)
         if plan.verdict == "update":
-            return await self._update(old, new, provider, StepDetail(plan.diff.replaces, plan.diff.detailed))
+            return await self._update(old, new, provider, plan.diff)
         return await self._same(old, new, goal)
 
     async def _replace(self, planned: Planned, old: Resource, provider: Provider | None) -> Resource:
         """Make another one; the old one goes before (at once) or after (at the end of the deployment)."""
         new, plan = planned.new, planned.plan
-        detail = StepDetail(plan.diff.replaces, plan.diff.detailed) if plan else StepDetail()
+        diff = plan.diff if plan else NO_DIFFERENCE
         if plan and plan.delete_first:
             old = await self._delete_first(old)
-        self._resources.recreated_later.discard(old.urn)
+        self.resources.recreated_later.discard(old.urn)
 
         async def create() -> Resource:
-            return await self._applier.create(new, provider, old=old)
+            return await self.applier.create(new, provider, old=old)
 
         if old.pending_replacement:
-            self._control.tell("replace", old, new, detail)
-            return await self._control.step("create-replacement", old, new, create, detail)
-        record = await self._control.step("create-replacement", old, new, create, detail)
-        self._control.tell("replace", old, record, detail)
+            self.control.tell("replace", old, new, diff)
+            return await self.control.step("create-replacement", old, new, create, diff)
+        record = await self.control.step("create-replacement", old, new, create, diff)
+        self.control.tell("replace", old, record, diff)
         return record
 
     async def _same(self, old: Resource, new: Resource, goal: Goal) -> Resource:
         """Keep id and outputs, store the new inputs and options."""
         record = with_secret_outputs(replace(new, id=old.id, outputs=old.outputs))
         if goal.is_provider:
-            await self._provider_resources.keep(replace(record, inputs=old.inputs))
-        record = self._journal.put(record, replaces=old.urn)
-        self._control.tell("same", old, record)
+            await self.provider_resources.keep(replace(record, inputs=old.inputs))
+        record = self.journal.put(record, replaces=old.urn)
+        self.control.tell("same", old, record)
         return record
 
-    async def _update(
-        self, old: Resource, new: Resource, provider: Provider | None, detail: StepDetail
-    ) -> Resource:
+    async def _update(self, old: Resource, new: Resource, provider: Provider | None, diff: Diff) -> Resource:
         async def update() -> Resource:
-            return await self._applier.update(old, new, provider)
+            return await self.applier.update(old, new, provider)
 
-        return await self._control.step("update", old, replace(new, id=old.id), update, detail)
+        return await self.control.step("update", old, replace(new, id=old.id), update, diff)
 
     async def _delete_first(self, old: Resource) -> Resource:
         """Delete a resource before its replacement is made, and before that all that falls with it."""
         async with self._gate.alone():
-            planned = self._resources.planned
-            waiting = [each for each in self._journal.old if each.urn not in planned and not each.delete]
+            planned = self.resources.planned
+            waiting = [each for each in self.journal.old if each.urn not in planned and not each.delete]
             condemned = await falling_with(old.urn, waiting, self.provider_of)
             for each in condemned:
                 if each.protect:
-                    raise self._control.fail(
+                    raise self.control.fail(
                         f"replacing it means replacing {each.urn}, which is protected", old.urn
                     )
-                self._resources.recreated_later.add(each.urn)
+                self.resources.recreated_later.add(each.urn)
             if not old.pending_replacement:
                 condemned.insert(0, old)
         for each in reversed(condemned):
@@ -219,22 +209,22 @@ class Registrar:
         return replace(old, pending_replacement=True)
 
     async def _delete_for_replacement(self, old: Resource) -> None:
-        provider = None if self._control.preview else await self.provider_of(old)
-        self._applier.deleted.add(old.urn)
+        provider = None if self.control.preview else await self.provider_of(old)
+        self.applier.deleted.add(old.urn)
 
         async def delete() -> None:
-            await self._applier.delete(old, provider, lambda: self._journal.await_replacement(old.urn))
+            await self.applier.delete(old, provider, lambda: self.journal.await_replacement(old.urn))
 
-        await self._control.step("delete-replaced", old, None, delete)
+        await self.control.step("delete-replaced", old, None, delete)
 
     async def read(self, lookup: Lookup) -> Resource:
         """Look a resource up that is not managed here; previews look as well.
 
         Raises Stopped when it does not exist, or the deployment stopped meanwhile.
         """
-        self._control.check()
-        urn = self._resources.claim(lookup.parent, lookup.type, lookup.name)
-        old = self._journal.live(urn)
+        self.control.check()
+        urn = self.resources.claim(lookup.parent, lookup.type, lookup.name)
+        old = self.journal.live(urn)
         new = lookup.record(urn, old)
         replaces_own = old is not None and not old.external and old.id != lookup.id
 
@@ -244,21 +234,21 @@ class Registrar:
             if old and not (equal(old.inputs, record.inputs) and equal(old.outputs, record.outputs)):
                 record = replace(record, modified=now())
             if replaces_own:
-                self._journal.put(record)
-                self._journal.condemn(urn)
+                self.journal.put(record)
+                self.journal.condemn(urn)
             else:
-                record = self._journal.put(record, replaces=urn)
-            await self._journal.settled()
+                record = self.journal.put(record, replaces=urn)
+            await self.journal.settled()
             return record
 
         try:
-            record = await self._control.step("read-replacement" if replaces_own else "read", old, new, read)
+            record = await self.control.step("read-replacement" if replaces_own else "read", old, new, read)
         except (ProviderError, SandboxError) as error:
-            raise self._control.fail(str(error), urn) from error
+            raise self.control.fail(str(error), urn) from error
         if replaces_own:
-            self._control.tell("replace", old, record)
-        self._resources.planned.add(urn)
-        self._resources.done[urn] = record
+            self.control.tell("replace", old, record)
+        self.resources.planned.add(urn)
+        self.resources.done[urn] = record
         return record
 
     async def _look(self, new: Resource) -> Live:
@@ -272,12 +262,12 @@ class Registrar:
 
     async def outputs(self, urn: str, outputs: Properties) -> None:
         """Take the outputs of a component, which completes it."""
-        self._control.learn(outputs)
-        record = self._resources.done.get(urn)
+        self.control.learn(outputs)
+        record = self.resources.done.get(urn)
         if record is None:
-            raise self._control.fail("outputs for a resource that is not registered", urn)
+            raise self.control.fail("outputs for a resource that is not registered", urn)
         record = with_secret_outputs(replace(record, outputs=outputs))
-        self._resources.done[urn] = record
-        self._journal.amend(record)
-        await self._journal.settled()
-        await self._applier.complete(record)
+        self.resources.done[urn] = record
+        self.journal.amend(record)
+        await self.journal.settled()
+        await self.applier.complete(record)

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pulumi_sandbox.engine.model.aliases import Alias
 from pulumi_sandbox.engine.model.resource import CustomTimeouts, Resource
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
@@ -42,7 +41,7 @@ class Goal:
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     additional_secret_outputs: tuple[str, ...] = ()
-    aliases: tuple[Alias, ...] = ()
+    aliases: tuple[alias_pb2.Alias, ...] = ()
     custom_timeouts: CustomTimeouts = field(default_factory=CustomTimeouts)
     deleted_with: str = ""
     replace_with: tuple[str, ...] = ()
@@ -184,7 +183,7 @@ def goal_of(
         ignore_changes=tuple(options.ignore_changes),
         replace_on_changes=tuple(options.replace_on_changes),
         additional_secret_outputs=tuple(options.additional_secret_outputs),
-        aliases=tuple(Alias.of(each) for each in options.aliases),
+        aliases=tuple(options.aliases),
         custom_timeouts=CustomTimeouts(
             create=seconds(options.custom_timeouts.create),
             update=seconds(options.custom_timeouts.update),
