@@ -28,9 +28,8 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
 
     context_from: what named the context, for the error.
 
-    Raises:
-        SandboxError: `kubeconfig-missing`, `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or
-            `not-allowed`.
+    Raises SandboxError `kubeconfig-missing`, `kubeconfig-broken`, `wrong-context`, `cluster-unreachable` or
+    `not-allowed`.
     """
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException

@@ -17,6 +17,7 @@ def replace(path: Path, text: str, *, mode: int = 0o644, staging: Path | None = 
     """Write a file atomically and durably; `staging` is where it is written first.
 
     A reader, or the next run after a crash, finds the old file or the new one, whole.
+
     Raises SandboxError `disk-full`; the old file is untouched then.
     """
     make_folder(path.parent)

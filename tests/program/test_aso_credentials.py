@@ -23,6 +23,7 @@ from pulumi_sandbox.services.users import ADMIN
 from operations.folders import Folders
 from operations.sandbox import existing
 from operations.sandbox.cloud_services import stand_ins
+from sandbox.tests.support.clouds import overlap
 from tests.support.aso import CLIENT, OTHER_SUB, SUB, TENANT, manifest
 from tests.support.fleet_project import FleetProject
 
@@ -85,7 +86,7 @@ class Azure:
         part = f"/{identity}{FEDERATIONS}".lower()
         paths = [each for each in self.requests if part in each.path.lower()]
         writes = [each for each in paths if each.method != "GET"]
-        return not any(one.overlaps(other) for one, other in combinations(writes, 2))
+        return not any(overlap(one, other) for one, other in combinations(writes, 2))
 
 
 class Stack:

@@ -98,19 +98,18 @@ class Provider(Protocol):
         ...
 
     def preview_create(self, urn: str, new: Properties) -> State:
-        """Tell what a create would leave, without writing."""
+        """Return what a create would leave, without writing."""
         ...
 
     def create(self, urn: str, new: Properties, seconds: float, /) -> State:
         """Create the resource; `seconds` is the time limit of the program, 0 for the provider's own.
 
-        Raises:
-            InitFailedError: When it exists now, but is not what was asked for.
+        Raises InitFailedError when it exists now, but is not what was asked for.
         """
         ...
 
     def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], /) -> State:
-        """Tell what an update would leave, without writing."""
+        """Return what an update would leave, without writing."""
         ...
 
     def update(
@@ -118,8 +117,7 @@ class Provider(Protocol):
     ) -> State:
         """Bring the resource to the new inputs.
 
-        Raises:
-            InitFailedError: When it was changed, but did not become what was asked for.
+        Raises InitFailedError when it was changed, but did not become what was asked for.
         """
         ...
 

@@ -15,7 +15,7 @@ from pulumi_sandbox.providers.patience import Patience
 Function: TypeAlias = Callable[[Properties], Properties]
 
 
-class Kind(Protocol):
+class ResourceKind(Protocol):
     """What a provider does for one type of resources; values come and go without secrets.
 
     Each method raises SandboxError for whatever the user can mend.
@@ -63,7 +63,11 @@ class Dispatcher:
     """Hands each call to the kind of its resource. Safe for concurrent calls as far as the kinds are."""
 
     def __init__(
-        self, title: str, kinds: Mapping[str, Kind], functions: Mapping[str, Function], patience: Patience
+        self,
+        title: str,
+        kinds: Mapping[str, ResourceKind],
+        functions: Mapping[str, Function],
+        patience: Patience,
     ) -> None:
         """Take the kinds by type token, the functions by theirs."""
         self._title = title
@@ -138,7 +142,7 @@ class Dispatcher:
         """See `Provider`."""
         self._patience.cancel()
 
-    def _kind(self, urn: str) -> Kind:
+    def _kind(self, urn: str) -> ResourceKind:
         token = urns.parse(urn).type
         kind = self._kinds.get(token)
         if kind is None:
@@ -162,5 +166,5 @@ def _plain_state(state: State) -> State:
     return State(state.id, _plain(state.outputs), _plain(state.inputs))
 
 
-def _concealed(outputs: Properties, kind: Kind, model: Properties) -> Properties:
+def _concealed(outputs: Properties, kind: ResourceKind, model: Properties) -> Properties:
     return conceal_keys(conceal_like(outputs, model), kind.secrets)

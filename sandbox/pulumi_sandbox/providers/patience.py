@@ -18,8 +18,7 @@ class Patience:
     def wait(self, seconds: float) -> None:
         """Wait so long.
 
-        Raises:
-            SandboxError: `cancelled`, when the run is being stopped.
+        Raises SandboxError `cancelled`, when the run is being stopped.
         """
         if self._stopped.wait(seconds):
             raise SandboxError(

@@ -7,7 +7,7 @@ from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.providers.rest import RefusedError
+from pulumi_sandbox.providers.rest import ServiceRefusedError
 
 _LATER: Final = ("service-busy", "run again later: the request was repeated as often as is sensible")
 _ADVICE: Final = {
@@ -20,8 +20,8 @@ _ADVICE: Final = {
 }
 
 
-def refused(operation: str, place: str, refusal: RefusedError) -> SandboxError:
-    """Tell that a service refused to create, read, update or delete something."""
+def refused(operation: str, place: str, refusal: ServiceRefusedError) -> SandboxError:
+    """Return the error that a service refused to create, read, update or delete something."""
     code, mend = _ADVICE.get(
         refusal.status, _LATER if refusal.status >= 429 else ("refused", "see the message")
     )
@@ -35,7 +35,7 @@ def refused(operation: str, place: str, refusal: RefusedError) -> SandboxError:
 
 
 def already_exists(urn: str, place: str) -> SandboxError:
-    """Tell that something is there that the stack does not know; it is never taken over."""
+    """Return the error that something is there that the stack does not know; it is never taken over."""
     parsed = urns.parse(urn)
     command = shlex.join(["pulumi", "import", parsed.type, parsed.name, place])
     return SandboxError(

@@ -27,7 +27,7 @@ _CONNECTIONS: Final = 64
 _TIMEOUT_SECONDS: Final = (5.0, 60.0)
 
 
-class RefusedError(contract.RefusedError):
+class ServiceRefusedError(contract.RefusedError):
     """The service's own answer to a request it did not fulfil.
 
     `code` is its name of the error; `retry_after` the seconds after which it wants to be asked again.
@@ -48,9 +48,8 @@ class Api(Protocol):
     ) -> Properties:
         """Make one request and return the answer's JSON object, empty when it has none.
 
-        Raises:
-            RefusedError: The service answered with an error.
-            SandboxError: `service-unreachable`, when it did not answer.
+        Raises ServiceRefusedError when the service answered with an error; SandboxError
+        `service-unreachable` when it did not answer.
         """
         ...
 
@@ -64,7 +63,7 @@ class Retries:
     `heeds_retry_after`.
     """
 
-    after_refusal: Callable[[RefusedError], Sequence[float]]
+    after_refusal: Callable[[ServiceRefusedError], Sequence[float]]
     after_loss: Callable[[Method, Loss], Sequence[float]]
     heeds_retry_after: bool = False
 
@@ -105,7 +104,7 @@ class Rest:
         while True:
             try:
                 return self._send_once(method, path, query, body)
-            except RefusedError as refusal:
+            except ServiceRefusedError as refusal:
                 delays = self._retries.after_refusal(refusal)
                 if attempts >= len(delays):
                     raise
@@ -162,7 +161,7 @@ def _read(answer: Response) -> Properties:
     code = told.get("status") or told.get("code") or ""
     message = told.get("message")
     later = answer.headers.get("Retry-After", "")
-    raise RefusedError(
+    raise ServiceRefusedError(
         answer.status_code,
         str(code),
         message if isinstance(message, str) else "",

@@ -1,4 +1,7 @@
-"""Each call of Pulumi's provider protocol in a provider's own words, and back (engine facts 2.5)."""
+"""Each call of Pulumi's provider protocol in a provider's own words, and back.
+
+See sandbox/docs/engine-facts.md, How a provider is started and asked.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class ProviderService:
         return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(found))
 
     def diff_config(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
-        """Tell whether changed options mean another place."""
+        """Whether changed options mean another place."""
         old, new = wire.decode(request.olds), wire.decode(request.news)
         changed = sorted(key for key in old.keys() | new.keys() if not equal(old.get(key), new.get(key)))
         if not changed:

@@ -89,8 +89,7 @@ def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
     Builders that come at once wait for the first. A build that fails or is killed leaves nothing that a later
     one would take for finished.
 
-    Raises:
-        SandboxError: `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
+    Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
     """
     go_mod = (MODULE / "go.mod").read_text()
     recipe = Recipe(go_mod, (MODULE / "go.sum").read_text(), toolchain_for(go_mod))

@@ -73,8 +73,7 @@ class Clouds:
 
         environment: whose trusted authorities are kept when another one is added (see `Certificate.trust`).
 
-        Raises:
-            SandboxError: `port-taken`, `cloud-died` or `cloud-not-ready` with the last words of its log.
+        Raises SandboxError `port-taken`, `cloud-died` or `cloud-not-ready` with the last words of its log.
         """
         if not ports:
             return
@@ -102,15 +101,14 @@ class Clouds:
         return bool(running)
 
     def started(self) -> list[StandIn]:
-        """Give those that were started some time.
+        """Return those that were started some time.
 
-        Raises:
-            SandboxError: `state-unreadable`.
+        Raises SandboxError `state-unreadable`.
         """
         return [*self._started()]
 
     def runs(self, service: CloudService) -> bool:
-        """Tell whether one runs."""
+        """Whether one runs."""
         return self._pid(service) is not None
 
     def _started(self) -> Iterator[StandIn]:
@@ -159,7 +157,7 @@ class Clouds:
             raise
 
     def _answers(self, service: CloudService, port: int) -> bool:
-        """Tell whether it is this service that answers there, by the certificate of this sandbox."""
+        """Whether it is this service that answers there, by the certificate of this sandbox."""
         try:
             if service.scheme == "https":
                 trust = ssl.create_default_context(cafile=str(self.certificate.authority))
@@ -188,7 +186,7 @@ class Clouds:
         return [*program, self._mark(service), f"--port={port}", *own]
 
     def _mark(self, service: CloudService) -> str:
-        """Give the argument that says of a process which sandbox it belongs to."""
+        """Return the argument that says of a process which sandbox it belongs to."""
         return f"--folder={self.folder / service.name / 'data'}"
 
     def _record(self, service: CloudService) -> Path:

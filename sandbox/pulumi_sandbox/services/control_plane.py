@@ -66,7 +66,7 @@ class ControlPlane:
         die_with_parent: bool = False,
         progress: Progress = silent,
     ) -> ControlPlane:
-        """Give a ready control plane whose state is kept in `folder`: the one that runs, or one started now.
+        """Return a ready control plane whose state is kept in `folder`: one that runs, or is started now.
 
         One that runs is reused when it is whole, built from the same programs, and knows `users`; else what
         is left of it is ended and it is started again, with its data, its users and, if free, its ports.
@@ -79,9 +79,8 @@ class ControlPlane:
             die_with_parent: Let the kernel kill it when the calling thread ends.
             progress: Told what is waited for.
 
-        Raises:
-            SandboxError: `control-plane-died` or `control-plane-not-ready` with the last words of its log,
-                `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was taken at once.
+        Raises SandboxError `control-plane-died` or `control-plane-not-ready` with the last words of its log,
+        `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was taken at once.
         """
         if platform.system() != "Linux":
             raise SandboxError(
@@ -115,8 +114,7 @@ class ControlPlane:
     def find(cls, folder: Path) -> ControlPlane | None:
         """Find the control plane that was last started in `folder`, whether it still runs or not.
 
-        Raises:
-            SandboxError: `state-unreadable`.
+        Raises SandboxError `state-unreadable`.
         """
         layout = Layout(folder.resolve())
         try:
@@ -149,38 +147,24 @@ class ControlPlane:
         return [name for name in names if name != self._controllers.name]
 
     def kubeconfig(self, user: str) -> Path:
-        """Give the kubeconfig file of a user."""
+        """Return the kubeconfig file of a user."""
         return self._layout.kubeconfigs / kubeconfig_name(user)
 
     def address(self, part: Part) -> str | None:
-        """Give the address a part serves at, also while it is stopped; None for the controllers."""
+        """Return the address a part serves at, also while it is stopped; None for the controllers."""
         return {Part.ETCD: self.ports.store, Part.API_SERVER: self.ports.server}.get(part)
 
     def log(self, part: Part) -> Path:
-        """Give the log of a part."""
+        """Return the log of a part."""
         return self._layout.log(part)
 
     def pid(self, part: Part) -> int | None:
-        """Give the process of a part, None when it does not run."""
+        """Return the process of a part, None when it does not run."""
         return next(iter(_running(self._layout, part)), None)
 
     def kill(self, part: Part) -> None:
         """End a part with SIGKILL, as a failure would."""
         _end(self._layout, [part], patience=0)
-
-    def restart(self, part: Part) -> None:
-        """End a part if it runs, start it on its port again, and wait until the whole is ready.
-
-        Raises:
-            SandboxError: `port-taken`, `control-plane-died`, `control-plane-not-ready`.
-        """
-        with exclusive(self._layout.lock):
-            _end(self._layout, [part], patience=STOP_SECONDS)
-            if part is Part.CONTROLLERS:
-                self._questions().set_controllers_a_task()
-            launch = self._launch(silent)
-            self._start_part(launch, part)
-            launch.wait_for(self._ready)
 
     def stop(self) -> None:
         """End all parts. State and logs stay; what a killed run left of the control plane ends with it."""

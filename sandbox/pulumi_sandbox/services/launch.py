@@ -71,8 +71,7 @@ class Launch:
     def wait_for(self, ready: Callable[[], bool]) -> None:
         """Wait until all is ready.
 
-        Raises:
-            SandboxError: `…-died`, `…-not-ready`, or `port-taken`, with the last words of the log.
+        Raises SandboxError `…-died`, `…-not-ready`, or `port-taken`, with the last words of the log.
         """
         while not ready():
             elapsed = time.monotonic() - self._began

@@ -107,15 +107,15 @@ class Layout:
         return self.folder / "logs" / f"{part}.log"
 
     def mark(self, part: Part) -> str:
-        """Give the argument that says of a process which control plane it belongs to."""
+        """Return the argument that says of a process which control plane it belongs to."""
         return self.options(part)[0]
 
     def options(self, part: Part) -> list[str]:
-        """Give the arguments of a part that do not depend on ports."""
+        """Return the arguments of a part that do not depend on ports."""
         return _options(self)[part]
 
     def command(self, part: Part, binaries: Path, ports: Ports) -> list[str]:
-        """Give the whole command line of a part. It holds no secret: tokens and keys are in files."""
+        """Return the whole command line of a part. It holds no secret: tokens and keys are in files."""
         return [str(binaries / part), *self.options(part), *_addresses(ports)[part]]
 
 

@@ -31,8 +31,9 @@ def spawn(
     environment: Mapping[str, str] = NOTHING,
     die_with_parent: bool = False,
 ) -> int:
-    """Start a process apart from this one's terminal and give its id; its output is added to `log`.
+    """Start a process in a group of its own and return its id; its output is added to `log`.
 
+    It stays in the caller's session, by which the kernel may share out processor time; Ctrl-C is not for it.
     Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
     With `die_with_parent` the kernel kills it when the calling thread ends.
     """
@@ -47,7 +48,7 @@ def spawn(
             (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
-        setsid=True,
+        setpgroup=0,
     )
 
 
@@ -58,14 +59,14 @@ def find(program: str, argument: str) -> list[int]:
 
 
 def is_process_of(pid: int, program: str, argument: str) -> bool:
-    """Tell whether process `pid` runs `program` (perhaps still through the launcher) with `argument`."""
+    """Whether process `pid` runs `program` (perhaps still through the launcher) with `argument`."""
     words = command_line(pid)
     names = [Path(word).name for word in words[:_FIRST_WORDS]]
     return program in names and argument in words
 
 
 def command_line(pid: int) -> list[str]:
-    """Give the words of a command line; none for a process that is gone or a zombie."""
+    """Return the words of a command line; none for a process that is gone or a zombie."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
     except OSError:
@@ -117,7 +118,7 @@ def first_ended(pids: Iterable[int], seconds: float) -> int | None:
 
 
 def reap(pid: int) -> int | None:
-    """Give the exit status of a child that has ended (negative: the signal), None for any other process."""
+    """Return the exit status of a child that has ended (negative: the signal), None for any other process."""
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

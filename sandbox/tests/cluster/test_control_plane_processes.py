@@ -56,7 +56,14 @@ def test_a_started_process_sees_nothing_of_the_callers_environment(
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "sentinel")
     pid = processes.spawn(["/usr/bin/env"], tmp_path / "log")
     assert processes.first_ended([pid], 10) == pid
-    assert "sentinel" not in (tmp_path / "log").read_text()
+    said = (tmp_path / "log").read_text()
+    assert "sentinel" not in said, said
+
+
+def test_a_started_process_has_a_group_of_its_own_in_the_callers_session(tmp_path: Path):
+    pid = processes.spawn([SLEEP, "2000"], tmp_path / "log", die_with_parent=True)
+    assert (os.getpgid(pid), os.getsid(pid)) == (pid, os.getsid(0))
+    processes.end([pid], lambda _: True, patience=0)
 
 
 def test_what_is_tied_to_a_process_dies_with_it_however_it_dies(tmp_path: Path):

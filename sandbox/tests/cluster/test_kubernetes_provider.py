@@ -320,7 +320,9 @@ def test_a_preview_of_an_update_shows_it_and_writes_nothing(
     ],
 )
 def test_a_preview_that_the_server_cannot_make_shows_the_inputs(engine: Engine, inputs: Properties) -> None:
-    assert "type" not in engine.preview_create(POOL, inputs)
+    shown = engine.preview_create(POOL, inputs)
+    assert shown["kind"] == "Secret"
+    assert "type" not in shown
 
 
 def test_a_preview_of_a_wrong_object_is_refused_as_the_update_would_be(engine: Engine) -> None:
@@ -330,7 +332,9 @@ def test_a_preview_of_a_wrong_object_is_refused_as_the_update_would_be(engine: E
 
 def test_a_refusal_shows_no_secret(engine: Engine) -> None:
     wrong = Secret("hunter2-is-not-base64")
-    assert "hunter2" not in failure(lambda: engine.create(POOL, secret(data={"k": wrong})))
+    text = failure(lambda: engine.create(POOL, secret(data={"k": wrong})))
+    assert "refused to create it" in text
+    assert "hunter2" not in text
 
 
 def test_two_hundred_objects_are_created_at_once(

@@ -106,7 +106,9 @@ def test_a_namespace_given_to_a_cluster_wide_kind_is_left_out(engine: Engine) ->
         "metadata": {"namespace": "somewhere"},
     }
     checked = engine.check(urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "reader"), role)
-    assert "namespace" not in cast(Properties, checked["metadata"])
+    metadata = cast(Properties, checked["metadata"])
+    assert str(metadata["name"]).startswith("reader-")
+    assert "namespace" not in metadata
 
 
 def test_an_objects_own_namespace_goes_before_the_providers_and_that_before_the_contexts(
@@ -137,7 +139,9 @@ def test_an_object_of_a_kind_defined_in_the_same_run_is_placed_by_its_definition
 ) -> None:
     engine.check(urn(DEFINITION, "buckets"), definition(group, scope="Cluster"))
     checked = engine.check(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
-    assert "namespace" not in cast(Properties, checked["metadata"])
+    metadata = cast(Properties, checked["metadata"])
+    assert metadata["name"]
+    assert "namespace" not in metadata
 
 
 def test_a_definition_is_the_same_after_refresh_and_changes_in_place(engine: Engine, group: str) -> None:

@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.providers.rest import Loss, Method, RefusedError, Rest, Retries, Service
+from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError
 
 NEVER = Retries(lambda _: (), lambda _method, _loss: ())
 
@@ -69,7 +69,7 @@ def test_a_refusal_carries_the_services_words_and_its_name_of_the_error() -> Non
         '{"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "no"}}',
         '{"error": {"code": "PERMISSION_DENIED", "message": "no"}}',
     ):
-        with answering(answer(403, body)) as url, pytest.raises(RefusedError) as refused:
+        with answering(answer(403, body)) as url, pytest.raises(ServiceRefusedError) as refused:
             rest(url, NEVER).send("GET", "x")
         assert (refused.value.status, refused.value.code, str(refused.value)) == (
             403,
@@ -79,7 +79,7 @@ def test_a_refusal_carries_the_services_words_and_its_name_of_the_error() -> Non
 
 
 def test_an_answer_that_is_no_json_is_told_by_its_status() -> None:
-    with answering(answer(404, "<html>")) as url, pytest.raises(RefusedError, match="HTTP status 404"):
+    with answering(answer(404, "<html>")) as url, pytest.raises(ServiceRefusedError, match="HTTP status 404"):
         rest(url, NEVER).send("GET", "x")
 
 
@@ -94,7 +94,7 @@ def test_the_service_may_say_when_to_come_back(heeds: bool, pauses: list[float])
 
 def test_a_refusal_after_the_last_attempt_is_final() -> None:
     retries = Retries(lambda _: (0,), lambda _method, _loss: ())
-    with answering(answer(503), answer(503)) as url, pytest.raises(RefusedError):
+    with answering(answer(503), answer(503)) as url, pytest.raises(ServiceRefusedError):
         rest(url, retries).send("GET", "x")
 
 

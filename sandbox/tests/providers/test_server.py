@@ -12,6 +12,7 @@ from pulumi_sandbox.providers.server import without_secrets
 def test_no_form_of_a_secret_stays_in_a_message(secret: str, before: str, after: str) -> None:
     encoded = base64.b64encode(secret.encode()).decode()
     cleaned = without_secrets(f"{before}|{encoded}|{secret}|{after}", {"data": Secret({"k": secret})})
+    assert "[secret]" in cleaned
     assert encoded not in cleaned
     assert f"|{secret}|" not in cleaned
 

@@ -13,6 +13,7 @@ from threading import Thread
 
 from pulumi_sandbox.services.cloud.certificates import Certificate
 from pulumi_sandbox.services.cloud.front import Service
+from pulumi_sandbox.services.cloud.journal import Request
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
@@ -69,8 +70,13 @@ def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served
         yield running
 
 
+def overlap(one: Request, other: Request) -> bool:
+    """Whether both were being served at one time."""
+    return one.began < other.ended and other.began < one.ended
+
+
 def trusted() -> Path:
-    """Give the file for SSL_CERT_FILE, REQUESTS_CA_BUNDLE or `verify=`."""
+    """Return the file for SSL_CERT_FILE, REQUESTS_CA_BUNDLE or `verify=`."""
     return _certificate().authority
 
 

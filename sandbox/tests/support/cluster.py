@@ -47,7 +47,7 @@ def control_plane(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPath
 def api_of(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Callable[[str], DynamicClient]]:
-    """Give a client by the name of its user: `admin`, `provisioner` or `janitor`."""
+    """Return a client by the name of its user: `admin`, `provisioner` or `janitor`."""
     discovered = tmp_path_factory.mktemp("discovery") / "cache.json"
     with ExitStack() as clients:
 

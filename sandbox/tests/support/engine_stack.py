@@ -151,7 +151,7 @@ class Stack:
         return stack
 
     def configure(self, config: str) -> None:
-        """Give the stack a configuration: the lines below `config:`."""
+        """Return the stack a configuration: the lines below `config:`."""
         (self.directory / "Pulumi.dev.yaml").write_text(
             f"encryptionsalt: {self.crypter.salt}\nconfig:\n{config}"
         )

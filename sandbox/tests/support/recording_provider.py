@@ -45,7 +45,7 @@ class Call:
         return wire.decode(getattr(self.message, name))
 
     def has(self, name: str) -> bool:
-        """Tell whether the request carries this map at all."""
+        """Whether the request carries this map at all."""
         return self.message.HasField(name)
 
 

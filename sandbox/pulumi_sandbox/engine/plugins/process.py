@@ -55,7 +55,7 @@ class Child:
                 stderr=errors or asyncio.subprocess.PIPE,
                 cwd=cwd,
                 env={**inherited, **env},
-                start_new_session=True,
+                process_group=0,
                 limit=_LINE_LIMIT,
             )
         finally:

@@ -12,7 +12,7 @@ from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Resource
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
 from pulumi_sandbox.providers.inputs import changes, declared, problems
 from pulumi_sandbox.providers.refusals import already_exists, refused
-from pulumi_sandbox.providers.rest import Api, RefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
 
 _OWN_INPUTS = frozenset({"azureApiVersion"})
 _LOCATION_HINT = (
@@ -20,7 +20,7 @@ _LOCATION_HINT = (
 )
 
 
-class Kind:
+class AzureKind:
     """The resources of one type in one subscription."""
 
     secrets: ClassVar[frozenset[str]] = frozenset()
@@ -92,7 +92,7 @@ class Kind:
         """Delete the resource; one that is gone already is fine."""
         try:
             self._api.send("DELETE", old.id, query=self._query)
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status != 404:
                 raise refused("delete", old.id, refusal) from refusal
 
@@ -103,7 +103,7 @@ class Kind:
     def _get(self, id_: str) -> Properties | None:
         try:
             return self._api.send("GET", id_, query=self._query)
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status == 404:
                 return None
             raise refused("read", id_, refusal) from refusal
@@ -111,7 +111,7 @@ class Kind:
     def _put(self, operation: str, id_: str, new: Properties) -> Properties:
         try:
             return self._api.send("PUT", id_, query=self._query, body=bodies.to_api(self._resource, new))
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             raise refused(operation, id_, refusal) from refusal
 
     def _named(self, name: str, old: Properties, seed: bytes, autonaming: Autonaming | None) -> Properties:
@@ -133,7 +133,7 @@ class Kind:
             return UNKNOWN
         groups = RESOURCES["azure-native:resources:ResourceGroup"]
         id_ = groups.id(self._options.subscription, {"resourceGroupName": group})
-        found = Kind(self._api, self._options, groups)._get(id_)
+        found = AzureKind(self._api, self._options, groups)._get(id_)
         return None if found is None else found.get("location")
 
 

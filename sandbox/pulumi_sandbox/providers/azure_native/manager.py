@@ -9,7 +9,16 @@ from typing import Final
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.azure_native.options import Options
-from pulumi_sandbox.providers.rest import NO_QUERY, Loss, Method, Query, RefusedError, Rest, Retries, Service
+from pulumi_sandbox.providers.rest import (
+    NO_QUERY,
+    Loss,
+    Method,
+    Query,
+    Rest,
+    Retries,
+    Service,
+    ServiceRefusedError,
+)
 
 _METADATA_VERSION: Final = "2022-09-01"
 _TITLE: Final = "Azure Resource Manager"
@@ -22,7 +31,7 @@ _CONFLICTS: Final = frozenset(
 _DELAYS: Final = (20, 60, 120)
 
 
-def _after_refusal(refusal: RefusedError) -> Sequence[float]:
+def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
     return _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else ()
 
 
@@ -61,7 +70,7 @@ class ResourceManager:
         host = f"https://{self._options.metadata_host}"
         try:
             told = self._at(host).send("GET", "/metadata/endpoints", query={"api-version": _METADATA_VERSION})
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             raise _without_address(host, f"it refuses to tell them ({refusal})") from refusal
         address = told.get("resourceManager")
         if not isinstance(address, str):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from pulumi_sandbox.providers.azure_native import options
-from pulumi_sandbox.providers.azure_native.kind import Kind
+from pulumi_sandbox.providers.azure_native.kind import AzureKind
 from pulumi_sandbox.providers.azure_native.manager import ResourceManager
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 from pulumi_sandbox.providers.contract import Package, Provider
@@ -32,5 +32,5 @@ def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) 
     chosen = options.read(given)
     patience = Patience(f"Azure at {chosen.metadata_host}")
     api = ResourceManager(chosen, pause or patience.wait)
-    kinds = {token: Kind(api, chosen, resource) for token, resource in RESOURCES.items()}
+    kinds = {token: AzureKind(api, chosen, resource) for token, resource in RESOURCES.items()}
     return Dispatcher(_TITLE, kinds, {}, patience)

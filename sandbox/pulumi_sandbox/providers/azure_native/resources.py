@@ -53,8 +53,7 @@ class Resource:
     def parsed(self, id_: str) -> Properties:
         """Return the inputs that an id is formed by, whatever its case.
 
-        Raises:
-            SandboxError: `id-invalid`.
+        Raises SandboxError `id-invalid`.
         """
         pattern = _PARAMETER.sub(
             lambda found: f"(?P<{found[1]}>{'.+' if found[1] == 'scope' else '[^/]+'})", self.path

@@ -10,14 +10,13 @@ from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, problems
 from pulumi_sandbox.providers.refusals import refused
-from pulumi_sandbox.providers.rest import Api, RefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
 
 
 def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
     """List secrets; none that matches is an empty list.
 
-    Raises:
-        SandboxError: When an argument is unknown, or the service refuses.
+    Raises SandboxError when an argument is unknown, or the service refuses.
     """
     for problem in problems(args, {"filter": Input(), "project": Input()}):
         raise SandboxError(
@@ -31,7 +30,7 @@ def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
     parent = f"projects/{project}/secrets"
     try:
         found = [_shown(each) for each in _pages(api, parent, wanted)]
-    except RefusedError as refusal:
+    except ServiceRefusedError as refusal:
         raise refused("list", parent, refusal) from refusal
     return {
         "filter": wanted or None,

@@ -16,7 +16,7 @@ from pulumi_sandbox.providers.gcp import names, policies
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
 from pulumi_sandbox.providers.refusals import refused
-from pulumi_sandbox.providers.rest import Api, RefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
 
 _CONDITION: Final = {
     "description": Input(),
@@ -91,7 +91,7 @@ class Members:
         role, member, condition = _text(new.get("role")), _text(new.get("member")), new.get("condition")
         policy = self._modify(secret, lambda policy: policies.granted(policy, role, member, condition))
         if policy is None:
-            missing = RefusedError(404, "NOT_FOUND", "there is no such secret")
+            missing = ServiceRefusedError(404, "NOT_FOUND", "there is no such secret")
             raise refused("write the policy of", secret, missing)
         outputs = _outputs(policy, secret, project, new)
         return State(_id(secret, role, member, condition), outputs, {})
@@ -162,7 +162,7 @@ class Members:
                 f"{secret}:getIamPolicy",
                 query={"options.requestedPolicyVersion": str(policies.POLICY_VERSION)},
             )
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status == 404:
                 return None
             raise refused("read the policy of", secret, refusal) from refusal
@@ -179,7 +179,7 @@ class Members:
                     return None
                 try:
                     return self._api.send("POST", f"{secret}:setIamPolicy", body={"policy": change(policy)})
-                except RefusedError as refusal:
+                except ServiceRefusedError as refusal:
                     if refusal.status not in _CONFLICTS or delay is None:
                         raise refused("write the policy of", secret, refusal) from refusal
                     self._pause(delay)

@@ -25,8 +25,7 @@ def secret_name(project: str, secret: str) -> str:
 def secret_parts(name: str, project: str) -> tuple[str, str]:
     """Return project and id of a secret, of its name as it is, as `project/secret`, or without the project.
 
-    Raises:
-        SandboxError: `id-invalid`.
+    Raises SandboxError `id-invalid`.
     """
     found = _SECRET.fullmatch(name)
     if found:
@@ -38,15 +37,14 @@ def secret_parts(name: str, project: str) -> tuple[str, str]:
 
 
 def is_secret_name(name: Value) -> bool:
-    """Tell whether this is the full name of a secret."""
+    """Whether this is the full name of a secret."""
     return isinstance(name, str) and _SECRET.fullmatch(name) is not None
 
 
 def version_parts(name: str) -> tuple[str, str]:
     """Return the name of the secret and the version's own.
 
-    Raises:
-        SandboxError: `id-invalid`.
+    Raises SandboxError `id-invalid`.
     """
     found = _VERSION.fullmatch(name)
     if found is None:

@@ -17,7 +17,7 @@ INPUT: Final = Input("object", required=True, replaces=True, fields=_KINDS)
 
 
 def problems(given: Value) -> list[Problem]:
-    """Tell what is wrong with a replication of the right types."""
+    """Yield what is wrong with a replication of the right types."""
     if not isinstance(given, dict):
         return []
     chosen = [kind for kind in _KINDS if given.get(kind) is not None]

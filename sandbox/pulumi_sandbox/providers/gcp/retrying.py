@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pulumi_sandbox.providers.rest import Loss, Method, RefusedError, Retries
+from pulumi_sandbox.providers.rest import Loss, Method, Retries, ServiceRefusedError
 
 _STATUSES: Final = frozenset({429, 500, 502, 503})
 _DELAYS: Final = (0.5, 1, 2, 4, 8, 10, 10, 10)
 """The genuine provider's steps; it goes on for twenty minutes, which nobody waits for in a sandbox."""
 
 
-def _after_refusal(refusal: RefusedError) -> Sequence[float]:
+def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
     return _DELAYS if refusal.status in _STATUSES else ()
 
 

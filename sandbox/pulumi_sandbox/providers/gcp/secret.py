@@ -14,7 +14,7 @@ from pulumi_sandbox.providers.gcp.defaults import defaulted, with_defaults
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
 from pulumi_sandbox.providers.refusals import already_exists, refused
-from pulumi_sandbox.providers.rest import Api, RefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "annotations": Input("map"),
@@ -97,7 +97,7 @@ class Secrets:
             live = self._api.send(
                 "POST", f"projects/{project}/secrets", query={"secretId": secret_id}, body=_bare(body)
             )
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status == 409:
                 raise already_exists(urn, name) from refusal
             raise refused("create", name, refusal) from refusal
@@ -120,7 +120,7 @@ class Secrets:
             return {**old.outputs, **declared(new), **plan}
         try:
             live = self._api.send("PATCH", old.id, query={"updateMask": ",".join(body)}, body=body)
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             raise refused("update", old.id, refusal) from refusal
         return self._outputs(live, project, new, plan)
 
@@ -130,7 +130,7 @@ class Secrets:
         name = names.secret_name(project, secret_id)
         try:
             live = self._api.send("GET", name)
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status == 404:
                 return None
             raise refused("read", name, refusal) from refusal
@@ -154,7 +154,7 @@ class Secrets:
             return
         try:
             self._api.send("DELETE", old.id)
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status != 404:
                 raise refused("delete", old.id, refusal) from refusal
 

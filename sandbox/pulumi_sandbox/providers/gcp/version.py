@@ -14,7 +14,7 @@ from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.gcp.defaults import with_defaults
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
 from pulumi_sandbox.providers.refusals import refused
-from pulumi_sandbox.providers.rest import Api, RefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "deletionPolicy": Input(),
@@ -76,7 +76,7 @@ class Versions:
         secret = _text(new.get("secret"))
         try:
             added = self._api.send("POST", f"{secret}:addVersion", body={"payload": {"data": _encoded(new)}})
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             raise refused("add a version to", secret, refusal) from refusal
         made = State(_text(added.get("name")), self._outputs(added, new), {})
         if new.get("enabled") is not False:
@@ -111,7 +111,7 @@ class Versions:
             )
             if live.get("state") == "ENABLED":
                 inputs["secretData"] = _decoded(self._api.send("GET", f"{old.id}:access"), inputs)
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status == 404:
                 return None
             raise refused("read", old.id, refusal) from refusal
@@ -133,14 +133,14 @@ class Versions:
         action = "disable" if policy == "DISABLE" else "destroy"
         try:
             self._api.send("POST", f"{old.id}:{action}", body={})
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             if refusal.status != 404:
                 raise refused(action, old.id, refusal) from refusal
 
     def _switched(self, name: str, action: str) -> Properties:
         try:
             return self._api.send("POST", f"{name}:{action}", body={})
-        except RefusedError as refusal:
+        except ServiceRefusedError as refusal:
             raise refused(action, name, refusal) from refusal
 
     def _outputs(self, live: Properties, inputs: Properties) -> Properties:

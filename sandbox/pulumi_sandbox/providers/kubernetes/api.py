@@ -46,14 +46,13 @@ class Api(Protocol):
     ) -> Properties:
         """Make one request and return the answer's JSON object.
 
-        Raises:
-            RefusedError: The server answered with an error.
-            SandboxError: `cluster-unreachable`, when it did not answer.
+        Raises ApiRefusedError when the server answered with an error; SandboxError `cluster-unreachable`
+        when it did not answer.
         """
         ...
 
 
-class RefusedError(contract.RefusedError):
+class ApiRefusedError(contract.RefusedError):
     """The API server's own answer to a request it did not fulfil."""
 
     def __init__(self, status: int, answer: Properties) -> None:

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import errors, naming, objects, ownership
-from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, Query, RefusedError
+from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, ApiRefusedError, Query
 from pulumi_sandbox.providers.kubernetes.ignoring import without_ignored
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
 
@@ -27,15 +27,14 @@ def preview_create(api: Api, inputs: Properties) -> Properties | None:
     It cannot while the kind or the namespace is not there, the object still is, or the user may not create
     it.
 
-    Raises:
-        SandboxError: When the server would refuse the object as it is.
+    Raises SandboxError when the server would refuse the object as it is.
     """
     kind = _find(api, inputs)
     if kind is None:
         return None
     try:
         return api.send("POST", _collection(kind, inputs), query={**_CREATED_BY, **_DRY_RUN}, body=inputs)
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         if refusal.status in (403, 404, 409) or "dry run" in str(refusal):
             return None
         raise errors.refused("create", inputs, refusal) from refusal
@@ -45,15 +44,15 @@ def create(api: Api, urn: str, inputs: Properties, *, manager: str, pause: Pause
     """Create the object and return it as it is live.
 
     An object that is there already is an error, unless a run that was killed before it could record it
-    created it for this very resource (decision 10): that one is brought up to the inputs.
+    created it for this very resource: that one is brought up to the inputs (sandbox/docs/engine-facts.md,
+    Traps).
 
-    Raises:
-        SandboxError: When the server refuses, or the kind or namespace does not appear within ten seconds.
+    Raises SandboxError when the server refuses, or the kind or namespace does not appear within ten seconds.
     """
     mark = naming.manager_of(urn)
     try:
         return _post(api, ownership.marked(inputs, mark), pause)
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         if refusal.reason != "AlreadyExists":
             raise errors.refused("create", inputs, refusal) from refusal
     live = _get(api, inputs, "create")
@@ -61,7 +60,7 @@ def create(api: Api, urn: str, inputs: Properties, *, manager: str, pause: Pause
         raise errors.already_exists(inputs, urn)
     try:
         return _update_live(api, live, inputs, manager=manager, ignored=())
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         raise errors.refused("update", inputs, refusal, manager=manager) from refusal
 
 
@@ -79,15 +78,14 @@ def update(
     Works on the object as the state recorded it first; the server refuses that when it changed in the
     meantime, and then the live object is read and taken as the ground.
 
-    Raises:
-        SandboxError: When the server refuses: another manager's field, a field that cannot change, an object
-        gone.
+    Raises SandboxError when the server refuses: another manager's field, a field that cannot change, an
+    object gone.
     """
     try:
         live = _update_recorded(api, recorded, inputs, manager=manager, ignored=ignored)
         if old_manager != manager:
             _relinquish(api, inputs, old_manager)
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         raise errors.refused("update", inputs, refusal, manager=manager) from refusal
     return live
 
@@ -97,8 +95,7 @@ def preview_update(
 ) -> Properties | None:
     """Return the object as an update would leave it, written nowhere; None when the server cannot tell.
 
-    Raises:
-        SandboxError: When the server would refuse the update.
+    Raises SandboxError when the server would refuse the update.
     """
     if _find(api, inputs) is None:
         return None
@@ -106,7 +103,7 @@ def preview_update(
     forced = ownership.is_client_side(live)
     try:
         return _write(api, live, inputs, manager=manager, ignored=ignored, query=_DRY_RUN, forced=forced)
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         if refusal.status == 403:
             return None
         raise errors.refused("update", inputs, refusal, manager=manager) from refusal
@@ -115,15 +112,14 @@ def preview_update(
 def read(api: Api, obj: Properties, namespace: str, name: str) -> Properties | None:
     """Return the live object; None when it, or its kind, is gone.
 
-    Raises:
-        SandboxError: When the user may not read it.
+    Raises SandboxError when the user may not read it.
     """
     kind = _find(api, obj)
     if kind is None:
         return None
     try:
         return api.send("GET", kind.path(namespace, name))
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         if refusal.status == 404:
             return None
         raise errors.refused("read", obj, refusal) from refusal
@@ -135,7 +131,7 @@ def _post(api: Api, body: Properties, pause: Pause) -> Properties:
         if kind is not None:
             try:
                 return api.send("POST", _collection(kind, body), query=_CREATED_BY, body=body)
-            except RefusedError as refusal:
+            except ApiRefusedError as refusal:
                 if refusal.status != 404:
                     raise
         pause(seconds)
@@ -149,7 +145,7 @@ def _update_recorded(
     if objects.metadata(recorded).get("uid") and not ignored:
         try:
             return _update_live(api, recorded, inputs, manager=manager, ignored=ignored)
-        except RefusedError as refusal:
+        except ApiRefusedError as refusal:
             if refusal.status not in (404, 409):
                 raise
     live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
@@ -190,7 +186,7 @@ def _write(
 
 
 def _take_over(api: Api, live: Properties, manager: str) -> Properties:
-    """Give the creator's fields to the manager, unless the object changed since it was read."""
+    """Return the creator's fields to the manager, unless the object changed since it was read."""
     version = objects.metadata(live).get("resourceVersion")
     return api.send(
         "PATCH",
@@ -223,7 +219,7 @@ def _get(api: Api, inputs: Properties, operation: str) -> Properties:
     path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(inputs))
     try:
         return api.send("GET", path)
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         raise errors.refused(operation, inputs, refusal) from refusal
 
 

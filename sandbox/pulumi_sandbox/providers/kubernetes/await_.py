@@ -40,8 +40,7 @@ def conditions(inputs: Properties) -> tuple[Condition, ...]:
     `condition=TYPE[=STATUS]` looks into `.status.conditions`, `jsonpath={.path}[=VALUE]` at any field;
     several come as a JSON list.
 
-    Raises:
-        ValueError: When an expression is of neither form.
+    Raises ValueError when an expression is of neither form.
     """
     asked = objects.annotation(inputs, objects.WAIT_FOR)
     if not asked or objects.is_true(inputs, objects.SKIP_AWAIT):
@@ -69,8 +68,7 @@ def until_ready(
 ) -> Properties:
     """Read the object until all conditions hold, and return it as it is then.
 
-    Raises:
-        NotReadyError: When the time is over, or the object went away.
+    Raises NotReadyError when the time is over, or the object went away.
     """
     for interval in _intervals(seconds):
         missing = [condition.text for condition in asked if not condition.holds(live)]
@@ -93,8 +91,7 @@ def until_gone(
 ) -> None:
     """Read the object until it is no longer there, or another of the same name is.
 
-    Raises:
-        SandboxError: `still-there`, when the time is over; it names the finalizers that hold the object.
+    Raises SandboxError `still-there`, when the time is over; it names the finalizers that hold the object.
     """
     gone = objects.metadata(live).get("uid")
     found: Properties | None = live

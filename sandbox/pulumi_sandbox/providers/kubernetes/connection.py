@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
-from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, Method, Query, RefusedError
+from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, ApiRefusedError, Method, Query
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
 from pulumi_sandbox.providers.kubernetes.options import Options
 
@@ -114,7 +114,7 @@ class Connection:
     def _discover(self, api_version: str) -> dict[tuple[str, str], Kind]:
         try:
             listed = self.send("GET", kinds.group_path(api_version)).get("resources")
-        except RefusedError as refusal:
+        except ApiRefusedError as refusal:
             if refusal.status == 404:
                 return {}
             raise
@@ -176,5 +176,5 @@ def _read(status: int, data: bytes) -> Properties:
     with suppress(ValueError):
         content = cast(Properties, json.loads(data))
     if not 200 <= status < 300:
-        raise RefusedError(status, content)
+        raise ApiRefusedError(status, content)
     return content

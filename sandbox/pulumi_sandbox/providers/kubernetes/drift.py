@@ -34,7 +34,7 @@ def in_live_form(inputs: Properties, live: Properties) -> Properties:
 
 
 def _is_typed(inputs: Properties) -> bool:
-    """Tell whether the server reads the object into a type of its own, and writes it in that type's form."""
+    """Whether the server reads the object into a type of its own, and writes it in that type's form."""
     return kinds.is_built_in(objects.text(inputs.get("apiVersion")))
 
 

@@ -9,7 +9,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import objects
-from pulumi_sandbox.providers.kubernetes.api import RefusedError
+from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 
 _ADVICE: Final = {
     401: ("not-authenticated", "mend the user's token or certificate in the kubeconfig"),
@@ -30,8 +30,10 @@ class NotReadyError(Exception):
         self.reason = reason
 
 
-def refused(operation: str, inputs: Properties, refusal: RefusedError, *, manager: str = "") -> SandboxError:
-    """Tell that the API server refused to create, update, read or delete an object, and what can be done."""
+def refused(
+    operation: str, inputs: Properties, refusal: ApiRefusedError, *, manager: str = ""
+) -> SandboxError:
+    """Return the error that the API server refused to create, update, read or delete an object."""
     code, mend = _advice(refusal, manager)
     return SandboxError(
         code=code,
@@ -42,7 +44,7 @@ def refused(operation: str, inputs: Properties, refusal: RefusedError, *, manage
 
 
 def unknown_kind(inputs: Properties) -> SandboxError:
-    """Tell that the API server serves no such kind."""
+    """Return the error that the API server serves no such kind."""
     return SandboxError(
         code="kind-unknown",
         place=described(inputs),
@@ -52,7 +54,7 @@ def unknown_kind(inputs: Properties) -> SandboxError:
 
 
 def already_exists(inputs: Properties, urn: str) -> SandboxError:
-    """Tell that an object is there that the stack does not know (decisions 8 and 10)."""
+    """Return the error that an object is there that the stack does not know; it is never taken over."""
     parsed = urns.parse(urn)
     command = shlex.join(["pulumi", "import", parsed.type, parsed.name, objects.object_id(inputs)])
     return SandboxError(
@@ -69,7 +71,7 @@ def described(obj: Properties) -> str:
     return f"{obj.get('kind')} {objects.object_id(obj)}"
 
 
-def _advice(refused: RefusedError, manager: str) -> tuple[str, str]:
+def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
     """Return a code and a mend."""
     if not refused.is_field_conflict:
         return _ADVICE.get(refused.status, ("refused", "see the message; the API server's log tells more"))

@@ -52,7 +52,7 @@ _FIELDS: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
 def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bool) -> tuple[Path, ...]:
     """Return the paths that a change of these inputs must not touch; `*` stands for any index.
 
-    Whether the data of Secrets and ConfigMaps may change is the provider's to say (decision 8), unless the
+    Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
     object itself is `immutable: true`.
     """
     kind = (objects.text(inputs.get("apiVersion")), objects.text(inputs.get("kind")))
@@ -66,7 +66,7 @@ def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bo
 
 
 def touched(path: Path, value: Value, pattern: Path) -> bool:
-    """Tell whether a change at `path` to `value` reaches the field, something in it, or around it."""
+    """Whether a change at `path` to `value` reaches the field, something in it, or around it."""
     for depth, wanted in enumerate(pattern):
         if depth < len(path):
             if wanted not in ("*", path[depth]):

@@ -55,6 +55,6 @@ def refusal(type_token: str) -> str:
 
 
 def is_built_in(api_version: str) -> bool:
-    """Tell whether Kubernetes itself defines the kinds of this group and version."""
+    """Whether Kubernetes itself defines the kinds of this group and version."""
     group, _ = split(api_version)
     return "." not in group or group.endswith(".k8s.io")

@@ -66,9 +66,8 @@ def load(path_or_content: str) -> Kubeconfig:
 
     Of several files the first to name a cluster, user or context counts, as with kubectl.
 
-    Raises:
-        SandboxError: `kubeconfig-invalid`, when nothing is there or it is no kubeconfig; its content is not
-        quoted.
+    Raises SandboxError `kubeconfig-invalid`, when nothing is there or it is no kubeconfig; its content is not
+    quoted.
     """
     import yaml
 

@@ -11,22 +11,25 @@ from pulumi_sandbox.providers.contract import Autonaming
 from pulumi_sandbox.providers.kubernetes import objects
 
 CREATOR: Final = "pulumi-kubernetes"
-"""The manager that creates objects (operation Update), here and in the genuine provider (decision 8)."""
+"""The manager that creates objects (operation Update), here and in the genuine provider.
+
+See sandbox/docs/engine-facts.md, The managers of fields of the genuine Kubernetes provider.
+"""
 
 
 def is_named(inputs: Properties) -> bool:
-    """Tell whether the inputs name the object, be the name known yet or not."""
+    """Whether the inputs name the object, be the name known yet or not."""
     called = objects.metadata(inputs).get("name")
     return bool(called) or isinstance(inputs.get("metadata"), Unknown)
 
 
 def is_fixed(inputs: Properties) -> bool:
-    """Tell whether the program chose the name, so that a successor of the object has to bear it too."""
+    """Whether the program chose the name, so that a successor of the object has to bear it too."""
     return is_named(inputs) and not objects.is_true(inputs, objects.AUTONAMED)
 
 
 def keep_old_name(inputs: Properties, old_inputs: Properties) -> Properties:
-    """Give inputs without a name the one that was made up for their forerunner."""
+    """Return inputs without a name the one that was made up for their forerunner."""
     if is_named(inputs) or not objects.is_true(old_inputs, objects.AUTONAMED):
         return inputs
     return _named(inputs, objects.name(old_inputs))
@@ -35,10 +38,9 @@ def keep_old_name(inputs: Properties, old_inputs: Properties) -> Properties:
 def make_up_name(
     inputs: Properties, logical_name: str, seed: bytes, autonaming: Autonaming | None
 ) -> Properties:
-    """Give inputs without a name one: the engine's proposal, else `<logical name>-<8 hex digits>`.
+    """Return inputs without a name one: the engine's proposal, else `<logical name>-<8 hex digits>`.
 
-    Raises:
-        ValueError: When the stack's configuration switches making up names off.
+    Raises ValueError when the stack's configuration switches making up names off.
     """
     if is_named(inputs):
         return inputs
@@ -53,7 +55,7 @@ def field_manager(urn: str, inputs: Properties, recorded: str) -> str:
     """Choose the manager of the declared fields: the annotation's, else the recorded one, else the URN's own.
 
     Derived from the URN, because an object that a killed run created, but did not record, is known again by
-    it (engine facts 5). The genuine provider draws it at random, in the same form.
+    it. The genuine provider draws it at random, in the same form.
     """
     return objects.annotation(inputs, objects.FIELD_MANAGER) or recorded or manager_of(urn)
 

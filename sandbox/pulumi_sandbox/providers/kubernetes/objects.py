@@ -45,7 +45,7 @@ def annotation(obj: Properties, key: str) -> str:
 
 
 def is_true(obj: Properties, key: str) -> bool:
-    """Tell whether an annotation says `true`."""
+    """Whether an annotation says `true`."""
     return annotation(obj, key) == "true"
 
 
@@ -64,17 +64,17 @@ def with_annotation(obj: Properties, key: str, value: str) -> Properties:
 
 
 def is_kind(obj: Properties, api_version: str, kind: str) -> bool:
-    """Tell whether the object is of a kind."""
+    """Whether the object is of a kind."""
     return (obj.get("apiVersion"), obj.get("kind")) == (api_version, kind)
 
 
 def is_secret(obj: Properties) -> bool:
-    """Tell whether the object is a Secret."""
+    """Whether the object is a Secret."""
     return is_kind(obj, "v1", "Secret")
 
 
 def is_custom_resource_definition(obj: Properties) -> bool:
-    """Tell whether the object defines a kind."""
+    """Whether the object defines a kind."""
     return is_kind(obj, "apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 

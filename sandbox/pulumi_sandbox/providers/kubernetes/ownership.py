@@ -27,7 +27,7 @@ def marked(inputs: Properties, manager: str) -> Properties:
     """Return the object to create, with the mark of its resource's manager in the managed fields.
 
     The object is created under another manager, as the genuine provider does it, so that either provider can
-    take its fields over later (decision 8). The mark alone tells a later run which resource it was created
+    take its fields over later. The mark alone tells a later run which resource it was created
     for.
     """
     mark: Properties = {
@@ -41,12 +41,12 @@ def marked(inputs: Properties, manager: str) -> Properties:
 
 
 def is_marked(live: Properties, manager: str) -> bool:
-    """Tell whether the object was created for, or ever applied by, the resource with this manager."""
+    """Whether the object was created for, or ever applied by, the resource with this manager."""
     return any(entry.get("manager") == manager for entry in _entries(live))
 
 
 def is_client_side(live: Properties) -> bool:
-    """Tell whether fields of the object are still with the manager that created it."""
+    """Whether fields of the object are still with the manager that created it."""
     return any(_is_client_side(entry) for entry in _entries(live))
 
 
@@ -70,7 +70,7 @@ def taken_over(live: Properties, manager: str) -> list[Value]:
 
 
 def is_others_alone(live: Properties, manager: str, path: tuple[str, ...]) -> bool:
-    """Tell whether other managers manage the field at a path of plain keys, and `manager` does not."""
+    """Whether other managers manage the field at a path of plain keys, and `manager` does not."""
     owners = {
         entry.get("manager") == manager for entry in _entries(live) if _has(entry.get("fieldsV1"), path)
     }

@@ -48,8 +48,7 @@ class Provider:
     ) -> tuple[Properties, list[Problem]]:
         """Complete the inputs: folded, named, placed in a namespace; and tell what is wrong with them.
 
-        Raises:
-            SandboxError: When the cluster, which knows which kinds are namespaced, is out of reach.
+        Raises SandboxError when the cluster, which knows which kinds are namespaced, is out of reach.
         """
         parsed = urns.parse(urn)
         if reason := kinds.refusal(parsed.type):
@@ -92,9 +91,7 @@ class Provider:
     def create(self, urn: str, new: Properties, seconds: float) -> State:
         """Create the object and wait for what its annotations ask.
 
-        Raises:
-            SandboxError: When it could not be created.
-            InitFailedError: When it was, but the wait failed.
+        Raises SandboxError when it could not be created; InitFailedError when it was, but the wait failed.
         """
         inputs = checkpoint.plain(new)
         manager = naming.field_manager(urn, inputs, "")
@@ -126,9 +123,8 @@ class Provider:
     ) -> State:
         """Bring the object to the new inputs and wait for what its annotations ask.
 
-        Raises:
-            SandboxError: When the server refuses the update.
-            InitFailedError: When it was made, but the wait failed.
+        Raises SandboxError when the server refuses the update; InitFailedError when it was made, but the wait
+        failed.
         """
         inputs = checkpoint.plain(new)
         recorded_manager = checkpoint.field_manager(old.outputs)
@@ -155,8 +151,7 @@ class Provider:
 
         Without old inputs (`.get`, import) everything the server did not add itself counts as declared.
 
-        Raises:
-            SandboxError: When the object may not be read.
+        Raises SandboxError when the object may not be read.
         """
         live_before = checkpoint.live_object(old.outputs)
         api_version, kind = kinds.of_type(urns.parse(urn).type)
@@ -178,8 +173,7 @@ class Provider:
     def delete(self, _urn: str, old: State, seconds: float) -> None:
         """Delete the object and wait until it is gone.
 
-        Raises:
-            SandboxError: When the server refuses, or the object is still there when the time is over.
+        Raises SandboxError when the server refuses, or the object is still there when the time is over.
         """
         inputs = checkpoint.declared(old.outputs, old.inputs)
         removal.delete(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import await_, errors, objects
-from pulumi_sandbox.providers.kubernetes.api import Api, RefusedError
+from pulumi_sandbox.providers.kubernetes.api import Api, ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.apply import Pause, read
 
 
@@ -13,11 +13,9 @@ def delete(api: Api, live: Properties, inputs: Properties, *, seconds: float, pa
 
     Dependents are left to the garbage collector (background propagation), unless annotation
     `pulumi.com/deletionPropagationPolicy` says `foreground` or `orphan`. The genuine provider's default is
-    foreground, which adds a finalizer to every object for the sake of the few that own others (engine facts
-    5).
+    foreground, which adds a finalizer to every object for the sake of the few that own others.
 
-    Raises:
-        SandboxError: When the server refuses, or the object is still there when the time is over.
+    Raises SandboxError when the server refuses, or the object is still there when the time is over.
     """
     namespace, name = objects.namespace(live), objects.name(live)
     kind = api.find(objects.text(live.get("apiVersion")), objects.text(live.get("kind")))
@@ -26,7 +24,7 @@ def delete(api: Api, live: Properties, inputs: Properties, *, seconds: float, pa
     propagation = objects.annotation(inputs, objects.DELETION_PROPAGATION).capitalize() or "Background"
     try:
         answer = api.send("DELETE", kind.path(namespace, name), query={"propagationPolicy": propagation})
-    except RefusedError as refusal:
+    except ApiRefusedError as refusal:
         if refusal.status == 404:
             return
         raise errors.refused("delete", live, refusal) from refusal

@@ -36,7 +36,7 @@ class Fault:
         return fault
 
     def meets(self, method: str, path: str) -> bool:
-        """Tell whether a request is one of those."""
+        """Whether a request is one of those."""
         return self.method in (None, method) and re.search(self.path, path) is not None
 
 
@@ -65,7 +65,7 @@ class Faults:
             return list(self._waiting)
 
     def take(self, method: str, path: str) -> Fault | None:
-        """Give the fault a request meets, and count it down."""
+        """Return the fault a request meets, and count it down."""
         with self._lock:
             for index, fault in enumerate(self._waiting):
                 if fault.meets(method, path):

@@ -24,10 +24,6 @@ class Request:
     query: str
     status: int | None
 
-    def overlaps(self, other: Request) -> bool:
-        """Tell whether both were being served at one time."""
-        return self.began < other.ended and other.began < self.ended
-
 
 class Journal:
     """The latest requests, in the order in which they ended; any thread may read."""
@@ -39,7 +35,7 @@ class Journal:
         self._requests: deque[Request] = deque(maxlen=_KEPT)
 
     def moment(self) -> int:
-        """Give the next place in the order."""
+        """Return the next place in the order."""
         return next(self._moments)
 
     def add(self, request: Request) -> None:

@@ -16,7 +16,7 @@ _VALID = timedelta(days=365)
 
 
 def signed(now: datetime) -> tuple[str, str]:
-    """Give the PEM of a new certificate with its key, and that of the authority which signed it."""
+    """Return the PEM of a new certificate with its key, and that of the authority which signed it."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     key = ec.generate_private_key(ec.SECP256R1())
     authority_name = _name("pulumi-sandbox authority")

@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 import pytest
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.kubernetes.api import RefusedError
+from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
 from pulumi_sandbox.providers.kubernetes.options import Options
@@ -98,7 +98,7 @@ def test_a_busy_server_is_asked_again_also_for_writes(server: Server) -> None:
 
 def test_a_server_that_stays_busy_is_an_error(server: Server) -> None:
     server.answers["/api/v1/secrets"] = [(429, {"message": "too many requests"})]
-    with pytest.raises(RefusedError, match="too many requests"):
+    with pytest.raises(ApiRefusedError, match="too many requests"):
         server.connection().send("GET", "/api/v1/secrets")
 
 
@@ -107,7 +107,7 @@ def test_a_server_that_stays_busy_is_an_error(server: Server) -> None:
 )
 def test_a_refusal_without_a_message_is_told_as_it_came(server: Server, answer: object, message: str) -> None:
     server.answers["/api/v1/secrets"] = [(500, answer)]
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiRefusedError) as refused:
         server.connection().send("GET", "/api/v1/secrets")
     assert str(refused.value) == message
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
@@ -73,6 +73,7 @@ def test_texts_that_look_like_quantities_are_compared_as_texts(place: str) -> No
     assert declared_part(shown, {**BUILT_IN, "metadata": {place: {"version": "1000m"}}}) == shown
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # how slow is the machine's affair
 @given(st.dictionaries(keys, values), st.dictionaries(st.text("xyz", min_size=1), values))
 def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
     inputs: Properties, others: Properties

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import errors
-from pulumi_sandbox.providers.kubernetes.api import RefusedError
+from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 
 OBJECT: Properties = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "n", "namespace": "ns"}}
 
@@ -19,7 +19,7 @@ OBJECT: Properties = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name":
     ],
 )
 def test_a_refusal_says_what_where_and_how_to_mend_it(status: int, code: str) -> None:
-    refused = errors.refused("create", OBJECT, RefusedError(status, {"message": "because."}))
+    refused = errors.refused("create", OBJECT, ApiRefusedError(status, {"message": "because."}))
     assert refused.code == code
     first, second = str(refused).splitlines()
     assert first == "Secret ns/n: the Kubernetes API refused to create it: because"
@@ -31,7 +31,7 @@ def test_a_field_conflict_names_both_managers_and_the_way_out() -> None:
         "causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "credfleet-claims" using v1'}]
     }
     refused = errors.refused(
-        "update", OBJECT, RefusedError(409, {"message": "m", "details": causes}), manager="mine"
+        "update", OBJECT, ApiRefusedError(409, {"message": "m", "details": causes}), manager="mine"
     )
     assert refused.code == "apply-conflict"
     assert all(word in refused.mend for word in ("credfleet-claims", "'mine'", "pulumi.com/patchForce"))

@@ -18,7 +18,7 @@ from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
 from pulumi_sandbox.services.cloud.resource_manager.ids import ResourceId
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request, on_demand
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace, Resources
-from pulumi_sandbox.services.cloud.resource_manager.store import Store
+from pulumi_sandbox.services.cloud.resource_manager.store import ResourceStore
 
 _VERSION: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-preview)?")
 
@@ -28,10 +28,9 @@ def make_app(folder: Path, pace: Pace | None = None) -> Service:
 
     Any bearer token is accepted; subscriptions are there as soon as they are named.
 
-    Raises:
-        SandboxError: `state-unreadable`.
+    Raises SandboxError `state-unreadable`.
     """
-    resources = Resources(Store(folder / "resources.json"), pace or Pace())
+    resources = Resources(ResourceStore(folder / "resources.json"), pace or Pace())
 
     async def get(request: Request) -> Response:
         return JSONResponse(resources.get(_id_of(request)))

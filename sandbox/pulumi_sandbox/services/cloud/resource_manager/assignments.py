@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from pulumi_sandbox.services.cloud.resource_manager.groups import document
 from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
-from pulumi_sandbox.services.cloud.resource_manager.ids import Kind, ResourceId, is_guid
+from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId, is_guid
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
-from pulumi_sandbox.services.cloud.resource_manager.store import Document, Store
+from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 _ROLE: Final = re.compile(
     r"(?:/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/([^/]+)", re.IGNORECASE
@@ -26,7 +26,7 @@ class Directory:
     that it is a ServicePrincipal does not have to wait for that (Azure's documentation of principalType).
     """
 
-    def __init__(self, store: Store, attempts: int) -> None:
+    def __init__(self, store: ResourceStore, attempts: int) -> None:
         """Let the first `attempts` assignments to a principal made from now on fail."""
         self._store = store
         self._attempts = attempts
@@ -38,7 +38,9 @@ class Directory:
 
     def check(self, principal: str, kind: str | None) -> None:
         """Refuse a principal that is not known, or not yet, or of another kind."""
-        known = any(each["properties"]["principalId"] == principal for each in self._store.of(Kind.IDENTITY))
+        known = any(
+            each["properties"]["principalId"] == principal for each in self._store.of(PathKind.IDENTITY)
+        )
         left = 0 if kind == _SERVICE_PRINCIPAL else self._left.get(principal, 0)
         if left:
             self._left[principal] = left - 1
@@ -58,9 +60,9 @@ class Directory:
 
 
 def assignment(
-    store: Store, directory: Directory, id_: ResourceId, present: Document | None, body: Document
+    store: ResourceStore, directory: Directory, id_: ResourceId, present: Document | None, body: Document
 ) -> Document:
-    """Give a role assignment as it is to be kept; what it assigns never changes; raises Refusal."""
+    """Return a role assignment as it is to be kept; what it assigns never changes; raises Refusal."""
     if not is_guid(id_.name):
         raise bad_request(
             f"The role assignment ID '{id_.name}' is not valid. The role assignment ID must be a GUID.",
@@ -72,7 +74,7 @@ def assignment(
     if present is not None:
         return _kept(id_, present, properties)
     directory.check(properties["principalId"], properties["principalType"])
-    for other in store.of(Kind.ASSIGNMENT):
+    for other in store.of(PathKind.ASSIGNMENT):
         if _grants(other["properties"]) == _grants({**properties, "scope": id_.scope}):
             name = other["name"].replace("-", "")
             raise Refusal(
@@ -117,12 +119,12 @@ def _kept(id_: ResourceId, present: Document, properties: dict[str, Any]) -> Doc
 
 
 def _grants(properties: dict[str, Any]) -> tuple[str, str, str]:
-    """Give what makes two assignments the same: who, what, where."""
+    """Return what makes two assignments the same: who, what, where."""
     role = properties["roleDefinitionId"].rpartition("/")[2].lower()
     return properties["principalId"], role, properties["scope"].lower()
 
 
-def _require_scope(store: Store, id_: ResourceId) -> None:
+def _require_scope(store: ResourceStore, id_: ResourceId) -> None:
     """Refuse a resource group, or an identity, that does not exist; other scopes are not looked into."""
     parts = id_.scope.split("/")
     if len(parts) >= 5 and parts[3].lower() == "resourcegroups" and store.get("/".join(parts[:5])) is None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from pulumi_sandbox.services.cloud.resource_manager.ids import Kind, ResourceId
+from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
-from pulumi_sandbox.services.cloud.resource_manager.store import Document, Store
+from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 
 def group(id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Give a resource group as it is to be kept; raises Refusal."""
+    """Return a resource group as it is to be kept; raises Refusal."""
     location = located(id_, present, body, "InvalidResourceGroupLocation")
     return document(id_, present, {"provisioningState": "Succeeded"}, location=location, tags=tags_of(body))
 
 
-def require_group(store: Store, id_: ResourceId) -> None:
+def require_group(store: ResourceStore, id_: ResourceId) -> None:
     """Refuse what would lie in a resource group that does not exist."""
     if store.get(id_.group) is None:
         name = id_.group.rpartition("/")[2]
@@ -23,7 +23,7 @@ def require_group(store: Store, id_: ResourceId) -> None:
 
 
 def located(id_: ResourceId, present: Document | None, body: Document, conflict: str) -> str:
-    """Give the location, which is required and never changes; `conflict` is the code of a change."""
+    """Return the location, which is required and never changes; `conflict` is the code of a change."""
     given = body.get("location")
     if not isinstance(given, str) or not given.strip():
         raise bad_request("The location property is required for this definition.", "LocationRequired")
@@ -39,7 +39,7 @@ def located(id_: ResourceId, present: Document | None, body: Document, conflict:
 
 
 def tags_of(body: Document) -> dict[str, str]:
-    """Give the tags; raises Refusal when they are none."""
+    """Return the tags; raises Refusal when they are none."""
     tags: Any = body.get("tags") or {}
     if not isinstance(tags, dict) or not all(isinstance(value, str) for value in tags.values()):
         raise bad_request("The tags must map names to texts.", "InvalidTags")
@@ -51,5 +51,5 @@ def document(
 ) -> Document:
     """Put a resource together; one that is there keeps the case of its id."""
     known = ResourceId(id_.kind, present["id"]) if present else id_
-    kind: Kind = id_.kind
+    kind: PathKind = id_.kind
     return {"id": known.text, "name": known.name, "type": kind.value, **more, "properties": properties}

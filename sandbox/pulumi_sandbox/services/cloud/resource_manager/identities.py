@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from pulumi_sandbox.services.cloud.resource_manager.groups import document, located, tags_of
-from pulumi_sandbox.services.cloud.resource_manager.ids import Kind, ResourceId
+from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
-from pulumi_sandbox.services.cloud.resource_manager.store import Document, Store
+from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 TENANT: Final = "00000000-0000-4000-8000-0000000000bb"
 """The directory of every identity that is made here."""
@@ -24,7 +24,7 @@ _FEDERATION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
 
 
 def identity(id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Give an identity as it is to be kept: a new one gets a client id and a principal id."""
+    """Return an identity as it is to be kept: a new one gets a client id and a principal id."""
     _check_name(id_, _IDENTITY_NAME)
     location = located(id_, present, body, "InvalidResourceLocation")
     new = {"tenantId": TENANT, "principalId": str(uuid4()), "clientId": str(uuid4())}
@@ -32,8 +32,8 @@ def identity(id_: ResourceId, present: Document | None, body: Document) -> Docum
     return document(id_, present, properties, location=location, tags=tags_of(body))
 
 
-def federation(store: Store, id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Give a federated credential as it is to be kept: 20 per identity, each (issuer, subject) once.
+def federation(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
+    """Return a federated credential as it is to be kept: 20 per identity, each (issuer, subject) once.
 
     Whether the subject ever matches a token is not looked at, here as in Azure.
     """
@@ -41,7 +41,7 @@ def federation(store: Store, id_: ResourceId, present: Document | None, body: Do
     given: Any = body.get("properties")
     properties = _checked_federation(given if isinstance(given, dict) else {})
     others = [
-        other for other in store.of(Kind.FEDERATION, f"{id_.identity}/") if other["id"].lower() != id_.key
+        other for other in store.of(PathKind.FEDERATION, f"{id_.identity}/") if other["id"].lower() != id_.key
     ]
     if present is None and len(others) >= FEDERATION_LIMIT:
         raise bad_request(

@@ -11,7 +11,7 @@ from uuid import UUID
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
 
 
-class Kind(Enum):
+class PathKind(Enum):
     """A kind of resource, by the type that answers name."""
 
     GROUP = "Microsoft.Resources/resourceGroups"
@@ -24,10 +24,10 @@ _GROUP: Final = r"/subscriptions/[^/]+/resourceGroups/[-\w.()]{0,89}[-\w()]"
 _IDENTITY: Final = rf"{_GROUP}/providers/Microsoft\.ManagedIdentity/userAssignedIdentities/[^/]+"
 
 _PATTERNS: Final = {
-    Kind.GROUP: re.compile(_GROUP, re.IGNORECASE),
-    Kind.IDENTITY: re.compile(_IDENTITY, re.IGNORECASE),
-    Kind.FEDERATION: re.compile(rf"{_IDENTITY}/federatedIdentityCredentials/[^/]+", re.IGNORECASE),
-    Kind.ASSIGNMENT: re.compile(
+    PathKind.GROUP: re.compile(_GROUP, re.IGNORECASE),
+    PathKind.IDENTITY: re.compile(_IDENTITY, re.IGNORECASE),
+    PathKind.FEDERATION: re.compile(rf"{_IDENTITY}/federatedIdentityCredentials/[^/]+", re.IGNORECASE),
+    PathKind.ASSIGNMENT: re.compile(
         r"(?:/.+)?/providers/Microsoft\.Authorization/roleAssignments/[^/]+", re.IGNORECASE
     ),
 }
@@ -40,15 +40,14 @@ _ASSIGNMENT_PART: Final = re.compile(r"/providers/Microsoft\.Authorization/roleA
 class ResourceId:
     """The id of a resource, in the case in which it was asked for."""
 
-    kind: Kind
+    kind: PathKind
     text: str
 
     @classmethod
     def read(cls, path: str) -> ResourceId:
         """Read a request's path.
 
-        Raises:
-            Refusal: InvalidSubscriptionId; InvalidResourceType for what this stand-in does not serve.
+        Raises Refusal InvalidSubscriptionId; InvalidResourceType for what this stand-in does not serve.
         """
         text = path.rstrip("/")
         subscription = _SUBSCRIPTION.match(text)
@@ -57,7 +56,7 @@ class ResourceId:
                 f"The provided subscription identifier '{subscription[1]}' is malformed or invalid.",
                 "InvalidSubscriptionId",
             )
-        for kind in (Kind.ASSIGNMENT, Kind.GROUP, Kind.IDENTITY, Kind.FEDERATION):
+        for kind in (PathKind.ASSIGNMENT, PathKind.GROUP, PathKind.IDENTITY, PathKind.FEDERATION):
             if _PATTERNS[kind].fullmatch(text):
                 return cls(kind, text)
         raise Refusal(404, "InvalidResourceType", f"No resource that this stand-in serves is at '{path}'.")
@@ -89,7 +88,7 @@ class ResourceId:
 
 
 def is_guid(text: str) -> bool:
-    """Tell whether a text is a GUID with its dashes."""
+    """Whether a text is a GUID with its dashes."""
     try:
         return str(UUID(text)) == text.lower()
     except ValueError:

@@ -28,7 +28,7 @@ class Refusal(Exception):  # noqa: N818 - the service is whole; a request is ref
         self.message = message
 
     def response(self) -> JSONResponse:
-        """Give the answer as Resource Manager writes it."""
+        """Return the answer as Resource Manager writes it."""
         error = {"code": self.code, "message": self.message}
         return JSONResponse({"error": error}, status_code=self.status)
 

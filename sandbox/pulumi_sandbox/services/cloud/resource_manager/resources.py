@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pulumi_sandbox.services.cloud.resource_manager.assignments import Directory, assignment
 from pulumi_sandbox.services.cloud.resource_manager.groups import group, require_group
 from pulumi_sandbox.services.cloud.resource_manager.identities import federation, identity
-from pulumi_sandbox.services.cloud.resource_manager.ids import Kind, ResourceId
+from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
 from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal
-from pulumi_sandbox.services.cloud.resource_manager.store import Document, Store
+from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Pace:
 class Resources:
     """The service without its paths; each method raises Refusal."""
 
-    def __init__(self, store: Store, pace: Pace) -> None:
+    def __init__(self, store: ResourceStore, pace: Pace) -> None:
         """Work on what is kept."""
         self._store = store
         self._pace = pace
@@ -44,8 +44,8 @@ class Resources:
         found = self._store.get(id_.text)
         if found is None:
             code = {
-                Kind.GROUP: "ResourceGroupNotFound",
-                Kind.ASSIGNMENT: "RoleAssignmentNotFound",
+                PathKind.GROUP: "ResourceGroupNotFound",
+                PathKind.ASSIGNMENT: "RoleAssignmentNotFound",
             }.get(id_.kind, "ResourceNotFound")
             raise Refusal(404, code, f"The resource '{id_.text}' could not be found.")
         return found
@@ -57,7 +57,7 @@ class Resources:
             present = self._store.get(id_.text)
             wanted = self._wanted(id_, present, body)
             self._store.save(wanted)
-        if id_.kind is Kind.IDENTITY and present is None:
+        if id_.kind is PathKind.IDENTITY and present is None:
             self._directory.introduce(wanted["properties"]["principalId"])
         return wanted, present is None
 
@@ -71,25 +71,25 @@ class Resources:
 
     def _wanted(self, id_: ResourceId, present: Document | None, body: Document) -> Document:
         match id_.kind:
-            case Kind.GROUP:
+            case PathKind.GROUP:
                 return group(id_, present, body)
-            case Kind.IDENTITY:
+            case PathKind.IDENTITY:
                 return identity(id_, present, body)
-            case Kind.FEDERATION:
+            case PathKind.FEDERATION:
                 return federation(self._store, id_, present, body)
-            case Kind.ASSIGNMENT:
+            case PathKind.ASSIGNMENT:
                 return assignment(self._store, self._directory, id_, present, body)
 
     def _require_parent(self, id_: ResourceId) -> None:
-        if id_.kind in (Kind.IDENTITY, Kind.FEDERATION):
+        if id_.kind in (PathKind.IDENTITY, PathKind.FEDERATION):
             require_group(self._store, id_)
-        if id_.kind is Kind.FEDERATION and self._store.get(id_.identity) is None:
+        if id_.kind is PathKind.FEDERATION and self._store.get(id_.identity) is None:
             raise Refusal(404, "ParentResourceNotFound", f"The identity '{id_.identity}' could not be found.")
 
     @asynccontextmanager
     async def _alone(self, id_: ResourceId) -> AsyncGenerator[None]:
         """Refuse to write a federated credential while another one of its identity is being written."""
-        if id_.kind is not Kind.FEDERATION:
+        if id_.kind is not PathKind.FEDERATION:
             yield
             return
         identity_key = id_.identity.lower()

@@ -9,20 +9,19 @@ from typing import Any, TypeAlias
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.cloud.resource_manager.ids import Kind
+from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind
 
 Document: TypeAlias = dict[str, Any]
 """A resource as it is answered: id, name, type, properties, and a location and tags where it has them."""
 
 
-class Store:
+class ResourceStore:
     """All resources, in memory and in a file: what is answered has been written before."""
 
     def __init__(self, file: Path) -> None:
         """Read what an earlier process left.
 
-        Raises:
-            SandboxError: `state-unreadable`.
+        Raises SandboxError `state-unreadable`.
         """
         self._file = file
         try:
@@ -39,11 +38,11 @@ class Store:
             ) from None
 
     def get(self, id_: str) -> Document | None:
-        """Give a resource by its id, in any case."""
+        """Return a resource by its id, in any case."""
         return self._documents.get(id_.lower())
 
-    def of(self, kind: Kind, below: str = "") -> Iterator[Document]:
-        """Give the resources of a kind whose ids begin with another id."""
+    def of(self, kind: PathKind, below: str = "") -> Iterator[Document]:
+        """Return the resources of a kind whose ids begin with another id."""
         for key, document in self._documents.items():
             if document["type"] == kind.value and key.startswith(below.lower()):
                 yield document

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from pulumi_sandbox.services.cloud.front import Service
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, on_demand
 from pulumi_sandbox.services.cloud.secret_manager.secrets import Asked, Secrets, State
-from pulumi_sandbox.services.cloud.secret_manager.store import Store
+from pulumi_sandbox.services.cloud.secret_manager.store import SecretStore
 from pulumi_sandbox.services.cloud.secret_manager.wire import read, shown
 
 _SECRETS = "/v1/projects/{project}/secrets"
@@ -42,10 +42,9 @@ def make_app(folder: Path) -> Service:
 
     Any bearer token is accepted, and none: an emulator's clients often send none.
 
-    Raises:
-        SandboxError: `state-unreadable`.
+    Raises SandboxError `state-unreadable`.
     """
-    paths = _Paths(Secrets(Store(folder)))
+    paths = _Paths(Secrets(SecretStore(folder)))
     app = Starlette(
         routes=[
             _route("POST", _SECRETS, paths.create),

@@ -17,7 +17,7 @@ _REMAINDERS: Final = tuple(map(_remainder, range(256)))
 
 
 def crc32c(data: bytes) -> int:
-    """Give the checksum of some bytes."""
+    """Return the checksum of some bytes."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _REMAINDERS[(crc ^ byte) & 0xFF]

@@ -27,8 +27,7 @@ def read_filter(text: str) -> Test:
 
     `=` compares whole values (a name's last part counts as the whole); `:` looks for a part, `:*` for any.
 
-    Raises:
-        Refusal: INVALID_ARGUMENT.
+    Raises Refusal INVALID_ARGUMENT.
     """
     groups: list[list[Test]] = []
     joined_by_or = False

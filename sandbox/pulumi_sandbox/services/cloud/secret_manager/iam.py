@@ -26,10 +26,9 @@ _ROLE: Final = re.compile(r"roles/[\w.]+|(?:projects|organizations)/[\w-]+/roles
 
 
 def replaced(present: Policy, wanted: Policy) -> Policy:
-    """Give what is kept when `wanted` is set over `present`.
+    """Return what is kept when `wanted` is set over `present`.
 
-    Raises:
-        Refusal: ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
+    Raises Refusal ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
     """
     if wanted.etag and wanted.etag != present.etag:
         raise Refusal(
@@ -45,7 +44,7 @@ def replaced(present: Policy, wanted: Policy) -> Policy:
 
 
 def as_version(policy: Policy, version: int) -> Policy:
-    """Give a policy as a reader of a policy version sees it: below 3, a condition is folded into the role."""
+    """Return a policy as a reader of a version sees it: below 3, a condition is folded into the role."""
     conditional = any(binding.HasField("condition") for binding in policy.bindings)
     if version >= CONDITIONS_VERSION or not conditional:
         shown = Policy(bindings=policy.bindings, etag=policy.etag)

@@ -17,19 +17,19 @@ def project_number(project: str) -> str:
 
 
 def secret_name(project: str, secret: str) -> str:
-    """Give the full name of a secret, with its project's number as Google answers it."""
+    """Return the full name of a secret, with its project's number as Google answers it."""
     return f"projects/{project_number(project)}/secrets/{secret}"
 
 
 def checked_project(project: str) -> str:
-    """Give a project's id back when it can be one."""
+    """Return a project's id back when it can be one."""
     if not _PROJECT.fullmatch(project):
         raise Refusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
     return project
 
 
 def checked_secret(secret: str) -> str:
-    """Give a secret's id back when it can be one."""
+    """Return a secret's id back when it can be one."""
     if not _SECRET.fullmatch(secret):
         raise invalid(
             f"The provided Secret ID [{secret}] does not match the expected format [[a-zA-Z_0-9-]{{1,255}}]"

@@ -35,7 +35,7 @@ class Refusal(Exception):  # noqa: N818 - the service is whole; a request is ref
         self.message = message
 
     def response(self) -> JSONResponse:
-        """Give the answer as Google writes it."""
+        """Return the answer as Google writes it."""
         code = HTTP[self.status]
         error = {"code": code, "message": self.message, "status": self.status}
         return JSONResponse({"error": error}, status_code=code)

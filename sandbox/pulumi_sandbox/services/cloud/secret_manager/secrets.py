@@ -25,7 +25,7 @@ from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
 from pulumi_sandbox.services.cloud.secret_manager.filters import Attributes, read_filter
 from pulumi_sandbox.services.cloud.secret_manager.names import checked_project, checked_secret, secret_name
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, stale
-from pulumi_sandbox.services.cloud.secret_manager.store import Kept, Store, Version
+from pulumi_sandbox.services.cloud.secret_manager.store import Kept, SecretStore, Version
 
 PAGE_LIMIT = 25_000
 
@@ -54,7 +54,7 @@ class Page(Generic[T]):
 class Secrets:
     """The service without its paths. Projects are given by id or number; each method raises Refusal."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SecretStore) -> None:
         """Work on what is kept."""
         self._store = store
 
@@ -81,7 +81,7 @@ class Secrets:
         return self._kept(project, secret)[1].about
 
     def list(self, project: str, asked: Asked) -> Page[Secret]:
-        """Give a page of secrets, by name."""
+        """Return a page of secrets, by name."""
         passes = read_filter(asked.filter)
         found = [
             kept.about
@@ -135,7 +135,7 @@ class Secrets:
         return _version_of(self._kept(project, secret)[1], version).about
 
     def list_versions(self, project: str, secret: str, asked: Asked) -> Page[SecretVersion]:
-        """Give a page of versions, the newest first."""
+        """Return a page of versions, the newest first."""
         passes = read_filter(asked.filter)
         found = [
             version.about

@@ -39,14 +39,13 @@ class Kept:
     policy: Policy = field(default_factory=lambda: Policy(etag=EMPTY_ETAG))
 
 
-class Store:
+class SecretStore:
     """All secrets, in memory and in a folder: what is answered has been written before."""
 
     def __init__(self, folder: Path) -> None:
         """Read what an earlier process left in a folder.
 
-        Raises:
-            SandboxError: `state-unreadable`.
+        Raises SandboxError `state-unreadable`.
         """
         self._folder = folder
         self._secrets: dict[str, dict[str, Kept]] = {}
@@ -56,15 +55,15 @@ class Store:
             }
 
     def project_of(self, number: str) -> str | None:
-        """Give the id of a project by its number, if it was ever used."""
+        """Return the id of a project by its number, if it was ever used."""
         return next((project for project in self._secrets if project_number(project) == number), None)
 
     def secrets(self, project: str) -> dict[str, Kept]:
-        """Give the secrets of a project by their ids, in their order."""
+        """Return the secrets of a project by their ids, in their order."""
         return dict(sorted(self._secrets.get(project, {}).items()))
 
     def get(self, project: str, secret: str) -> Kept | None:
-        """Give one secret, which is changed only by `save`."""
+        """Return one secret, which is changed only by `save`."""
         return self._secrets.get(project, {}).get(secret)
 
     def save(self, project: str, secret: str, kept: Kept) -> None:

@@ -17,8 +17,7 @@ def read(text: bytes, message: M, *, confidential: bool = False) -> M:
 
     confidential: the body may hold a payload, so a refusal does not quote what was wrong with it.
 
-    Raises:
-        Refusal: INVALID_ARGUMENT.
+    Raises Refusal INVALID_ARGUMENT.
     """
     try:
         json_format.Parse(text or b"{}", message)
@@ -29,5 +28,5 @@ def read(text: bytes, message: M, *, confidential: bool = False) -> M:
 
 
 def shown(message: Message, *, enums_as_numbers: bool = False) -> dict[str, Any]:
-    """Give a message as JSON, unset fields left out."""
+    """Return a message as JSON, unset fields left out."""
     return json_format.MessageToDict(message, use_integers_for_enums=enums_as_numbers)
