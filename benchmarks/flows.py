@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from benchmarks.kept_alive import MERGE_PATCH, METADATA, METADATA_LIST, Access, KeptAlive, Tally, expect
 from benchmarks.large_pools import TYPE, member_name
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import Claimed, ClaimRequest, Partition, Policy, record_name
 from components.account_pool.pool import CLAIMS, Pool
-from components.account_pool.pool_settings import PoolSettings
 from components.connection import CONNECTIONS, Connection
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
@@ -56,7 +56,7 @@ class OurFlow:
         wire: Any = client.rest_client
         wire.pool_manager = _Counted(wire.pool_manager, tally)
         api = KubernetesApi(Connection(client), namespace, CLAIMS)
-        self._pool = Pool(api, namespace, PoolSettings(policy=Policy.RELEASE))
+        self._pool = Pool(api, namespace, PoolConfigMap(policy=Policy.RELEASE))
         self._claims: dict[str, Claimed] = {}
 
     def claim(self, tenant: str, number: int) -> None:  # noqa: ARG002 - the pool spreads claimers by itself

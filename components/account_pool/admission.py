@@ -1,24 +1,31 @@
-"""The admission policies of a pool as plain manifests: the API server itself keeps the rules of claims.
+"""What the API server itself refuses in a pool, rule by rule in CEL, and the manifests that say so.
 
 The protocol keeps its own promises; these keep everybody else from breaking them: kubectl, another
-controller, a program with a fault. They are in force about a second after they were written.
+controller, a program with a fault. They are in force about a second after they were written. Written against
+every write of the protocol (`changes.py` for members, `protocol.py` for records), all of which pass. An empty
+text stands for an absent key. Who may do what is asked of RBAC, by virtual verbs on `accounts` in group
+`credfleet.io`: `claim`, `clean`, `operate`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from components.account_pool.admission_rules import (
-    IS_MEMBER,
-    IS_RECORD,
-    MEMBER_RULES,
-    MEMBER_VARIABLES,
-    RECORD_RULES,
-    RECORD_VARIABLES,
-    Rule,
+from components.account_pool.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    CLAIM_TOKEN,
+    CLEANING_TOKEN,
+    POOL_RECORD,
+    POOL_STATE,
+    SHARED_CLAIMS,
+    STATE_REASON,
+    TENANT_ID,
 )
 from components.account_pool.model import JsonObject
+from components.labels import BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
@@ -90,3 +97,238 @@ def _binding(policy: str, namespace: str) -> JsonObject:
             },
         },
     }
+
+
+VIRTUAL_GROUP: Final = "credfleet.io"
+VIRTUAL_RESOURCE: Final = "accounts"
+"""Objects that do not exist; rights on them do."""
+
+CLAIM: Final = "claim"
+CLEAN: Final = "clean"
+OPERATE: Final = "operate"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing the API server refuses: a write of kind `on` that does not satisfy the CEL in `allows`."""
+
+    name: str
+    on: Literal["CREATE", "UPDATE", "DELETE"]
+    allows: str
+    message: str
+
+
+def _map(moment: str, kind: str) -> str:
+    return f"{moment} == null ? {{}} : {moment}.metadata.?{kind}.orValue({{}})"
+
+
+def _entry(variable: str, key: str) -> str:
+    return f"variables.{variable}[?'{key}'].orValue('')"
+
+
+def _before_and_after(noun: str, kind: str, key: str) -> dict[str, str]:
+    return {f"old{noun}": _entry(f"old{kind}", key), f"new{noun}": _entry(f"new{kind}", key)}
+
+
+def _datum(noun: str, key: str) -> dict[str, str]:
+    return {
+        f"{age}{noun}": f"{moment} == null ? '' : {moment}.?data[?'{key}'].orValue('')"
+        for age, moment in (("old", "oldObject"), ("new", "object"))
+    }
+
+
+def _has_label(key: str) -> str:
+    return " || ".join(
+        f"({moment} != null && '{key}' in {moment}.metadata.?labels.orValue({{}}))"
+        for moment in ("object", "oldObject")
+    )
+
+
+def _may(*verbs: str) -> dict[str, str]:
+    return {
+        f"may{verb.capitalize()}": f"authorizer.group('{VIRTUAL_GROUP}').resource('{VIRTUAL_RESOURCE}')"
+        f".namespace(request.namespace).check('{verb}').allowed()"
+        for verb in verbs
+    }
+
+
+IS_MEMBER: Final = _has_label(HYPERSCALER_TYPE)
+IS_RECORD: Final = f"request.name.startsWith('claim-') || {_has_label(POOL_RECORD)}"
+
+MEMBER_VARIABLES: Final[Mapping[str, str]] = {
+    **_may(CLAIM, CLEAN, OPERATE),
+    "oldLabels": _map("oldObject", "labels"),
+    "newLabels": _map("object", "labels"),
+    "oldNotes": _map("oldObject", "annotations"),
+    "newNotes": _map("object", "annotations"),
+    **_before_and_after("Type", "Labels", HYPERSCALER_TYPE),
+    **_before_and_after("Shared", "Labels", SHARED),
+    **_before_and_after("Owner", "Labels", TENANT_NAME),
+    **_before_and_after("State", "Labels", POOL_STATE),
+    **_before_and_after("Token", "Notes", CLAIM_TOKEN),
+    **_before_and_after("Origin", "Notes", CLAIM_ORIGIN),
+    **_before_and_after("Policy", "Notes", CLAIM_POLICY),
+    **_before_and_after("Tenant", "Notes", TENANT_ID),
+    **_before_and_after("Cleaning", "Notes", CLEANING_TOKEN),
+    **_before_and_after("Reason", "Notes", STATE_REASON),
+    **_before_and_after("Sharing", "Notes", SHARED_CLAIMS),
+    **_before_and_after("Brought", "Notes", BRING_YOUR_OWN),
+    "isHeld": "variables.oldToken != '' || !(variables.oldSharing in ['', '{}'])",
+    "isReleased": "variables.oldToken != '' && variables.newToken == ''",
+    "isFromPool": "variables.oldOrigin == 'pool'",
+    "isBrought": "(variables.newOwner == '' ? variables.oldBrought : variables.newBrought) == 'true'",
+}
+
+_ASK: Final = f"or ask for the verb {{}} on {VIRTUAL_RESOURCE}.{VIRTUAL_GROUP}"
+
+MEMBER_RULES: Final = (
+    Rule(
+        "a-new-account-is-unclaimed",
+        "CREATE",
+        "variables.mayOperate || (variables.newToken == '' && variables.newState == ''"
+        " && variables.newSharing == '' && variables.newOrigin == '' && variables.newCleaning == ''"
+        " && (variables.newOwner == '' || variables.isBrought))",
+        "a new account has no token and no state, and an owner only if its tenant brought it along;"
+        f" leave them out, or annotate it with {BRING_YOUR_OWN}: true",
+    ),
+    Rule(
+        "an-owner-never-changes-at-once",
+        "UPDATE",
+        "variables.oldOwner == '' || variables.newOwner == '' || variables.oldOwner == variables.newOwner",
+        "the account would go from one tenant to another in one step, with all the first has left in it;"
+        " release it, let it be cleaned, then claim it",
+    ),
+    Rule(
+        "an-owner-stays-while-claimed",
+        "UPDATE",
+        "variables.oldOwner == '' || variables.newOwner != '' || variables.newToken == ''",
+        "the account is claimed and would lose its owner; run `credfleet pool release` instead",
+    ),
+    Rule(
+        "an-owner-is-written-by-claims",
+        "UPDATE",
+        "variables.oldOwner == variables.newOwner || variables.mayOperate"
+        " || (variables.mayClaim && variables.newToken != '')"
+        " || (variables.mayClaim && variables.isReleased && variables.isFromPool)"
+        " || (variables.mayClean && variables.isFromPool"
+        " && variables.oldState == 'cleaning' && variables.newState == '')"
+        " || (variables.isBrought && variables.oldToken == '' && variables.newToken == '')",
+        f"{TENANT_NAME} is written by claims and cleaners; run `credfleet pool claim` or `release`, "
+        + _ASK.format(OPERATE),
+    ),
+    Rule(
+        "a-token-is-written-by-claims",
+        "UPDATE",
+        "variables.mayOperate || ((variables.mayClaim || variables.oldSharing == variables.newSharing)"
+        " && (variables.oldToken == variables.newToken"
+        " || (variables.mayClaim && (variables.oldToken == '' || variables.newToken == ''))))",
+        "a token is what a claim is known by; run `credfleet pool release` or `sweep`, " + _ASK.format(CLAIM),
+    ),
+    Rule(
+        "a-used-account-is-cleaned-before-it-is-free",
+        "UPDATE",
+        "variables.newState != '' || variables.oldState == ''"
+        " || (variables.mayClean && variables.oldState == 'cleaning')"
+        " || (variables.oldState == 'quarantined' && !(variables.oldToken == '' && variables.isFromPool))"
+        " || !(variables.oldState in ['dirty', 'cleaning', 'quarantined'])",
+        "the account was used, and the next tenant would find what is left in it; run `credfleet pool clean`,"
+        " or `unquarantine`, which leaves it to the cleaner",
+    ),
+    Rule(
+        "a-claimed-account-is-not-cleaned",
+        "UPDATE",
+        "variables.newState != 'cleaning' || variables.oldState == 'cleaning'"
+        " || (variables.oldState == 'dirty' && !variables.isHeld && variables.newToken == '')",
+        "only a dirty account that nobody holds is cleaned, else its tenant would lose what runs in it;"
+        " release it first",
+    ),
+    Rule(
+        "a-state-is-written-by-those-who-may",
+        "UPDATE",
+        "variables.oldState == variables.newState"
+        " || (variables.newState in ['', 'dirty', 'cleaning', 'quarantined'] && (variables.mayOperate"
+        " || (variables.mayClaim && variables.isReleased)"
+        " || (variables.mayClean && 'cleaning' in [variables.oldState, variables.newState])))",
+        f"{POOL_STATE} is dirty, cleaning, quarantined or absent, and written by releases, cleaners and"
+        " operators; run `credfleet pool clean`, `quarantine` or `unquarantine`",
+    ),
+    Rule(
+        "what-a-claim-noted-stays",
+        "UPDATE",
+        "variables.mayOperate || ((variables.mayClaim || variables.oldPolicy == variables.newPolicy)"
+        " && (variables.mayClean || variables.oldCleaning == variables.newCleaning)"
+        " && (variables.mayClaim || variables.mayClean || (variables.oldOrigin == variables.newOrigin"
+        " && variables.oldTenant == variables.newTenant && variables.oldReason == variables.newReason)))",
+        "these annotations say what is to become of the account, and change with its claim only; leave them",
+    ),
+    Rule(
+        "a-claimed-account-keeps-its-type",
+        "UPDATE",
+        "!(variables.isHeld || variables.oldState == 'cleaning')"
+        " || (variables.oldType == variables.newType && variables.oldShared == variables.newShared)",
+        f"the account is claimed or being cleaned, and is found by its {HYPERSCALER_TYPE}; release it first",
+    ),
+    Rule(
+        "an-account-in-use-is-not-deleted",
+        "DELETE",
+        "!(variables.isHeld || variables.oldState in ['dirty', 'cleaning'])",
+        "the account is claimed, or not clean; release and clean it, or give it up with"
+        " `credfleet pool decommission` (its namespace stays as long as it does)",
+    ),
+)
+
+RECORD_VARIABLES: Final[Mapping[str, str]] = {
+    **_may(CLAIM, OPERATE),
+    **_datum("Tenant", "tenant"),
+    **_datum("Partition", "partition"),
+    **_datum("Slot", "slot"),
+    **_datum("Member", "member"),
+    **_datum("Attempt", "attempt"),
+    **_datum("Phase", "phase"),
+    "isLabelled": f"object != null && '{POOL_RECORD}' in object.metadata.?labels.orValue({{}})",
+}
+
+RECORD_RULES: Final = (
+    Rule(
+        "a-new-record-is-pending",
+        "CREATE",
+        "variables.mayOperate"
+        " || (variables.mayClaim && variables.newPhase == 'Pending' && variables.isLabelled)",
+        "claims begin as Pending, by the claim protocol; run `credfleet pool claim`, " + _ASK.format(CLAIM),
+    ),
+    Rule(
+        "a-record-is-written-by-claims",
+        "UPDATE",
+        "variables.mayClaim || variables.mayOperate",
+        "a record is written by its claim; run `credfleet pool claim` or `release`, " + _ASK.format(CLAIM),
+    ),
+    Rule(
+        "a-record-stays-whose-it-is",
+        "UPDATE",
+        "variables.isLabelled && variables.oldTenant == variables.newTenant"
+        " && variables.oldPartition == variables.newPartition && variables.oldSlot == variables.newSlot",
+        "a record is found by its tenant, partition and slot; claim the other one, then release this one",
+    ),
+    Rule(
+        "a-record-goes-forward",
+        "UPDATE",
+        "variables.mayOperate || variables.oldPhase == variables.newPhase"
+        " || variables.oldPhase + '>' + variables.newPhase in"
+        " ['Pending>Bound', 'Pending>Releasing', 'Bound>Releasing']",
+        "a claim goes from Pending to Bound to Releasing, never back; `credfleet pool sweep` finishes it",
+    ),
+    Rule(
+        "a-bound-record-keeps-its-account",
+        "UPDATE",
+        "variables.mayOperate || variables.oldPhase != 'Bound'"
+        " || (variables.oldMember == variables.newMember && variables.oldAttempt == variables.newAttempt)",
+        "its holders use the account, so it never names another one; release it and claim again",
+    ),
+    Rule(
+        "a-bound-record-is-not-deleted",
+        "DELETE",
+        "variables.oldPhase != 'Bound'",
+        "somebody holds the account it names, and could not be told from others without it; run"
+        " `credfleet pool release` (its namespace stays as long as it does)",
+    ),
+)

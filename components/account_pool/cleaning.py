@@ -1,8 +1,9 @@
-"""Cleaning: dirty → cleaning → usable, by cleaners that may crash, overlap and come late.
+"""What cleaners and operators do to accounts: dirty → cleaning → usable, and what an operator decides.
 
-A cleaner's id is stable and used by one process at a time; each run of it adds a text of its own, so that a
-run knows its work from that of any other. Whoever holds the current cleaning token frees the member, and
-nobody else.
+Cleaners may crash, overlap and come late. A cleaner's id is stable and used by one process at a time; each
+run of it adds a text of its own, so that a run knows its work from that of any other. Whoever holds the
+current cleaning token frees the member, and nobody else. An operator keeps an account from new holders, lets
+it back or gives it up, at the resourceVersion that was seen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Patch, Pause, Steps
+from components.account_pool.errors import Misconfigured, NotAllowed
 from components.account_pool.keys import CLEANING_TOKEN
 from components.account_pool.model import Member, State
 from components.account_pool.selection import MEMBERS_WITH_STATE
@@ -83,3 +85,61 @@ def _settle(member: Member, cleaning_token: str, patch_of: Callable[[Member], Pa
 
 def _is_held(member: Member, cleaning_token: str) -> bool:
     return member.state == State.CLEANING and member.annotations.get(CLEANING_TOKEN) == cleaning_token
+
+
+def quarantine(name: str, reason: str) -> Steps[Member]:
+    """Keep a member from new holders; those who hold it keep it, and after them nobody gets it."""
+    return (yield from _decide(name, lambda member: changes.quarantine(member, reason)))
+
+
+def unquarantine(name: str) -> Steps[Member]:
+    """Let a quarantined member back: to the cleaner if a tenant had it since it was clean, else into use.
+
+    Raises NotAllowed for a member that is not quarantined.
+    """
+
+    def back(member: Member) -> Patch:
+        if member.state != State.QUARANTINED:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take back",
+                mend="look at it with `credfleet pool status`",
+            )
+        return changes.unquarantine(member)
+
+    return (yield from _decide(name, back))
+
+
+def decommission(name: str) -> Steps[Member]:
+    """Give a member up without cleaning it, so that whoever declares it may remove it.
+
+    Raises NotAllowed while somebody claims or cleans it.
+    """
+
+    def given_up(member: Member) -> Patch:
+        if member.tokens or member.state == State.CLEANING:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="it is claimed or being cleaned, so somebody may still use the account",
+                mend="release the claim, or wait for the cleaner, and run again",
+            )
+        return changes.quarantine(member, "decommissioned by an operator; never used again")
+
+    return (yield from _decide(name, given_up))
+
+
+def _decide(name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        member = yield from get_member(name)
+        if member is None:
+            raise Misconfigured(
+                place=f"Secret {name}",
+                cause="the pool has no such account",
+                mend="look for its name with `credfleet pool status`",
+            )
+        changed = yield from change_member(patch_of(member))
+        if changed is not None:
+            return changed
+    raise AssertionError

@@ -2,7 +2,9 @@
 
 Owns the pool's namespace, its members from the configuration with their data, what the pool says about
 itself, the rights of claimers and cleaners, and the roster and the seal that keep members in use. Members
-of a CSV are not declared: somebody else made them.
+of a CSV are not declared: somebody else made them. A claimer can read every credential of the pool, whatever
+it asks for, so a tenant is never one; what a tenant may read is the one Secret of its claim, as long as it
+has it.
 Owner, state and token keys on a member belong to the claim protocol: nothing here declares or ignores them,
 so an update, a refresh or a rotation leaves a claim as it is (decisions 8 and 11).
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypedDict
+from typing import ClassVar, Final, Literal, TypedDict
 
 import pulumi
 from pulumi_kubernetes.admissionregistration.v1 import (
@@ -20,60 +22,77 @@ from pulumi_kubernetes.admissionregistration.v1 import (
 )
 from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
-from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs
+from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission import admission_manifests
+from components.account_pool.admission import CLAIM, CLEAN, admission_manifests
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
 from components.account_pool.model import ClaimRequest
-from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
-from components.account_pool.rights import Grantee, claimer_rights, cleaner_rights, grant, reader_rights
+from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 
+_RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberArgs:
-    """One account of the pool: the Secret that holds its credential.
+class Grantee:
+    """Who gets a Role of the pool; a ServiceAccount has a namespace."""
 
-    data: keys of the Secret → base64, secret. tenant: owner of a bring-your-own account.
-    partition: values of the pool's partition keys. shared_capacity: claims it takes at once, None if only one
-    tenant has it. internal: only its own tenant may claim it.
-    """
+    kind: Literal["User", "Group", "ServiceAccount"]
+    name: pulumi.Input[str]
+    namespace: pulumi.Input[str] | None = None
 
-    type: str
-    account_id: str
-    data: pulumi.Input[Mapping[str, str]]
-    tenant: str | None = None
-    partition: Mapping[str, str] = field(default_factory=dict[str, str])
-    shared_capacity: int | None = None
-    internal: bool = False
 
-    @property
-    def declared(self) -> DeclaredMember:
-        """The member without its data."""
-        return DeclaredMember.of(
-            self.type,
-            self.account_id,
-            tenant=self.tenant,
-            partition=self.partition,
-            shared_capacity=self.shared_capacity,
-            internal=self.internal,
-        )
+def _grant(
+    name: str,
+    metadata: ObjectMetaArgs,
+    people: Sequence[Grantee],
+    rules: Sequence[PolicyRuleArgs],
+    opts: pulumi.ResourceOptions,
+) -> tuple[Role, RoleBinding]:
+    """Draw a Role called `name` in the program, and give it to people; metadata: of both in the cluster."""
+    role = Role(name, metadata=metadata, rules=rules, opts=opts)
+    binding = RoleBinding(
+        f"{name}-binding",
+        metadata=metadata,
+        role_ref=RoleRefArgs(api_group=_RBAC_GROUP, kind="Role", name=role.metadata.name),
+        subjects=[
+            SubjectArgs(
+                kind=person.kind,
+                name=person.name,
+                namespace=person.namespace,
+                api_group=None if person.kind == "ServiceAccount" else _RBAC_GROUP,
+            )
+            for person in people
+        ],
+        opts=opts,
+    )
+    return role, binding
+
+
+def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
+    return [
+        PolicyRuleArgs(api_groups=[one.group], resources=[one.resource], verbs=one.verbs) for one in rights
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPoolArgs:
     """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
 
-    claims: what this stack asks of it, for the forecast. allow_destroy: dirty members may go uncleaned.
-    admission_policy: the API server itself keeps the rules of claims. protect: Pulumi deletes neither the
-    namespace nor a member until that is taken back.
+    data: of each member's Secret, key → base64, secret. claims: what this stack asks of it, for the forecast.
+    allow_destroy: dirty members may go uncleaned. admission_policy: the API server itself keeps the rules of
+    claims. protect: Pulumi deletes neither the namespace nor a member until that is taken back.
     """
 
     namespace: str
-    settings: PoolSettings
-    members: Mapping[str, MemberArgs]
+    settings: PoolConfigMap
+    members: Mapping[str, DeclaredMember]
+    data: Mapping[str, pulumi.Input[Mapping[str, str]]] = field(
+        default_factory=dict[str, pulumi.Input[Mapping[str, str]]]
+    )
     claims: Sequence[ClaimRequest] = ()
     allow_destroy: bool = False
     admission_policy: bool = False
@@ -104,10 +123,10 @@ class AccountPool(pulumi.ComponentResource):
         self.namespace = namespace.metadata.name
         settings = self._declare_settings(args.settings)
         kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
-        secrets = [self._declare_member(member, args.members[member], kept) for member in args.members]
+        secrets = [self._declare_member(member, args, kept) for member in args.members]
         grants = [
-            *self._grant("claimer", args.claimers, claimer_rights()),
-            *self._grant("cleaner", args.cleaners, cleaner_rights()),
+            *self._grant("claimer", args.claimers, RIGHTS[CLAIM]),
+            *self._grant("cleaner", args.cleaners, RIGHTS[CLEAN]),
         ]
         guards = self._guard(args) if args.admission_policy else ()
         PoolSeal(
@@ -123,12 +142,12 @@ class AccountPool(pulumi.ComponentResource):
         declaration = Declaration(
             args.namespace,
             args.settings.partition_keys,
-            {name: member.declared for name, member in args.members.items()},
+            args.members,
             args.allow_destroy,
         )
         return PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, args.claims), self._child)
 
-    def _declare_settings(self, settings: PoolSettings) -> ConfigMap:
+    def _declare_settings(self, settings: PoolConfigMap) -> ConfigMap:
         return ConfigMap(
             f"{self._name}-settings",
             metadata=ObjectMetaArgs(name=CONFIG_MAP, namespace=self.namespace),
@@ -136,15 +155,15 @@ class AccountPool(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _declare_member(self, member: str, args: MemberArgs, opts: pulumi.ResourceOptions) -> Secret:
-        shown = args.declared.as_member(member)
+    def _declare_member(self, member: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions) -> Secret:
+        shown = args.members[member].as_member(member)
         return Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
                 name=member, namespace=self.namespace, labels=shown.labels, annotations=shown.annotations
             ),
             type="Opaque",
-            data=args.data,
+            data=args.data[member],
             opts=opts,
         )
 
@@ -172,12 +191,12 @@ class AccountPool(pulumi.ComponentResource):
         return guards
 
     def _grant(
-        self, role: str, people: Sequence[Grantee], rights: Sequence[PolicyRuleArgs]
+        self, role: str, people: Sequence[Grantee], rights: Sequence[Right]
     ) -> Sequence[pulumi.Resource]:
         if not people:
             return ()
         metadata = ObjectMetaArgs(name=f"credfleet-{role}", namespace=self.namespace)
-        return grant(f"{self._name}-{role}", metadata, people, rights, self._child)
+        return _grant(f"{self._name}-{role}", metadata, people, _rules(rights), self._child)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,13 +248,16 @@ class TenantAccounts(pulumi.ComponentResource):
                 ),
                 pulumi.ResourceOptions(parent=self),
             )
-            grant(
+            reading = PolicyRuleArgs(
+                api_groups=[""], resources=["secrets"], resource_names=[claim.secret_name], verbs=["get"]
+            )
+            _grant(
                 f"{name}/{wanted.slot}-reader",
                 ObjectMetaArgs(
                     name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
                 ),
                 [args.reader],
-                reader_rights(claim.secret_name),
+                [reading],
                 pulumi.ResourceOptions(parent=self),
             )
             accounts[wanted.slot] = {

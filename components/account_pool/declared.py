@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from components.account_pool.blocking import blocked_reason
 from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
-from components.account_pool.model import Member, tenant_label
+from components.account_pool.model import Member, State, tenant_label
 from components.account_pool.outlook import Census
 from components.errors import Problem
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -143,3 +142,20 @@ def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
 def _removal(member: DeclaredMember, new: Declaration) -> str:
     renamed = next((name for name, one in new.members.items() if one.account_id == member.account_id), None)
     return "it would be removed" if renamed is None else f"it would be renamed to {renamed}"
+
+
+def blocked_reason(member: Member, *, allow_destroy: bool = False) -> str | None:
+    """Tell why a member must stay as it is, or None when it may go. An owner's label alone does not block.
+
+    allow_destroy: a stack for throw-away pools lets dirty members go without cleaning.
+    """
+    if member.tokens:
+        owner = f" by tenant {member.tenant}" if member.tenant else ""
+        return f"it is claimed{owner}; release the claim first"
+    if member.state == State.CLEANING:
+        return "it is being cleaned; wait until it is done"
+    if member.state == State.DIRTY and not allow_destroy:
+        return (
+            "its last tenant's resources may still be in it; clean it, or run `credfleet pool decommission`"
+        )
+    return None

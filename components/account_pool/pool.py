@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, TypeVar
 
-from components.account_pool import cleaning, custody, protocol, recovery
-from components.account_pool.adoption import Adoption, adoptions
+from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
 from components.account_pool.cleaning import Wiped
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, has_pool_uid, with_pool_uid
 from components.account_pool.driver import Driver
 from components.account_pool.errors import (
     LimitReached,
@@ -37,13 +37,17 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.outlook import Census
-from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings, has_pool_uid, with_pool_uid
 from components.account_pool.protocol import Amendment, Outcome, Released
-from components.account_pool.recovery import RecoveryReport
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
-from components.account_pool.status import PoolStatus, status_of
+from components.account_pool.status import Adoption, PoolStatus, adoptions, status_of
 from components.account_pool.steps import get_member, get_record, list_all, read, write
-from components.account_pool.sweeping import FREED_UNASKED, SweepReport, pending_records, sweep
+from components.account_pool.sweeping import (
+    FREED_UNASKED,
+    RecoveryReport,
+    SweepReport,
+    pending_records,
+    sweep,
+)
 from components.connection import ClusterTarget, NoReply, connect
 
 CLAIMS: Final = "credfleet-claims"
@@ -70,7 +74,7 @@ class Cleaned:
 class Pool:
     """A pool whose settings were read; safe for any number of threads."""
 
-    def __init__(self, api: PoolApi, namespace: str, settings: PoolSettings) -> None:
+    def __init__(self, api: PoolApi, namespace: str, settings: PoolConfigMap) -> None:
         self.namespace = namespace
         self.settings = settings
         self._driver = Driver(api, f"pool {namespace}")
@@ -250,19 +254,19 @@ class Pool:
 
     def quarantine(self, name: str, reason: str) -> Member:
         """Keep an account from new holders, and after its present ones from everybody."""
-        member = self._run(custody.quarantine(name, reason))
+        member = self._run(cleaning.quarantine(name, reason))
         self._note_member(name, member.uid, "Quarantined", reason, warning=True)
         return member
 
     def unquarantine(self, name: str) -> Member:
         """Let a quarantined account back, to the cleaner if a tenant had it."""
-        member = self._run(custody.unquarantine(name))
+        member = self._run(cleaning.unquarantine(name))
         self._note_member(name, member.uid, "Unquarantined", f"now {member.state or 'usable'}")
         return member
 
     def decommission(self, name: str) -> Member:
         """Give an account up without cleaning it; whoever declares it may then remove it."""
-        member = self._run(custody.decommission(name))
+        member = self._run(cleaning.decommission(name))
         self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
         return member
 
@@ -288,7 +292,7 @@ class Pool:
     def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
         """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
         driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
-        return driver.run(recovery.recover(namespace, dry_run=dry_run), _LONG_SECONDS)
+        return driver.run(sweeping.recover(namespace, dry_run=dry_run), _LONG_SECONDS)
 
     def flush(self, seconds: float = 2.0) -> bool:
         """Wait for the Events still being written; False when some may be missing."""
@@ -331,7 +335,7 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
         raise Unreachable(place=f"pool {namespace}", seconds=_OPENING_SECONDS, last=str(silence)) from None
 
 
-def _signed_settings() -> Steps[PoolSettings]:
+def _signed_settings() -> Steps[PoolConfigMap]:
     """Read ConfigMap `credfleet-pool`, and add its uid if nobody has; without one the pool is the seed's.
 
     Who may only look or clean leaves the uid to the first claimer.
@@ -339,8 +343,8 @@ def _signed_settings() -> Steps[PoolSettings]:
     while True:
         body = yield from read(Kind.RECORD, CONFIG_MAP)
         if body is None:
-            return PoolSettings()
-        settings = PoolSettings.parse(body)
+            return PoolConfigMap()
+        settings = PoolConfigMap.parse(body)
         try:
             if (
                 has_pool_uid(body)

@@ -1,7 +1,11 @@
-"""The sweep: takes dead tokens off members and finishes what nobody finishes. Never needed for safety.
+"""What mends a pool: the sweep after crashes, the recovery after a restored backup.
 
-Any number may run at any time. Members are listed before records, so that a token seen on a member and not
+The sweep takes dead tokens off members and finishes what nobody finishes; it is never needed for safety, and
+any number may run at any time. Members are listed before records, so that a token seen on a member and not
 in the records after it is dead for ever; the other way round a claim made in between would look dead.
+
+After a restore every record has a new uid, so no member carries its claim any more and every token looks
+dead. Until the recovery has bound claims and accounts again by tenant and name, everybody refuses the pool.
 """
 
 from __future__ import annotations
@@ -9,15 +13,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 
 from components.account_pool import changes
-from components.account_pool.calls import Kind, Steps
+from components.account_pool.calls import Kind, Pause, Replace, Steps
+from components.account_pool.config_map import CONFIG_MAP, with_pool_uid
 from components.account_pool.errors import Misconfigured
-from components.account_pool.judgement import misconfiguration
+from components.account_pool.judgement import may_take, misconfiguration
 from components.account_pool.model import JsonObject, Member, Phase, Record, State, Token
 from components.account_pool.protocol import finish
 from components.account_pool.selection import MEMBERS, RECORDS
-from components.account_pool.steps import change_member, list_all, replace_record
+from components.account_pool.steps import (
+    change_member,
+    get_member,
+    get_record,
+    list_all,
+    read,
+    record_of,
+    replace_record,
+    write,
+)
+from components.errors import Problem
 from components.labels import TENANT_NAME
 
 FREED_UNASKED = 5
@@ -33,15 +49,6 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something only people can judge: where, what is wrong, and what to do about it."""
-
-    place: str
-    cause: str
-    mend: str
-
-
-@dataclass(frozen=True, slots=True)
 class SweepReport:
     """What a sweep did, or would do, and what it leaves to people.
 
@@ -53,7 +60,7 @@ class SweepReport:
     withheld: tuple[Orphan, ...] = ()
     finished: tuple[str, ...] = ()
     aborted: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Problem, ...] = ()
 
 
 def pending_records() -> Steps[Mapping[str, str]]:
@@ -124,11 +131,11 @@ def _findings(
     records: Mapping[str, Record],
     unreadable: Iterable[str],
     keys: list[str],
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     """(4) What only people can judge."""
     by_name = {member.name: member for member in members}
     for name in sorted(unreadable):
-        yield Finding(
+        yield Problem(
             f"ConfigMap {name}",
             "it bears the name of a claim but cannot be read, so its account is nobody's and stays taken",
             "restore it from a backup; if nobody uses the account, delete it and run `credfleet pool sweep`",
@@ -136,7 +143,7 @@ def _findings(
     for record in records.values():
         member = by_name.get(record.member)
         if record.phase is Phase.BOUND and (member is None or not member.carries(record)):
-            yield Finding(
+            yield Problem(
                 f"claim {record.name}",
                 f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
                 f" {record.tenant} may still use it",
@@ -145,13 +152,13 @@ def _findings(
             )
     for member in by_name.values():
         if wrong := misconfiguration(member, keys):
-            yield Finding(
+            yield Problem(
                 f"Secret {member.name}",
                 f"{wrong}; nobody can claim or clean it",
                 "correct its labels and annotations with kubectl, or in the stack that declares it",
             )
         if member.state == State.CLEANING:
-            yield Finding(
+            yield Problem(
                 f"Secret {member.name}",
                 "it is being cleaned, and nothing tells whether its cleaner is still at work",
                 "run that cleaner again under its id; if it is gone, run"
@@ -163,7 +170,7 @@ def _findings(
             accounts[member.account_id].append(member.name)
     for account, names in accounts.items():
         if len(names) > 1:
-            yield Finding(
+            yield Problem(
                 f"account {account}",
                 f"Secrets {', '.join(sorted(names))} are one account: cleaning one would wipe the others",
                 "keep one of them, and quarantine or decommission the others",
@@ -174,3 +181,77 @@ def _release(record: Record, namespace: str) -> str:
     shown = " ".join(f"--partition {key}={value}" for key, value in record.partition.values if value)
     asked = f"--type {record.partition.type} --tenant {record.tenant} --slot {record.slot} {shown}".rstrip()
     return f"`credfleet pool release --namespace {namespace} {asked} --holder HOLDER --yes`"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """Records by what became of them: bound again, still bound, or without their account."""
+
+    rebound: tuple[str, ...]
+    intact: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
+    """Bind every claim to its member again, then sign the pool, so that claims go on."""
+    bodies = yield from list_all(Kind.RECORD, RECORDS)
+    rebound: list[str] = []
+    intact: list[str] = []
+    lost: list[str] = []
+    for body in bodies:
+        record = Record.parse(body)
+        standing = yield from _recover(record.name, namespace, dry_run=dry_run)
+        {"rebound": rebound, "intact": intact, "lost": lost}[standing].append(record.name)
+    if not dry_run:
+        yield from _sign()
+    return RecoveryReport(tuple(rebound), tuple(intact), tuple(lost))
+
+
+def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        record = yield from get_record(name)
+        if record is None or record.phase is Phase.RELEASING:
+            return "intact"
+        member = yield from get_member(record.member)
+        if member is not None and member.carries(record):
+            return "intact"
+        if member is None or not (yield from _is_its_own(member, record)):
+            return "intact" if record.phase is Phase.PENDING else "lost"
+        if dry_run:
+            return "rebound"
+        stale = _stale(member, record)
+        if stale is not None and stale.uid not in (record.uid, record.former_uid):
+            former = yield from replace_record(replace(record, former_uid=stale.uid), namespace)
+            if former is None:
+                continue
+            record = former
+        if (yield from change_member(changes.rebind(member, record, stale))) is not None:
+            return "rebound"
+    raise AssertionError
+
+
+def _is_its_own(member: Member, record: Record) -> Steps[bool]:
+    """Whether the member is this tenant's by its label and no living claim is on it."""
+    if record.partition.shared:
+        return member.shared and (_stale(member, record) is not None or may_take(member, record))
+    if member.shared or member.tenant != record.tenant_label:
+        return False
+    if member.token is None:
+        return True
+    _, alive = yield from record_of(member.token)
+    return not alive
+
+
+def _stale(member: Member, record: Record) -> Token | None:
+    """Find the token this very record had before the restore."""
+    return next((token for token in member.tokens if token.record == record.name), None)
+
+
+def _sign() -> Steps[None]:
+    for attempt in count():
+        body = yield from read(Kind.RECORD, CONFIG_MAP)
+        if body is None or (yield from write(Replace(Kind.RECORD, with_pool_uid(body)))) is not None:
+            return
+        yield Pause(attempt)

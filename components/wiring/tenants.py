@@ -13,13 +13,12 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
-    MemberArgs,
+    Grantee,
     TenantAccounts,
     TenantAccountsArgs,
 )
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import ClaimRequest
-from components.account_pool.pool_settings import PoolSettings
-from components.account_pool.rights import Grantee
 from components.account_pool.rules import Fault
 from components.credentials import Credentials
 from components.labels import TENANT, TENANT_NAME
@@ -108,18 +107,10 @@ def _pool_args(
 ) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
-        settings=PoolSettings(section.partition_keys, section.release_policy, section.limits),
-        members={
-            name: MemberArgs(
-                type=member.type,
-                account_id=member.account_id,
-                data=credentials.secret_data(member.credentials_from),
-                tenant=member.tenant,
-                partition=member.partition,
-                shared_capacity=member.shared_capacity,
-                internal=member.internal,
-            )
-            for name, member in section.members.items()
+        settings=PoolConfigMap(section.partition_keys, section.release_policy, section.limits),
+        members={name: member.declared for name, member in section.members.items()},
+        data={
+            name: credentials.secret_data(member.credentials_from) for name, member in section.members.items()
         },
         claims=claims,
         allow_destroy=section.allow_destroy,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from components.account_pool.admission import API_VERSION, BINDING, POLICY
+from components.account_pool.config_map import CONFIG_MAP
 from components.account_pool.pool import Pool
-from components.account_pool.pool_settings import CONFIG_MAP
-from components.account_pool.powers import Power
+from components.account_pool.rights import Right
 from components.account_pool.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError, ConfigurationError, CredfleetError
@@ -114,7 +114,7 @@ class _Look:
         path = f"/api/v1/namespaces/{self._namespace}/configmaps/{CONFIG_MAP}"
         return self._connection.call("GET", path)
 
-    def may(self, power: Power, verb: str) -> bool:
+    def may(self, power: Right, verb: str) -> bool:
         """Whether the API server lets the present user."""
         review = {
             "apiVersion": "authorization.k8s.io/v1",

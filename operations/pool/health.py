@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from components.account_pool.admission import BINDING, admission_manifests
-from components.account_pool.admission_rules import CLAIM, CLEAN, OPERATE
+from components.account_pool.admission import BINDING, CLAIM, CLEAN, OPERATE, admission_manifests
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.model import JsonObject, Phase
 from components.account_pool.outlook import Census
-from components.account_pool.pool_settings import CONFIG_MAP, PoolSettings
-from components.account_pool.powers import POWERS, Power
+from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.status import Account, PoolStatus, Standing
 from components.account_pool.sweeping import SweepReport
 from components.connection import Reply
@@ -49,13 +48,13 @@ class Diagnosis:
     mend: str = ""
 
 
-def rights(may: Callable[[Power, str], bool], namespace: str) -> Iterator[Diagnosis]:
+def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagnosis]:
     """Tell what work on the pool the present user may do; to be allowed it by halves, or none, is wrong.
 
     may: whether the API server allows a verb.
     """
     is_idle = True
-    for work, powers in POWERS.items():
+    for work, powers in RIGHTS.items():
         lacking = [(power, verb) for power in powers for verb in power.verbs if not may(power, verb)]
         named = ", ".join(f"{verb} {power.resource}" for power, verb in lacking)
         needed = {power for power, _ in lacking if power.resource != "events"}
@@ -112,17 +111,17 @@ def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
     return all(rule["expression"] in kept for rule in wanted["validations"])
 
 
-def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolSettings | None, Diagnosis]:
+def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None, Diagnosis]:
     """Read what the pool says about itself; reply: its ConfigMap. Without one it is a pool all the same."""
     mend = "declare accountPool in a stack and run `up`"
     if reply.status == ABSENT:
         text = f"{namespace} has no ConfigMap {CONFIG_MAP}: taken for a pool without partitions and limits"
-        return PoolSettings(), Diagnosis("pool", Health.NOTED, text, mend)
+        return PoolConfigMap(), Diagnosis("pool", Health.NOTED, text, mend)
     if reply.status != OK:
         text = f"ConfigMap {CONFIG_MAP} of {namespace} is not to be read: {reply.text}"
         return None, wrong("pool", text, "use the --kubeconfig of a user who may claim")
     try:
-        settings = PoolSettings.parse(reply.body)
+        settings = PoolConfigMap.parse(reply.body)
     except CredfleetError as error:
         return None, wrong("pool", f"{error.place}: {error.cause}", error.mend)
     keys = ", ".join(settings.partition_keys) or "no keys"

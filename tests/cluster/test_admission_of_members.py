@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from components.account_pool import changes
-from components.account_pool.admission_rules import MEMBER_RULES
+from components.account_pool.admission import MEMBER_RULES
 from components.account_pool.calls import Patch
 from components.account_pool.keys import (
     CLAIM_ORIGIN,

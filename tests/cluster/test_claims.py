@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi_sandbox.services.users import ADMIN
 
+from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.errors import NotAllowed, PoolError, Restored
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Policy
 from components.account_pool.pool import CLAIMS, Pool
-from components.account_pool.pool_settings import CONFIG_MAP, POOL_UID, PoolSettings
 from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import CredfleetError
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -201,7 +201,7 @@ def test_no_call_of_a_claims_life_downloads_a_byte_of_a_credential(
 
     free(2)
     seen = Seen(connect(target))
-    pool = Pool(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolSettings(policy=Policy.CLEAN))
+    pool = Pool(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolConfigMap(policy=Policy.CLEAN))
     claimed = pool.claim(REQUEST)
     pool.claim(REQUEST)
     pool.read(claimed.record, claimed.holder, member=claimed.secret_name)
@@ -221,7 +221,7 @@ def test_calls_of_each_operation_are_as_few_as_the_protocol_says(
 ) -> None:
     free(3)
     seen = Seen(connect(target))
-    pool = Pool(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolSettings())
+    pool = Pool(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolConfigMap())
 
     def calls() -> int:
         pool.flush()
@@ -303,7 +303,7 @@ def test_a_restored_pool_is_refused_until_recovery_binds_its_claims_again(
     admin: DynamicClient, target: ClusterTarget, namespace: str, free: Callable[[int], None]
 ) -> None:
     config_maps = admin.resources.get(api_version="v1", kind="ConfigMap")
-    settings = {"metadata": {"name": CONFIG_MAP}, "data": PoolSettings().render()}
+    settings = {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap().render()}
     config_maps.create(namespace=namespace, body=settings)
     free(2)
     pool = Pool.open(target, namespace)

@@ -14,11 +14,11 @@ import pytest
 from pulumi_sandbox.services.users import ADMIN
 
 from components.account_pool.calls import Found, Get, Kind, Patch, Refused, Unknown, perform
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import CLAIM_TOKEN
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import ClaimRequest, Member, Policy
 from components.account_pool.pool import CLAIMS, Pool
-from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, connect
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT
@@ -55,7 +55,7 @@ def behind_proxy(proxy: FaultProxy, namespace: str) -> KubernetesApi:
 def direct(control_plane: ControlPlane, namespace: str) -> Pool:
     """The pool as it is, with nothing in between."""
     target = ClusterTarget(kubeconfig=str(control_plane.kubeconfig(ADMIN.name)))
-    return Pool(KubernetesApi(connect(target), namespace, CLAIMS), namespace, PoolSettings())
+    return Pool(KubernetesApi(connect(target), namespace, CLAIMS), namespace, PoolConfigMap())
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_one_fault_at_any_call_changes_nothing_of_what_a_claimer_gets(
     add_members: Callable[[int], None],
 ):
     add_members(MOST_CALLS)
-    pool = Pool(behind_proxy, namespace, PoolSettings(policy=Policy.RELEASE))
+    pool = Pool(behind_proxy, namespace, PoolConfigMap(policy=Policy.RELEASE))
     number = 0
     for number in range(MOST_CALLS):
         plan = Once(number, fault)

@@ -16,10 +16,10 @@ from pulumi_sandbox.services.users import ADMIN
 
 from benchmarks.large_pools import CREDENTIAL, TYPE, make_pool
 from components.account_pool.calls import PAGE_SIZE
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import Claimed, ClaimRequest, Policy
 from components.account_pool.pool import CLAIMS, Pool
-from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, connect
 from tests.support.fault_proxy import Exchange, FaultProxy, nothing, running
 from tests.support.memory_pool import is_free
@@ -45,7 +45,7 @@ def large_pool(control_plane: ControlPlane, proxy: FaultProxy) -> Pool:
     namespace = f"test-large-{secrets.token_hex(4)}"
     make_pool(control_plane.kubeconfig(ADMIN.name), namespace, MEMBERS)
     api = KubernetesApi(connect(ClusterTarget(kubeconfig=str(proxy.kubeconfig))), namespace, CLAIMS)
-    return Pool(api, namespace, PoolSettings(policy=Policy.RELEASE))
+    return Pool(api, namespace, PoolConfigMap(policy=Policy.RELEASE))
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from components.account_pool.admission_rules import CLAIM, CLEAN
+from components.account_pool.admission import CLAIM, CLEAN
+from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.keys import POOL_RECORD, POOL_STATE
-from components.account_pool.pool_settings import CONFIG_MAP, POOL_UID, PoolSettings
-from components.account_pool.powers import POWERS
+from components.account_pool.rights import RIGHTS
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT
 from tests.support.guarded_pool import MERGE, enforce
@@ -110,11 +110,11 @@ def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp
     for user, work in (("provisioner", CLAIM), ("janitor", CLEAN)):
         rules = [
             {"apiGroups": [one.group], "resources": [one.resource], "verbs": one.verbs}
-            for one in POWERS[work]
+            for one in RIGHTS[work]
         ]
         grant(admin, namespace, user, rules)
     made = Place(namespace, control_plane, admin, tmp_path)
-    data = PoolSettings(partition_keys=("eu-access",)).render()
+    data = PoolConfigMap(partition_keys=("eu-access",)).render()
     body = {"metadata": {"name": CONFIG_MAP}, "data": data}
     made.api("ConfigMap").create(namespace=namespace, body=body)
     enforce(admin, namespace)

@@ -14,13 +14,13 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
+    Grantee,
     TenantAccounts,
     TenantAccountsArgs,
 )
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.pool import Pool
-from components.account_pool.pool_settings import PoolSettings
-from components.account_pool.rights import Grantee
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from tests.support.guarded_pool import MERGE, enforce
@@ -99,7 +99,7 @@ def declare_rights(admin: DynamicClient, namespace: str) -> None:
             "pool",
             AccountPoolArgs(
                 namespace=namespace,
-                settings=PoolSettings(),
+                settings=PoolConfigMap(),
                 members={},
                 claimers=[Grantee(kind="User", name="provisioner")],
                 cleaners=[Grantee(kind="User", name="janitor")],

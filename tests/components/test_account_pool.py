@@ -11,13 +11,13 @@ import pytest
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
-    MemberArgs,
+    Grantee,
     TenantAccounts,
     TenantAccountsArgs,
 )
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.declared import DeclaredMember
 from components.account_pool.model import ClaimRequest, Policy
-from components.account_pool.pool_settings import PoolSettings
-from components.account_pool.rights import Grantee
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
 CANARY = base64.b64encode(b"canary-7f3a").decode()
@@ -43,10 +43,9 @@ def pool(
     """A pool of one member; made inside the program, since outputs live in its event loop."""
 
     def declare() -> AccountPool:
-        member = MemberArgs(
-            type="aws",
-            account_id="111",
-            data=pulumi.Output.secret({"clientSecret": CANARY}),
+        member = DeclaredMember.of(
+            "aws",
+            "111",
             tenant=tenant,
             partition={"eu-access": "true"},
             shared_capacity=shared_capacity,
@@ -56,8 +55,9 @@ def pool(
             "pool",
             AccountPoolArgs(
                 namespace="account-pool",
-                settings=PoolSettings(("eu-access",), Policy.CLEAN, {"default": 3}),
+                settings=PoolConfigMap(("eu-access",), Policy.CLEAN, {"default": 3}),
                 members={"aws-1": member},
+                data={"aws-1": pulumi.Output.secret({"clientSecret": CANARY})},
                 claimers=claimers,
                 cleaners=cleaners,
                 allow_destroy=allow_destroy,

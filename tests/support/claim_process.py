@@ -12,11 +12,11 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.errors import PoolError
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import Claimed, ClaimRequest, Policy
 from components.account_pool.pool import CLAIMS, Pool
-from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget, Connection, Reply, connect
 
 REQUEST = ClaimRequest("acme", "aws", holder="h", policy=Policy.RELEASE)
@@ -51,7 +51,7 @@ def claim_all(
 def _claim_share(
     kubeconfig: Path, namespace: str, share: list[ClaimRequest], barrier: Barrier, answers: Any
 ) -> None:
-    pool = Pool(_api(kubeconfig, namespace), namespace, PoolSettings())
+    pool = Pool(_api(kubeconfig, namespace), namespace, PoolConfigMap())
 
     def one(request: ClaimRequest) -> Claimed | tuple[str, str]:
         try:
@@ -83,7 +83,7 @@ OPERATIONS: dict[str, Callable[[Pool], Any]] = {
 
 def _run_and_die(kubeconfig: Path, namespace: str, what: str, calls: int) -> None:
     mortal = Mortal(connect(ClusterTarget(kubeconfig=str(kubeconfig))), calls)
-    OPERATIONS[what](Pool(KubernetesApi(mortal, namespace, CLAIMS), namespace, PoolSettings()))
+    OPERATIONS[what](Pool(KubernetesApi(mortal, namespace, CLAIMS), namespace, PoolConfigMap()))
 
 
 class Mortal(Connection):

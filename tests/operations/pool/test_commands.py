@@ -11,6 +11,7 @@ from pulumi_sandbox.services.progress import Step
 from typer.testing import CliRunner, Result
 
 from components.account_pool import protocol
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.errors import (
     Exhausted,
     LimitReached,
@@ -20,7 +21,6 @@ from components.account_pool.errors import (
     Unreachable,
 )
 from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
-from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.protocol import Outcome, Released
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.sweeping import sweep
@@ -83,7 +83,7 @@ class FakePool:
     released: Released = field(default_factory=lambda: Released(Outcome.RELEASED, "aws-1", last=True))
     all_members: tuple[Member, ...] = ()
     all_records: tuple[Record, ...] = ()
-    settings: PoolSettings = field(default_factory=lambda: PoolSettings(partition_keys=("eu-access",)))
+    settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=("eu-access",)))
     asked: list[ClaimRequest] = field(default_factory=list[ClaimRequest])
     let_go: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     flushed: int = 0

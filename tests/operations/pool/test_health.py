@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from components.account_pool.admission import admission_manifests
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import POOL_STATE, STATE_REASON
 from components.account_pool.model import Member, Partition, Phase, Policy, Record, Token
 from components.account_pool.outlook import Census
-from components.account_pool.pool_settings import PoolSettings
-from components.account_pool.powers import POWERS, Power
+from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.status import status_of
-from components.account_pool.sweeping import Finding, Orphan, SweepReport
+from components.account_pool.sweeping import Orphan, SweepReport
 from components.connection import Reply
+from components.errors import Problem
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from operations.pool.health import Diagnosis, Health, accounts, admission, claims, rights, settings_of_pool
 
@@ -29,16 +30,16 @@ def wrongs(found: Iterable[Diagnosis]) -> list[Diagnosis]:
 def user_with(*works: str, without: Collection[tuple[str, str]] = ()) -> list[Diagnosis]:
     """Examine a user who has all the powers of some works, but for (verb, resource) pairs."""
     granted = {
-        (verb, power.resource) for work in works for power in POWERS[work] for verb in power.verbs
+        (verb, power.resource) for work in works for power in RIGHTS[work] for verb in power.verbs
     } - set(without)
 
-    def may(power: Power, verb: str) -> bool:
+    def may(power: Right, verb: str) -> bool:
         return (verb, power.resource) in granted
 
     return [*rights(may, POOL)]
 
 
-@pytest.mark.parametrize("work", sorted(POWERS))
+@pytest.mark.parametrize("work", sorted(RIGHTS))
 def test_a_user_with_all_that_one_work_needs_has_nothing_to_mend(work: str) -> None:
     found = user_with(work)
     assert wrongs(found) == []
@@ -123,7 +124,7 @@ def config_map(**data: str) -> Reply:
 
 def test_a_pool_that_says_how_it_is_partitioned_is_well() -> None:
     settings, diagnosis = settings_of_pool(config_map(partitionKeys='["eu-access"]'), POOL)
-    assert settings == PoolSettings(partition_keys=("eu-access",))
+    assert settings == PoolConfigMap(partition_keys=("eu-access",))
     assert diagnosis.health is Health.WELL
 
 
@@ -135,7 +136,7 @@ def test_a_pool_from_a_backup_is_wrong_and_recovery_mends_it() -> None:
 
 def test_a_namespace_that_says_nothing_is_a_pool_all_the_same_and_that_is_told() -> None:
     settings, diagnosis = settings_of_pool(Reply(404, {}), POOL)
-    assert (settings, diagnosis.health) == (PoolSettings(), Health.NOTED)
+    assert (settings, diagnosis.health) == (PoolConfigMap(), Health.NOTED)
 
 
 def test_a_pool_this_user_may_not_read_is_wrong() -> None:
@@ -149,7 +150,7 @@ def member(name: str, labels: Mapping[str, str] | None = None, **notes: str) -> 
 
 
 def looked_at(*members: Member) -> list[Diagnosis]:
-    return [*accounts(status_of(members, (), PoolSettings()), POOL)]
+    return [*accounts(status_of(members, (), PoolConfigMap()), POOL)]
 
 
 def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None:
@@ -223,6 +224,6 @@ def test_what_is_half_done_is_told_and_is_not_wrong() -> None:
 
 
 def test_what_only_people_can_judge_is_wrong_with_its_own_mend() -> None:
-    survey = SweepReport(findings=(Finding("Secret aws-1", "its state is not known", "correct it"),))
+    survey = SweepReport(findings=(Problem("Secret aws-1", "its state is not known", "correct it"),))
     (found,) = wrongs(claims(Census((), ()), survey, POOL))
     assert (found.text, found.mend) == ("Secret aws-1: its state is not known", "correct it")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.model import Member, Partition, Phase, Policy, Record, record_name
 from components.account_pool.outlook import Census
 from components.account_pool.pool import Pool
-from components.account_pool.pool_settings import PoolSettings
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
@@ -71,7 +71,7 @@ class FakePool:
 
     all_members: tuple[Member, ...] = ()
     all_records: tuple[Record, ...] = ()
-    settings: PoolSettings = field(default_factory=lambda: PoolSettings(partition_keys=KEYS))
+    settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=KEYS))
 
     def members(self) -> tuple[Member, ...]:
         return self.all_members

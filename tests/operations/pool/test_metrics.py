@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from typer.testing import CliRunner
 
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import (
     CLAIM_TOKEN,
     INTERNAL,
@@ -18,7 +19,6 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
 )
 from components.account_pool.model import Member, Partition, Phase, Policy, Record
-from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.status import PoolStatus, status_of
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
@@ -105,7 +105,7 @@ def claimed(account: str, tenant: str, *, eu: bool = False) -> tuple[Member, Rec
 def measured(
     members: tuple[Member, ...], records: tuple[Record, ...] = (), keys: tuple[str, ...] = ("eu-access",)
 ) -> Samples:
-    status = status_of(members, records, PoolSettings(partition_keys=keys))
+    status = status_of(members, records, PoolConfigMap(partition_keys=keys))
     return parsed(exposition(gauges_of("account-pool", status, records, keys)))
 
 
@@ -197,7 +197,7 @@ def test_claims_are_counted_in_every_phase_zeros_included() -> None:
 
 @dataclass
 class FakePool:
-    settings: PoolSettings = field(default_factory=lambda: PoolSettings(partition_keys=("eu-access",)))
+    settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=("eu-access",)))
 
     def status(self) -> PoolStatus:
         return status_of((member("aws-1"),), (), self.settings)

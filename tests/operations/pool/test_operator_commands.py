@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from components.account_pool.adoption import Adoption
 from components.account_pool.cleaning import Wiped
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.errors import NotAllowed
 from components.account_pool.keys import POOL_STATE
 from components.account_pool.model import Claimed, Member, Partition, Policy, Token
 from components.account_pool.pool import Cleaned, Pool
-from components.account_pool.pool_settings import PoolSettings
-from components.account_pool.recovery import RecoveryReport
-from components.account_pool.status import PoolStatus, status_of
-from components.account_pool.sweeping import Finding, Orphan, SweepReport
+from components.account_pool.status import Adoption, PoolStatus, status_of
+from components.account_pool.sweeping import Orphan, RecoveryReport, SweepReport
 from components.connection import ClusterTarget
+from components.errors import Problem
 from operations.main import app
 from operations.pool.access import Where
 
@@ -41,7 +40,7 @@ class FakePool:
     flushed: int = 0
 
     def status(self) -> PoolStatus:
-        return status_of(self.members, (), PoolSettings())
+        return status_of(self.members, (), PoolConfigMap())
 
     def sweep(self, *, dry_run: bool, most: int) -> SweepReport:
         self.asked.append(f"sweep {'dry' if dry_run else 'wet'} {'any' if most > 1000 else most}")
@@ -322,7 +321,7 @@ def test_a_sweep_tells_what_it_did_and_what_it_left(pool: FakePool) -> None:
         freed=(Orphan("aws-1", token),),
         withheld=(Orphan("aws-2", token),),
         finished=("claim-1",),
-        findings=(Finding("Secret aws-3", "its state is not known", "correct it"),),
+        findings=(Problem("Secret aws-3", "its state is not known", "correct it"),),
     )
     assert json.loads(run("sweep", "--output", "json").stdout) == {
         "freed": ["aws-1"],

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from components.account_pool.admission import BINDING, POLICY, admission_manifests
-from components.account_pool.admission_rules import MEMBER_RULES, RECORD_RULES
+from components.account_pool.admission import BINDING, MEMBER_RULES, POLICY, RECORD_RULES, admission_manifests
 from components.account_pool.model import JsonObject, Phase, State
 
 MANIFESTS = admission_manifests("account-pool")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from components.account_pool import protocol
 from components.account_pool.calls import Both, Kind, Pause, Steps, Together, perform
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.errors import Exhausted, Misconfigured, PoolError
 from components.account_pool.judgement import judge
 from components.account_pool.keys import (
@@ -44,14 +45,13 @@ from components.account_pool.model import (
 )
 from components.account_pool.outlook import Census, Prospect, explain, outlook
 from components.account_pool.pool import Pool
-from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.selection import members_free, members_owned, members_shared
 from components.account_pool.status import Standing, status_of
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, MemoryServer, matches
 
 KEYS = ("eu-access",)
-SETTINGS = PoolSettings(KEYS)
+SETTINGS = PoolConfigMap(KEYS)
 NAMES = ("m0", "m1", "m2", "m3")
 MOST_CALLS = 300
 

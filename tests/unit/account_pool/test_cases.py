@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.account_pool import cleaning, custody, protocol, recovery, sweeping
-from components.account_pool.adoption import adoptions
-from components.account_pool.blocking import blocked_reason
+from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.calls import (
     Both,
     Call,
@@ -27,6 +25,8 @@ from components.account_pool.calls import (
     perform,
 )
 from components.account_pool.cleaning import Wiped
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.declared import blocked_reason
 from components.account_pool.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -37,10 +37,9 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
 )
 from components.account_pool.model import Claimed, Member, Partition, Policy, Record
-from components.account_pool.pool_settings import PoolSettings
 from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
-from components.account_pool.status import Standing, status_of
+from components.account_pool.status import Standing, adoptions, status_of
 from components.account_pool.steps import list_all
 from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
@@ -282,7 +281,7 @@ def test_a_stripped_label_is_healed_by_the_next_claim_of_its_tenant() -> None:
 def test_a_quarantined_account_stays_with_its_holders_and_takes_no_new_ones() -> None:
     server = pool("m0")
     claim(server)
-    run(custody.quarantine("m0", "leaked key"), server)
+    run(cleaning.quarantine("m0", "leaked key"), server)
     assert claim(server).secret_name == "m0"
     with pytest.raises(NotAllowed, match="leaked key"):
         claim(server, A2)
@@ -447,21 +446,21 @@ def test_an_account_comes_back_to_the_cleaner_if_a_tenant_had_it_and_into_use_if
 ) -> None:
     server = pool("m0")
     if policy is None:
-        run(custody.quarantine("m0", "to be looked at"), server)
+        run(cleaning.quarantine("m0", "to be looked at"), server)
     else:
         claim(server, policy=policy)
         release(server)
-    assert run(custody.unquarantine("m0"), server).state == state
+    assert run(cleaning.unquarantine("m0"), server).state == state
 
 
 def test_what_is_not_quarantined_cannot_come_back() -> None:
     with pytest.raises(NotAllowed, match="not quarantined"):
-        run(custody.unquarantine("m0"), pool("m0"))
+        run(cleaning.unquarantine("m0"), pool("m0"))
 
 
 def test_an_account_that_does_not_exist_is_named() -> None:
     with pytest.raises(Misconfigured, match="Secret nobody"):
-        run(custody.quarantine("nobody", "why"), pool("m0"))
+        run(cleaning.quarantine("nobody", "why"), pool("m0"))
 
 
 def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_decommissioned() -> None:
@@ -469,10 +468,10 @@ def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_de
     server.add_member("m0", {POOL_STATE: "dirty"})
     server.add_member("m1")
     assert blocked_reason(server.member("m0"))
-    assert blocked_reason(run(custody.decommission("m0"), server)) is None
+    assert blocked_reason(run(cleaning.decommission("m0"), server)) is None
     claim(server)
     with pytest.raises(NotAllowed):
-        run(custody.decommission("m1"), server)
+        run(cleaning.decommission("m1"), server)
 
 
 @pytest.mark.parametrize(
@@ -575,9 +574,9 @@ def test_recovery_binds_a_restored_claim_and_old_fences_still_release_it(*, shar
     restore(server, claimed)
     with pytest.raises(LostMember):
         run(protocol.read_claim(claimed.record, "h1"), server)
-    assert run(recovery.recover(POOL, dry_run=True), server).rebound == (claimed.record,)
-    assert run(recovery.recover(POOL, dry_run=False), server).rebound == (claimed.record,)
-    assert run(recovery.recover(POOL, dry_run=False), server).intact == (claimed.record,)
+    assert run(sweeping.recover(POOL, dry_run=True), server).rebound == (claimed.record,)
+    assert run(sweeping.recover(POOL, dry_run=False), server).rebound == (claimed.record,)
+    assert run(sweeping.recover(POOL, dry_run=False), server).intact == (claimed.record,)
     assert run(protocol.read_claim(claimed.record, "h1"), server).secret_name == claimed.secret_name
     released = run(protocol.release(claimed.record, "h1", POOL, claimed.fence), server)
     assert released.outcome is Outcome.RELEASED
@@ -588,7 +587,7 @@ def test_recovery_leaves_an_account_that_is_somebody_elses_now() -> None:
     claimed = claim(server)
     restore(server, claimed)
     server.by_hand("m0", {TENANT_NAME: "b"})
-    assert run(recovery.recover(POOL, dry_run=False), server).lost == (claimed.record,)
+    assert run(sweeping.recover(POOL, dry_run=False), server).lost == (claimed.record,)
     assert server.member("m0").tenant == "b"
 
 
@@ -597,7 +596,7 @@ def test_accounts_of_before_are_adopted_one_slot_each() -> None:
     for name in ("m0", "m1"):
         server.add_member(name, {TENANT_NAME: "a"})
     server.add_member("enc", {TENANT_NAME: "enc-abc"})
-    proposed = list(adoptions(server.members, server.records, PoolSettings()))
+    proposed = list(adoptions(server.members, server.records, PoolConfigMap()))
     assert [(a.member, a.tenant, a.slot, a.problem is None) for a in proposed] == [
         ("enc", "enc-abc", "0", False),
         ("m0", "a", "0", True),
@@ -605,7 +604,7 @@ def test_accounts_of_before_are_adopted_one_slot_each() -> None:
     ]
     adopted = claim(server, Claims("a", "h1", slot="1"), only="m1")
     assert adopted.secret_name == "m1"
-    assert [a.member for a in adoptions(server.members, server.records, PoolSettings())] == ["enc", "m0"]
+    assert [a.member for a in adoptions(server.members, server.records, PoolConfigMap())] == ["enc", "m0"]
 
 
 def test_status_tells_each_account_once_and_counts_zeros() -> None:
@@ -614,7 +613,7 @@ def test_status_tells_each_account_once_and_counts_zeros() -> None:
     server.add_member("odd", {POOL_STATE: "foo"})
     server.add_member("kept", {INTERNAL: "true"})
     claim(server, only="taken")
-    status = status_of(server.members, server.records, PoolSettings())
+    status = status_of(server.members, server.records, PoolConfigMap())
     assert {account.secret_name: account.standing for account in status.accounts} == {
         "free": Standing.FREE,
         "kept": Standing.INTERNAL,

@@ -10,11 +10,11 @@ from components.account_pool import driver as driving
 from components.account_pool import protocol
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.driver import LONGEST_PAUSE_SECONDS, Driver, jitter
 from components.account_pool.errors import Misconfigured, NotAllowed, Unreachable
 from components.account_pool.model import ClaimRequest, JsonObject
 from components.account_pool.pool import Pool
-from components.account_pool.pool_settings import PoolSettings
 from tests.support.memory_pool import Claims, MemoryServer
 
 
@@ -83,7 +83,7 @@ ODD = {
 @pytest.mark.parametrize("place", ODD)
 def test_a_slot_or_holder_that_could_be_spelt_two_ways_is_refused(place: str) -> None:
     with pytest.raises(Misconfigured, match=place):
-        Pool(MemoryServer(), "pool", PoolSettings()).claim(ODD[place])
+        Pool(MemoryServer(), "pool", PoolConfigMap()).claim(ODD[place])
 
 
 class Slow(MemoryServer):
@@ -131,7 +131,7 @@ def test_an_event_that_fails_fails_no_claim() -> None:
     failing = Slow(Unknown("connection reset"))
     failing.let.set()
     failing.add_member("m0")
-    pool = Pool(failing, "pool", PoolSettings())
+    pool = Pool(failing, "pool", PoolConfigMap())
     assert pool.claim(ClaimRequest("a", "aws")).secret_name == "m0"
     assert pool.flush(10)
 
@@ -140,7 +140,7 @@ def test_each_happening_becomes_an_event_of_its_object() -> None:
     server = Slow()
     server.let.set()
     server.add_member("m0")
-    pool = Pool(server, "pool", PoolSettings())
+    pool = Pool(server, "pool", PoolConfigMap())
     claimed = pool.claim(ClaimRequest("a", "aws", holder="h"))
     pool.release(claimed.record, "h")
     assert pool.flush(10)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.account_pool.config_map import POOL_UID, PoolConfigMap, has_pool_uid, with_pool_uid
 from components.account_pool.errors import Misconfigured, Restored
 from components.account_pool.judgement import misconfiguration
 from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
@@ -23,7 +24,6 @@ from components.account_pool.model import (
     record_name,
     tenant_label,
 )
-from components.account_pool.pool_settings import POOL_UID, PoolSettings, has_pool_uid, with_pool_uid
 from components.account_pool.selection import (
     by_hash,
     in_order,
@@ -214,21 +214,21 @@ def test_a_token_reads_back_as_it_was_written() -> None:
     assert Token.parse(str(token), "m") == token
 
 
-def config_map(settings: PoolSettings, **data: str) -> dict[str, Any]:
+def config_map(settings: PoolConfigMap, **data: str) -> dict[str, Any]:
     return {"metadata": {"namespace": "pool", "uid": "u1"}, "data": {**settings.render(), **data}}
 
 
 def test_pool_settings_read_back_as_they_were_written() -> None:
-    settings = PoolSettings(("eu-access", "region"), Policy.RETAIN, {"aws": 3, "default": 9})
-    assert PoolSettings.parse(config_map(settings)) == settings
+    settings = PoolConfigMap(("eu-access", "region"), Policy.RETAIN, {"aws": 3, "default": 9})
+    assert PoolConfigMap.parse(config_map(settings)) == settings
 
 
 def test_a_pool_that_signs_itself_with_another_uid_was_restored() -> None:
-    signed = with_pool_uid(config_map(PoolSettings()))
+    signed = with_pool_uid(config_map(PoolConfigMap()))
     assert has_pool_uid(signed)
-    assert PoolSettings.parse(signed) == PoolSettings()
+    assert PoolConfigMap.parse(signed) == PoolConfigMap()
     with pytest.raises(Restored):
-        PoolSettings.parse(config_map(PoolSettings(), **{POOL_UID: "another"}))
+        PoolConfigMap.parse(config_map(PoolConfigMap(), **{POOL_UID: "another"}))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_pool_that_signs_itself_with_another_uid_was_restored() -> None:
 )
 def test_a_pool_nobody_can_read_is_misconfigured(data: dict[str, str]) -> None:
     with pytest.raises(Misconfigured):
-        PoolSettings.parse(config_map(PoolSettings(), **data))
+        PoolConfigMap.parse(config_map(PoolConfigMap(), **data))
 
 
 @pytest.mark.parametrize(
@@ -254,4 +254,4 @@ def test_a_pool_nobody_can_read_is_misconfigured(data: dict[str, str]) -> None:
 def test_d18_the_limit_is_the_types_then_the_clouds_then_the_default(
     limits: dict[str, int], account_type: str, limit: int | None
 ) -> None:
-    assert PoolSettings(limits=limits).limit_for(account_type) == limit
+    assert PoolConfigMap(limits=limits).limit_for(account_type) == limit

@@ -22,7 +22,7 @@ POOL_UID: Final = "poolUid"
 
 
 @dataclass(frozen=True, slots=True)
-class PoolSettings:
+class PoolConfigMap:
     """A pool: the keys that partition it, the policy and the limits of claims that name none.
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
@@ -50,7 +50,7 @@ class PoolSettings:
         }
 
     @classmethod
-    def parse(cls, body: JsonObject) -> PoolSettings:
+    def parse(cls, body: JsonObject) -> PoolConfigMap:
         """From the ConfigMap.
 
         Raises Misconfigured when it is of another format, Restored when it names another uid than its own.
