@@ -1,4 +1,4 @@
-"""Property values on the wire (sandbox/docs/engine-facts.md, values on the wire, how a provider is asked)."""
+"""Property values on the wire (sandbox/docs/engine-facts.md, values on the wire)."""
 
 from __future__ import annotations
 
