@@ -17,6 +17,7 @@ from pulumi_sandbox.services.build import cache_folder
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 from pulumi_sandbox.services.toolchain import installed, toolchain_for
 
+from benchmarks.flows import Flow
 from benchmarks.kept_alive import Access, KeptAlive, Tally, expect
 from benchmarks.large_pools import TYPE
 
@@ -25,7 +26,7 @@ PACKAGE: Final = "sigs.k8s.io/boskos/cmd/boskos"
 _READY_SECONDS: Final = 300.0
 
 
-class BoskosFlow:
+class BoskosFlow(Flow):
     """Acquire and release; Boskos knows no tenant, so the same one asking again gets another resource."""
 
     def __init__(self, access: Access, tally: Tally) -> None:
@@ -39,15 +40,9 @@ class BoskosFlow:
             answer = self._acquire(tenant)
         self._held[tenant] = expect(answer, 200)["name"]
 
-    def reuse(self, tenant: str) -> None:
-        """Never asked for."""
-
     def release(self, tenant: str) -> None:
         """Release it."""
         expect(self._post("release", name=self._held.pop(tenant), dest="free", owner=tenant), 200)
-
-    def settle(self) -> None:
-        """Nothing the client waits for goes on in the background."""
 
     def _acquire(self, owner: str) -> tuple[int, Any]:
         return self._post("acquire", type=TYPE, state="free", dest="busy", owner=owner)

@@ -36,6 +36,9 @@ class Way(StrEnum):
     BOSKOS = "Boskos"
 
 
+_BY_HAND: Final = {Way.BY_HAND: ByHand, Way.SEED: SeedFlow, Way.LABEL: OneLabel}
+
+
 class Deed(StrEnum):
     """The steps of each flow."""
 
@@ -67,23 +70,19 @@ class Sample:
     def __add__(self, other: Sample) -> Sample:
         return Sample(self.seconds + other.seconds, self.wall + other.wall, self.traffic + other.traffic)
 
+    def percentile(self, percent: int) -> float:
+        """Return the seconds that this many percent of the claimers did not exceed."""
+        return quantiles([*self.seconds, *self.seconds], n=100, method="inclusive")[percent - 1]
+
     @property
     def p50(self) -> float:
         """The median, in seconds."""
-        return self._percentile(50)
-
-    @property
-    def p95(self) -> float:
-        """The 95th percentile, in seconds."""
-        return self._percentile(95)
+        return self.percentile(50)
 
     @property
     def rate(self) -> float:
         """Steps per second of wall time."""
         return len(self.seconds) / self.wall
-
-    def _percentile(self, percent: int) -> float:
-        return quantiles([*self.seconds, *self.seconds], n=100, method="inclusive")[percent - 1]
 
 
 class Claimers:
@@ -173,22 +172,13 @@ class _Crew:
         if way is Way.OURS:
             return self._ours
         if (way, number) not in self._flows:
-            self._flows[way, number] = self._new_flow(way)
+            tally = self._tallies[way]
+            if way is Way.BOSKOS:
+                flow: Flow = BoskosFlow(Access(self._place.boskos), tally)
+            else:
+                flow = _BY_HAND[way](self._access, self._place.namespace, tally)
+            self._flows[way, number] = flow
         return self._flows[way, number]
-
-    def _new_flow(self, way: Way) -> Flow:
-        tally, namespace = self._tallies[way], self._place.namespace
-        match way:
-            case Way.OURS:
-                return self._ours
-            case Way.BY_HAND:
-                return ByHand(self._access, namespace, tally)
-            case Way.SEED:
-                return SeedFlow(self._access, namespace, tally)
-            case Way.LABEL:
-                return OneLabel(self._access, namespace, tally)
-            case Way.BOSKOS:
-                return BoskosFlow(Access(self._place.boskos), tally)
 
 
 def main(place: str, size: str) -> None:

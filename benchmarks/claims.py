@@ -112,9 +112,10 @@ def report(samples: Samples) -> str:
 def _line(sample: Sample, floor: float, what: str) -> str:
     steps, traffic = len(sample.seconds), sample.traffic
     calls = (traffic.calls - traffic.events) / steps
+    p50, p95 = sample.p50, sample.percentile(95)
     events = f" +{traffic.events / steps:.0f} Event" if traffic.events else ""
     return (
-        f"{sample.p50 / floor:6.2f}x {sample.p50 * 1000:8.1f} {sample.p95 * 1000:8.1f} {sample.rate:7.1f} "
+        f"{p50 / floor:6.2f}x {p50 * 1000:8.1f} {p95 * 1000:8.1f} {sample.rate:7.1f} "
         f"{calls:6.1f} {traffic.conflicts / steps:6.2f} {traffic.received / steps / 1000:9.1f}  "
         f"{what}{events}"
     )

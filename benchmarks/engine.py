@@ -21,24 +21,21 @@ PROGRAM = Path(__file__).with_name("programs") / "secrets"
 STACK = "bench"
 
 RAW = f"{SECRETS} Secrets created by hand, one after the other on one connection"
+IMPORT = [sys.executable, "-c", "import components.fleet"]
 PYTHON = "an interpreter that starts and ends"
 
 
 def measure(plane: ControlPlane, folder: Path) -> list[Figure]:
     """Measure everything once, in one run on one API server."""
     kubeconfig = plane.kubeconfig(ADMIN.name)
-    environment = _environment(kubeconfig)
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "PULUMI_CONFIG_PASSPHRASE": "benchmark"}
     return [
         Figure(RAW, _raw_creates(kubeconfig)),
         *_secrets_program(folder / "secrets", environment),
         Figure(PYTHON, command_time([sys.executable, "-c", ""], PROJECT, environment)),
-        Figure("import of the program", _import_of_program(environment), PYTHON),
+        Figure("import of the program", command_time(IMPORT, PROJECT, environment), PYTHON),
         *_dev_stack(folder / "dev", environment),
     ]
-
-
-def _environment(kubeconfig: Path) -> dict[str, str]:
-    return {**os.environ, "KUBECONFIG": str(kubeconfig), "PULUMI_CONFIG_PASSPHRASE": "benchmark"}
 
 
 def _raw_creates(kubeconfig: Path) -> float:
@@ -62,15 +59,9 @@ def _secrets_program(folder: Path, environment: dict[str, str]) -> list[Figure]:
     (folder / f"Pulumi.{STACK}.yaml").write_text(f"config:\n  secrets:count: {SECRETS}\n", encoding="utf-8")
     up = [CREDFLEET, "sandbox", "up", "--stack", STACK, "--kubeconfig", environment["KUBECONFIG"], "--yes"]
     return [
-        Figure(f"up of {SECRETS} Secrets, whole process", command_time(up, folder, environment), RAW),
-        Figure(
-            f"up of {SECRETS} Secrets, no change, whole process", command_time(up, folder, environment), RAW
-        ),
+        Figure(f"up of {SECRETS} Secrets{change}, whole process", command_time(up, folder, environment), RAW)
+        for change in ("", ", no change")
     ]
-
-
-def _import_of_program(environment: dict[str, str]) -> float:
-    return command_time([sys.executable, "-c", "import components.fleet"], PROJECT, environment)
 
 
 def _dev_stack(folder: Path, environment: dict[str, str]) -> list[Figure]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote
 
 from benchmarks.kept_alive import MERGE_PATCH, METADATA, METADATA_LIST, Access, KeptAlive, Tally, expect
@@ -22,27 +22,34 @@ from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 PAGE: Final = 500
 
 
-class Flow(Protocol):
-    """Claim, claim again and give back the account of a tenant."""
+class Flow:
+    """Claim, claim again and give back the account of a tenant; a flow does what it is asked for."""
 
     def claim(self, tenant: str, number: int) -> None:
         """Take an account for a tenant that has none. number: of the claimer among those at it now."""
-        ...
+        raise NotImplementedError
 
     def reuse(self, tenant: str) -> None:
         """Ask for the account of a tenant that has one."""
-        ...
+        raise NotImplementedError
 
     def release(self, tenant: str) -> None:
         """Give the account back."""
-        ...
+        raise NotImplementedError
 
     def settle(self) -> None:
         """Wait for what goes on in the background."""
-        ...
 
 
-class OurFlow:
+class CallsByHand(Flow):
+    """A flow that makes its calls on the Secrets of a namespace over one connection of its own."""
+
+    def __init__(self, access: Access, namespace: str, tally: Tally) -> None:
+        self._call = KeptAlive(access, tally)
+        self._secrets = f"/api/v1/namespaces/{namespace}/secrets"
+
+
+class OurFlow(Flow):
     """The account pool as a provider uses it: all claimers of a process share it and its connections."""
 
     def __init__(self, kubeconfig: Path, namespace: str, tally: Tally) -> None:
@@ -90,12 +97,11 @@ class _Counted:
         return response
 
 
-class ByHand:
+class ByHand(CallsByHand):
     """The calls of the claim protocol where nothing interferes, one after the other, no decision taken."""
 
     def __init__(self, access: Access, namespace: str, tally: Tally) -> None:
-        self._call = KeptAlive(access, tally)
-        self._secrets = f"/api/v1/namespaces/{namespace}/secrets"
+        super().__init__(access, namespace, tally)
         self._records = f"/api/v1/namespaces/{namespace}/configmaps"
         self._held: dict[str, dict[str, Any]] = {}
 
@@ -133,9 +139,6 @@ class ByHand:
         expect(self._call("DELETE", f"{self._records}/{meta['name']}", {"preconditions": preconditions}), 200)
         del self._held[tenant]
 
-    def settle(self) -> None:
-        """Nothing goes on in the background."""
-
     def _list(self, selector: str) -> Any:
         path = f"{self._secrets}?labelSelector={quote(selector)}&limit={PAGE}"
         return expect(self._call("GET", path, accept=METADATA_LIST), 200)
@@ -159,10 +162,8 @@ class ByHand:
             },
         }
         path = f"{self._secrets}/{name}"
-        expect(
-            self._call("PATCH", path, {"metadata": metadata}, accept=METADATA, content_type=MERGE_PATCH),
-            200,
-        )
+        patch = {"metadata": metadata}
+        expect(self._call("PATCH", path, patch, accept=METADATA, content_type=MERGE_PATCH), 200)
 
 
 def _record(name: str, tenant: str, member: dict[str, Any]) -> dict[str, Any]:
@@ -178,18 +179,19 @@ def _record(name: str, tenant: str, member: dict[str, Any]) -> dict[str, Any]:
         "policy": "release",
         "holders": '{"cli": 1}',
     }
-    metadata = {"name": name, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": labels},
+        "data": data,
+    }
 
 
-class OneLabel:
+class OneLabel(CallsByHand):
     """One label written with its resourceVersion: less than this no claim can cost."""
 
-    def __init__(self, access: Access, namespace: str, tally: Tally) -> None:
-        self._call = KeptAlive(access, tally)
-        self._secrets = f"/api/v1/namespaces/{namespace}/secrets"
-        self._version = ""
-        self._name = ""
+    _version = ""
+    _name = ""
 
     def claim(self, tenant: str, number: int) -> None:
         """PATCH a Secret of its own."""
@@ -202,22 +204,9 @@ class OneLabel:
         answer = expect(self._call("PATCH", path, patch, accept=METADATA, content_type=MERGE_PATCH), 200)
         self._version = answer["metadata"]["resourceVersion"]
 
-    def reuse(self, tenant: str) -> None:
-        """Never asked for."""
 
-    def release(self, tenant: str) -> None:
-        """Never asked for."""
-
-    def settle(self) -> None:
-        """Nothing goes on in the background."""
-
-
-class SeedFlow:
+class SeedFlow(CallsByHand):
     """The proposal this pool began with, to the letter: whole Secrets are listed, the first one is taken."""
-
-    def __init__(self, access: Access, namespace: str, tally: Tally) -> None:
-        self._call = KeptAlive(access, tally)
-        self._secrets = f"/api/v1/namespaces/{namespace}/secrets"
 
     def claim(self, tenant: str, number: int) -> None:  # noqa: ARG002 - everybody takes the first
         """List mine; list the free, label the first; again while another was quicker; list mine."""
@@ -239,9 +228,6 @@ class SeedFlow:
     def release(self, tenant: str) -> None:
         """Take the label off; the proposal does not say how."""
         expect(self._label(self._mine(tenant)[0], None), 200)
-
-    def settle(self) -> None:
-        """Nothing goes on in the background."""
 
     def _mine(self, tenant: str) -> list[Any]:
         return self._list(f"{TENANT_NAME}={tenant},{HYPERSCALER_TYPE}={TYPE}")

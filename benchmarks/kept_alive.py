@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -31,12 +31,7 @@ class Traffic:
     received: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(
-            self.calls + other.calls,
-            self.events + other.events,
-            self.conflicts + other.conflicts,
-            self.received + other.received,
-        )
+        return Traffic(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
 
 class Tally:
