@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.dynamic_host import Host, dynamic_host
+from tests.support.members import Members
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -24,3 +25,9 @@ def host(control_plane: ControlPlane) -> Generator[Host]:
 def api(admin: DynamicClient) -> Any:
     """Secrets, as an administrator of the cluster has them."""
     return admin.resources.get(api_version="v1", kind="Secret")
+
+
+@pytest.fixture
+def members(admin: DynamicClient, namespace: str) -> Members:
+    """A pool without members as yet."""
+    return Members(admin, namespace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -11,14 +11,13 @@ from pulumi.runtime.proto.provider_pb2 import DiffResponse
 
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.provider import AccountClaimProvider
-from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
+from components.labels import TENANT_NAME
 from tests.support.dynamic_host import UNKNOWN, Properties, Provider, dynamic_host
+from tests.support.members import SENTINEL, Members
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
     from pulumi_sandbox.services.control_plane import ControlPlane
-
-SENTINEL = "sentinel-credential-that-must-never-travel"
 
 
 @pytest.fixture(scope="module")
@@ -27,39 +26,14 @@ def claim(control_plane: ControlPlane) -> Generator[Provider]:
         yield host.provider(AccountClaimProvider())
 
 
-@pytest.fixture
-def add(admin: DynamicClient, namespace: str) -> Callable[..., None]:
-    secrets = admin.resources.get(api_version="v1", kind="Secret")
-
-    def add(name: str, labels: dict[str, str] | None = None) -> None:
-        metadata = {
-            "name": name,
-            "labels": {HYPERSCALER_TYPE: "aws", **(labels or {})},
-            "annotations": {ACCOUNT_ID: f"id-of-{name}"},
-        }
-        secrets.create(namespace=namespace, body={"metadata": metadata, "stringData": {"key": SENTINEL}})
-
-    return add
-
-
-@pytest.fixture
-def secret(admin: DynamicClient, namespace: str) -> Callable[[str], dict[str, Any]]:
-    secrets = admin.resources.get(api_version="v1", kind="Secret")
-
-    def metadata(name: str) -> dict[str, Any]:
-        return secrets.get(name=name, namespace=namespace).to_dict()["metadata"]
-
-    return metadata
-
-
 def wanted(namespace: str, **more: Any) -> Properties:
     return {"namespace": namespace, "tenant": "acme", "type": "aws", "holder": "pulumi/o/p/s/acme/0", **more}
 
 
 def test_a_claim_tells_which_secret_it_is_and_nothing_of_what_is_in_it(
-    claim: Provider, namespace: str, add: Callable[..., None]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     outputs = {key: made.outputs[key] for key in ("secretName", "accountId", "phase", "reused", "sequence")}
     assert outputs == {
@@ -73,18 +47,18 @@ def test_a_claim_tells_which_secret_it_is_and_nothing_of_what_is_in_it(
 
 
 def test_what_was_left_out_is_filled_in_and_the_same_claim_again_is_no_change(
-    claim: Provider, namespace: str, add: Callable[..., None]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     assert (made.inputs["slot"], made.inputs["shared"]) == ("0", False)
     assert not claim.is_changed(made, wanted(namespace))
 
 
 def test_a_limit_that_came_as_a_float_is_the_same_limit(
-    claim: Provider, namespace: str, add: Callable[..., None]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace, limit=3))
     assert not claim.is_changed(made, wanted(namespace, limit=3.0))
 
@@ -94,9 +68,9 @@ def test_a_limit_that_came_as_a_float_is_the_same_limit(
     [("tenant", "other"), ("type", "gcp"), ("slot", "1"), ("namespace", "elsewhere"), ("shared", True)],
 )
 def test_another_account_is_another_claim(
-    key: str, value: object, claim: Provider, namespace: str, add: Callable[..., None]
+    key: str, value: object, claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     difference = claim.diff(made, {**wanted(namespace), key: value})
     assert difference.changes == DiffResponse.DIFF_SOME
@@ -108,9 +82,9 @@ def test_another_account_is_another_claim(
     ("key", "value"), [("holder", "somebody else"), ("releasePolicy", "retain"), ("limit", 5)]
 )
 def test_facts_of_a_claim_change_in_place_and_the_account_stays(
-    key: str, value: object, claim: Provider, namespace: str, add: Callable[..., None]
+    key: str, value: object, claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     news = {**wanted(namespace), key: value}
     assert list(claim.diff(made, news).replaces) == []
@@ -122,31 +96,27 @@ def test_facts_of_a_claim_change_in_place_and_the_account_stays(
 
 
 def test_a_refresh_that_finds_everything_in_order_changes_nothing(
-    claim: Provider, namespace: str, add: Callable[..., None]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     assert claim.refresh(made) == made
 
 
-def test_a_refresh_notices_that_the_claim_is_gone(
-    claim: Provider, namespace: str, add: Callable[..., None]
-) -> None:
-    add("aws-1")
+def test_a_refresh_notices_that_the_claim_is_gone(claim: Provider, namespace: str, members: Members) -> None:
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     claim.delete(made)
     assert claim.refresh(made).id == ""
 
 
 def test_an_account_deleted_by_hand_is_lost_until_somebody_decides(
-    claim: Provider, admin: DynamicClient, namespace: str, add: Callable[..., None]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
-    add("aws-2")
+    members.add("aws-1")
+    members.add("aws-2")
     made = claim.create(wanted(namespace))
-    admin.resources.get(api_version="v1", kind="Secret").delete(
-        name=made.outputs["secretName"], namespace=namespace
-    )
+    members.remove(made.outputs["secretName"])
     lost = claim.refresh(made)
     assert lost.outputs["phase"] == "Lost"
     assert claim.is_changed(lost, wanted(namespace))
@@ -157,44 +127,44 @@ def test_an_account_deleted_by_hand_is_lost_until_somebody_decides(
 
 
 def test_delete_releases_by_policy_and_a_second_delete_is_no_error(
-    claim: Provider, namespace: str, add: Callable[..., None], secret: Callable[[str], dict[str, Any]]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     made = claim.create(wanted(namespace))
     claim.delete(made)
     claim.delete(made)
-    assert secret("aws-1")["labels"][POOL_STATE] == "dirty"
-    assert CLAIM_TOKEN not in secret("aws-1")["annotations"]
+    assert members.metadata("aws-1")["labels"][POOL_STATE] == "dirty"
+    assert CLAIM_TOKEN not in members.metadata("aws-1")["annotations"]
 
 
 def test_an_account_the_tenant_brought_stays_the_tenants(
-    claim: Provider, namespace: str, add: Callable[..., None], secret: Callable[[str], dict[str, Any]]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
-    add("own", {TENANT_NAME: "acme"})
+    members.add("aws-1")
+    members.add("own", {TENANT_NAME: "acme"})
     made = claim.create(wanted(namespace))
     claim.delete(made)
     assert made.outputs["secretName"] == "own"
-    assert secret("own")["labels"][TENANT_NAME] == "acme"
+    assert members.metadata("own")["labels"][TENANT_NAME] == "acme"
 
 
 def test_a_replacement_that_means_the_same_account_keeps_it(
-    claim: Provider, namespace: str, add: Callable[..., None], secret: Callable[[str], dict[str, Any]]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1")
+    members.add("aws-1")
     old = claim.create(wanted(namespace))
     new = claim.create(wanted(namespace))
     claim.delete(old)
     assert (new.outputs["sequence"], new.outputs["reused"]) == (2, True)
-    assert CLAIM_TOKEN in secret("aws-1")["annotations"]
+    assert CLAIM_TOKEN in members.metadata("aws-1")["annotations"]
     assert claim.refresh(new) == new
 
 
 def test_a_replacement_after_the_record_vanished_keeps_what_it_just_took(
-    claim: Provider, admin: DynamicClient, namespace: str, add: Callable[..., None]
+    claim: Provider, admin: DynamicClient, namespace: str, members: Members
 ) -> None:
     """The new record counts from one again: only its uid tells the old claim from the new one."""
-    add("aws-1")
+    members.add("aws-1")
     old = claim.create(wanted(namespace, releasePolicy="release"))
     admin.resources.get(api_version="v1", kind="ConfigMap").delete(name=old.id, namespace=namespace)
     new = claim.create(wanted(namespace, releasePolicy="release"))
@@ -204,9 +174,9 @@ def test_a_replacement_after_the_record_vanished_keeps_what_it_just_took(
 
 
 def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
-    claim: Provider, namespace: str, add: Callable[..., None]
+    claim: Provider, namespace: str, members: Members
 ) -> None:
-    add("aws-1", {TENANT_NAME: "other"})
+    members.add("aws-1", {TENANT_NAME: "other"})
     with pytest.raises(grpc.RpcError) as refusal:
         claim.create(wanted(namespace))
     assert refusal.value.details() == (
@@ -217,9 +187,9 @@ def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
 
 
 def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(
-    claim: Provider, admin: DynamicClient, namespace: str, add: Callable[..., None]
+    claim: Provider, admin: DynamicClient, namespace: str, members: Members
 ) -> None:
-    add("aws-1", {TENANT_NAME: "other"})
+    members.add("aws-1", {TENANT_NAME: "other"})
     with pytest.raises(grpc.RpcError):
         claim.create(wanted(namespace))
     events = admin.resources.get(api_version="v1", kind="Event").get(namespace=namespace).to_dict()["items"]

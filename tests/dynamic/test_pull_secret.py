@@ -60,18 +60,34 @@ def sound(google: Served, hyperfleet: Served) -> Generator[None]:
     hyperfleet.service.faults.clear()
 
 
-@pytest.fixture
-def manager(google: Served) -> SecretManager:
-    return open_secret_manager(SecretManagerTarget(f"{google.url}/v1/", "any"), Patience(first_pause=0.01))
+class Entry:
+    """A secret of Secret Manager with one version."""
+
+    def __init__(self, manager: SecretManager) -> None:
+        self.id = f"s-{uuid4()}"
+        self._manager, self._name = manager, secret_name(PROJECT, self.id)
+        manager.create(self._name, {})
+        self.add(OURS)
+
+    def states(self) -> dict[int, str]:
+        return {one.number: one.state.value for one in self._manager.versions(self._name)}
+
+    def add(self, content: bytes) -> None:
+        self._manager.add(self._name, content)
+
+    def lose(self) -> None:
+        entry = self._manager.secret(self._name)
+        assert entry is not None
+        self._manager.delete(entry.name, entry.etag)
+
+    def turn(self, number: int, how: str) -> None:
+        getattr(self._manager, how)(self._manager.version(version_name(self._name, number)))
 
 
 @pytest.fixture
-def secret(manager: SecretManager) -> str:
-    """The id of a secret with one version."""
-    secret_id = f"s-{uuid4()}"
-    manager.create(secret_name(PROJECT, secret_id), {})
-    manager.add(secret_name(PROJECT, secret_id), OURS)
-    return secret_id
+def secret(google: Served) -> Entry:
+    target = SecretManagerTarget(f"{google.url}/v1/", "any")
+    return Entry(open_secret_manager(target, Patience(first_pause=0.01)))
 
 
 @pytest.fixture
@@ -105,208 +121,186 @@ def retained(secret: str, version: object = 1, **more: Any) -> Properties:
     return {**given, "onReplace": "keep", "onDelete": "disable", **more}
 
 
-def states(manager: SecretManager, secret: str) -> dict[int, str]:
-    return {one.number: one.state.value for one in manager.versions(secret_name(PROJECT, secret))}
-
-
-def add(manager: SecretManager, secret: str, content: bytes) -> None:
-    manager.add(secret_name(PROJECT, secret), content)
-
-
-def lose(manager: SecretManager, secret: str) -> None:
-    entry = manager.secret(secret_name(PROJECT, secret))
-    assert entry is not None
-    manager.delete(entry.name, entry.etag)
-
-
-def turn(manager: SecretManager, secret: str, number: int, how: str) -> None:
-    version = manager.version(version_name(secret_name(PROJECT, secret), number))
-    assert version is not None
-    getattr(manager, how)(version)
-
-
-def test_a_version_is_verified_and_no_byte_of_it_is_in_the_state(verification: Provider, secret: str) -> None:
-    made = verification.create(verified(secret))
+def test_a_version_is_verified_and_no_byte_of_it_is_in_the_state(
+    verification: Provider, secret: Entry
+) -> None:
+    made = verification.create(verified(secret.id))
     assert {key: made.outputs[key] for key in ("reference", "state", "latest", "overtaken", "version")} == {
-        "reference": f"projects/{PROJECT}/secrets/{secret}/versions/1",
+        "reference": f"projects/{PROJECT}/secrets/{secret.id}/versions/1",
         "state": "ENABLED",
         "latest": 1,
         "overtaken": "",
         "version": 1,
     }
     assert "sentinel" not in repr(made)
-    assert not verification.is_changed(made, verified(secret))
+    assert not verification.is_changed(made, verified(secret.id))
 
 
 @pytest.mark.parametrize("how", ["disable", "destroy"])
 def test_a_version_nobody_can_read_is_refused_in_two_lines(
-    verification: Provider, manager: SecretManager, secret: str, how: str
+    verification: Provider, secret: Entry, how: str
 ) -> None:
-    turn(manager, secret, 1, how)
+    secret.turn(1, how)
     with pytest.raises(grpc.RpcError) as refused:
-        verification.create(verified(secret))
+        verification.create(verified(secret.id))
     assert "so nobody can read it" in str(refused.value.details())
 
 
-def test_content_that_differs_is_refused_and_told_by_no_one(verification: Provider, secret: str) -> None:
+def test_content_that_differs_is_refused_and_told_by_no_one(verification: Provider, secret: Entry) -> None:
     with pytest.raises(grpc.RpcError) as refused:
-        verification.create(verified(secret, content=THEIRS))
+        verification.create(verified(secret.id, content=THEIRS))
     told = str(refused.value.details())
     assert "version-content-differs" in told
     assert "sentinel" not in told
 
 
-def test_a_lost_answer_has_left_a_version_that_is_disabled_and_told(
-    google: Served, manager: SecretManager, secret: str
-) -> None:
-    add(manager, secret, OURS)
+def test_a_lost_answer_has_left_a_version_that_is_disabled_and_told(google: Served, secret: Entry) -> None:
+    secret.add(OURS)
     config = {"gcp:secretManagerCustomEndpoint": f"{google.url}/v1/", "gcp:accessToken": "any"}
     with dynamic_host(config) as host:
-        host.provider(PullSecretVerificationProvider()).create(verified(secret, "2"))
+        host.provider(PullSecretVerificationProvider()).create(verified(secret.id, "2"))
         said = host.said()
-    assert states(manager, secret) == {2: "ENABLED", 1: "DISABLED"}
+    assert secret.states() == {2: "ENABLED", 1: "DISABLED"}
     assert any(
-        f"{secret}: version 1 held the same, and the answer to adding it was lost" in line for line in said
+        f"{secret.id}: version 1 held the same, and the answer to adding it was lost" in line for line in said
     )
 
 
 def test_after_a_rotation_only_what_came_since_the_last_version_counts_as_lost(
-    verification: Provider, manager: SecretManager, secret: str
+    verification: Provider, secret: Entry
 ) -> None:
-    made = verification.create(verified(secret))
+    made = verification.create(verified(secret.id))
     for content in (THEIRS, OURS, OURS):
-        add(manager, secret, content)
-    updated = verification.update(made, verified(secret, "4"))
-    assert states(manager, secret) == {4: "ENABLED", 3: "DISABLED", 2: "ENABLED", 1: "ENABLED"}
+        secret.add(content)
+    updated = verification.update(made, verified(secret.id, "4"))
+    assert secret.states() == {4: "ENABLED", 3: "DISABLED", 2: "ENABLED", 1: "ENABLED"}
     assert (updated.outputs["version"], updated.outputs["latest"]) == (4, 4)
 
 
 def test_a_newer_version_of_somebody_else_is_told_and_the_cluster_keeps_its_own(
-    verification: Provider, manager: SecretManager, secret: str
+    verification: Provider, secret: Entry
 ) -> None:
-    add(manager, secret, THEIRS)
-    made = verification.create(verified(secret))
+    secret.add(THEIRS)
+    made = verification.create(verified(secret.id))
     assert made.outputs["latest"] == 2
     assert made.outputs["overtaken"].startswith("version 2, which somebody else added at 2")
-    assert states(manager, secret) == {2: "ENABLED", 1: "ENABLED"}
+    assert secret.states() == {2: "ENABLED", 1: "ENABLED"}
 
 
 @pytest.mark.parametrize(("how", "state"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
 def test_a_refresh_finds_a_version_nobody_can_read_any_more_and_the_next_update_looks_again(
-    verification: Provider, manager: SecretManager, secret: str, how: str, state: str
+    verification: Provider, secret: Entry, how: str, state: str
 ) -> None:
-    made = verification.create(verified(secret))
-    turn(manager, secret, 1, how)
+    made = verification.create(verified(secret.id))
+    secret.turn(1, how)
     found = verification.refresh(made)
     assert (found.id, found.outputs["state"], found.inputs) == (made.id, state, made.inputs)
-    assert verification.is_changed(found, verified(secret))
-    add(manager, secret, OURS)
-    assert verification.update(found, verified(secret, "2")).outputs["state"] == "ENABLED"
+    assert verification.is_changed(found, verified(secret.id))
+    secret.add(OURS)
+    assert verification.update(found, verified(secret.id, "2")).outputs["state"] == "ENABLED"
 
 
-def test_a_refresh_of_a_sound_version_finds_what_is_in_the_state(verification: Provider, secret: str) -> None:
-    made = verification.create(verified(secret))
+def test_a_refresh_of_a_sound_version_finds_what_is_in_the_state(
+    verification: Provider, secret: Entry
+) -> None:
+    made = verification.create(verified(secret.id))
     assert verification.refresh(made) == made
 
 
-def test_a_refresh_finds_a_secret_gone(verification: Provider, manager: SecretManager, secret: str) -> None:
-    made = verification.create(verified(secret))
-    lose(manager, secret)
+def test_a_refresh_finds_a_secret_gone(verification: Provider, secret: Entry) -> None:
+    made = verification.create(verified(secret.id))
+    secret.lose()
     assert verification.refresh(made).id == ""
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 504])
 def test_the_four_codes_that_pass_are_waited_for(
-    verification: Provider, google: Served, secret: str, status: int
+    verification: Provider, google: Served, secret: Entry, status: int
 ) -> None:
-    google.service.faults.add(Fault(path=secret, status=status, times=2))
-    assert verification.create(verified(secret)).outputs["state"] == "ENABLED"
+    google.service.faults.add(Fault(path=secret.id, status=status, times=2))
+    assert verification.create(verified(secret.id)).outputs["state"] == "ENABLED"
     assert google.service.faults.waiting == []
 
 
-def test_any_other_code_fails_at_once(verification: Provider, google: Served, secret: str) -> None:
-    google.service.faults.add(Fault(path=secret, status=403))
+def test_any_other_code_fails_at_once(verification: Provider, google: Served, secret: Entry) -> None:
+    google.service.faults.add(Fault(path=secret.id, status=403))
     with pytest.raises(grpc.RpcError) as refused:
-        verification.create(verified(secret))
+        verification.create(verified(secret.id))
     assert "let whoever runs this do secretmanager.versions.get there" in str(refused.value.details())
     assert google.service.faults.waiting == []
 
 
 def test_a_preview_that_does_not_know_the_version_yet_refuses_nothing(
-    verification: Provider, retention: Provider, secret: str
+    verification: Provider, retention: Provider, secret: Entry
 ) -> None:
-    assert verification.refusals(verified(secret, UNKNOWN)) == []
-    assert retention.refusals(retained(secret, UNKNOWN)) == []
+    assert verification.refusals(verified(secret.id, UNKNOWN)) == []
+    assert retention.refusals(retained(secret.id, UNKNOWN)) == []
 
 
-def test_what_names_no_version_is_refused(verification: Provider, secret: str) -> None:
+def test_what_names_no_version_is_refused(verification: Provider, secret: Entry) -> None:
     assert verification.refusals(verified("", "")) == ["it is empty, so nobody could tell what is meant"] * 2
 
 
-def test_deleting_a_verification_deletes_nothing(
-    verification: Provider, manager: SecretManager, secret: str
-) -> None:
-    verification.delete(verification.create(verified(secret)))
-    assert states(manager, secret) == {1: "ENABLED"}
+def test_deleting_a_verification_deletes_nothing(verification: Provider, secret: Entry) -> None:
+    verification.delete(verification.create(verified(secret.id)))
+    assert secret.states() == {1: "ENABLED"}
 
 
 @pytest.mark.parametrize(
     ("policy", "left"), [("keep", "ENABLED"), ("disable", "DISABLED"), ("destroy", "DESTROYED")]
 )
 def test_the_former_version_becomes_what_the_policy_says(
-    retention: Provider, manager: SecretManager, secret: str, policy: str, left: str
+    retention: Provider, secret: Entry, policy: str, left: str
 ) -> None:
-    made = retention.create(retained(secret, onReplace=policy))
-    add(manager, secret, THEIRS)
-    updated = retention.update(made, retained(secret, 2, onReplace=policy))
-    assert states(manager, secret) == {2: "ENABLED", 1: left}
+    made = retention.create(retained(secret.id, onReplace=policy))
+    secret.add(THEIRS)
+    updated = retention.update(made, retained(secret.id, 2, onReplace=policy))
+    assert secret.states() == {2: "ENABLED", 1: left}
     assert updated.outputs == {
-        **retained(secret, 2, onReplace=policy),
+        **retained(secret.id, 2, onReplace=policy),
         "replaced": updated.outputs["replaced"],
     }
     assert updated.outputs["replaced"].startswith("version 1 is")
 
 
-def test_another_policy_alone_touches_no_version(
-    retention: Provider, manager: SecretManager, secret: str
-) -> None:
-    made = retention.create(retained(secret))
-    updated = retention.update(made, retained(secret, onReplace="destroy", onDelete="keep"))
-    assert states(manager, secret) == {1: "ENABLED"}
+def test_another_policy_alone_touches_no_version(retention: Provider, secret: Entry) -> None:
+    made = retention.create(retained(secret.id))
+    updated = retention.update(made, retained(secret.id, onReplace="destroy", onDelete="keep"))
+    assert secret.states() == {1: "ENABLED"}
     assert updated.outputs["onDelete"] == "keep"
 
 
 @pytest.mark.parametrize(("policy", "left"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
 def test_a_lost_answer_to_settling_a_version_is_not_taken_for_a_refusal(
-    retention: Provider, google: Served, manager: SecretManager, *, secret: str, policy: str, left: str
+    retention: Provider, google: Served, *, secret: Entry, policy: str, left: str
 ) -> None:
-    made = retention.create(retained(secret, onReplace=policy))
-    add(manager, secret, THEIRS)
+    made = retention.create(retained(secret.id, onReplace=policy))
+    secret.add(THEIRS)
     google.service.faults.add(Fault(path=f":{policy}", lost=True))
-    retention.update(made, retained(secret, 2, onReplace=policy))
-    assert states(manager, secret) == {2: "ENABLED", 1: left}
+    retention.update(made, retained(secret.id, 2, onReplace=policy))
+    assert secret.states() == {2: "ENABLED", 1: left}
 
 
 def test_a_rotation_that_was_interrupted_is_finished_by_running_it_again(
-    retention: Provider, google: Served, manager: SecretManager, secret: str
+    retention: Provider, google: Served, secret: Entry
 ) -> None:
-    made = retention.create(retained(secret, onReplace="disable"))
-    add(manager, secret, THEIRS)
+    made = retention.create(retained(secret.id, onReplace="disable"))
+    secret.add(THEIRS)
     google.service.faults.add(Fault(path=":disable", status=403))
     with pytest.raises(grpc.RpcError):
-        retention.update(made, retained(secret, 2, onReplace="disable"))
-    retention.update(made, retained(secret, 2, onReplace="disable"))
-    assert states(manager, secret) == {2: "ENABLED", 1: "DISABLED"}
+        retention.update(made, retained(secret.id, 2, onReplace="disable"))
+    retention.update(made, retained(secret.id, 2, onReplace="disable"))
+    assert secret.states() == {2: "ENABLED", 1: "DISABLED"}
 
 
 def test_a_version_that_was_added_and_never_verified_is_not_left_readable(
-    retention: Provider, manager: SecretManager, secret: str
+    retention: Provider, secret: Entry
 ) -> None:
-    made = retention.create(retained(secret, onReplace="destroy"))
+    made = retention.create(retained(secret.id, onReplace="destroy"))
     for content in (THEIRS, OURS):
-        add(manager, secret, content)
-    retention.update(made, retained(secret, 3, onReplace="destroy"))
-    assert states(manager, secret) == {3: "ENABLED", 2: "DISABLED", 1: "DESTROYED"}
+        secret.add(content)
+    retention.update(made, retained(secret.id, 3, onReplace="destroy"))
+    assert secret.states() == {3: "ENABLED", 2: "DISABLED", 1: "DESTROYED"}
 
 
 @pytest.mark.parametrize(
@@ -318,37 +312,33 @@ def test_a_version_that_was_added_and_never_verified_is_not_left_readable(
     ],
 )
 def test_when_a_cluster_leaves_its_versions_become_what_the_policy_says(
-    retention: Provider, manager: SecretManager, secret: str, policy: str, left: dict[int, str]
+    retention: Provider, secret: Entry, policy: str, left: dict[int, str]
 ) -> None:
-    add(manager, secret, THEIRS)
-    retention.delete(retention.create(retained(secret, 2, onDelete=policy)))
-    assert states(manager, secret) == left
+    secret.add(THEIRS)
+    retention.delete(retention.create(retained(secret.id, 2, onDelete=policy)))
+    assert secret.states() == left
 
 
-def test_a_cluster_leaves_a_secret_that_is_gone_already(
-    retention: Provider, manager: SecretManager, secret: str
-) -> None:
-    made = retention.create(retained(secret))
-    lose(manager, secret)
+def test_a_cluster_leaves_a_secret_that_is_gone_already(retention: Provider, secret: Entry) -> None:
+    made = retention.create(retained(secret.id))
+    secret.lose()
     retention.delete(made)
 
 
-def test_another_secret_is_another_retention(retention: Provider, secret: str) -> None:
-    made = retention.create(retained(secret))
+def test_another_secret_is_another_retention(retention: Provider, secret: Entry) -> None:
+    made = retention.create(retained(secret.id))
     assert list(retention.diff(made, retained("other")).replaces) == ["secretId"]
-    assert not retention.is_changed(retention.refresh(made), retained(secret))
+    assert not retention.is_changed(retention.refresh(made), retained(secret.id))
 
 
-def test_a_word_nobody_knows_is_refused(retention: Provider, secret: str) -> None:
-    assert retention.refusals(retained(secret, onDelete="drop")) == ["the words are keep, disable, destroy"]
+def test_a_word_nobody_knows_is_refused(retention: Provider, secret: Entry) -> None:
+    assert retention.refusals(retained(secret.id, onDelete="drop")) == [
+        "the words are keep, disable, destroy"
+    ]
 
 
-@pytest.fixture
-def start(host: Host) -> Provider:
-    return host.provider(PullSecretStartProvider())
-
-
-def test_what_began_once_has_begun_whatever_is_reported_later(start: Provider) -> None:
+def test_what_began_once_has_begun_whatever_is_reported_later(host: Host) -> None:
+    start = host.provider(PullSecretStartProvider())
     waiting, ready = {"cluster": "cls-1", "ready": False}, {"cluster": "cls-1", "ready": True}
     made = start.create(waiting)
     assert (made.outputs["begun"], start.is_changed(made, waiting)) == (False, False)

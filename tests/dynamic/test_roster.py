@@ -10,16 +10,15 @@ import grpc
 import pytest
 
 from components.account_pool.forecast import heard
-from components.account_pool.keys import CLAIM_TOKEN, POOL_RECORD, POOL_STATE
+from components.account_pool.keys import POOL_RECORD, POOL_STATE
 from components.account_pool.roster import PoolRosterProvider
-from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-from tests.support.dynamic_host import Host, Properties, dynamic_host
+from components.labels import TENANT_NAME
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.members import Members
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
     from pulumi_sandbox.services.control_plane import ControlPlane
-
-TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
 
 
 def cluster_of(plane: ControlPlane) -> Properties:
@@ -41,24 +40,9 @@ def roster(namespace: str, members: Properties, **more: Any) -> Properties:
     }
 
 
-def make_account(
-    admin: DynamicClient,
-    namespace: str,
-    name: str,
-    labels: Mapping[str, str] | None = None,
-    notes: Mapping[str, str] | None = None,
-) -> None:
-    metadata = {
-        "name": name,
-        "labels": {HYPERSCALER_TYPE: "aws", **(labels or {})},
-        "annotations": dict(notes or {}),
-    }
-    api = admin.resources.get(api_version="v1", kind="Secret")
-    api.create(body={"metadata": metadata}, namespace=namespace)
-
-
-def make_claimed(admin: DynamicClient, namespace: str, name: str) -> None:
-    make_account(admin, namespace, name, {TENANT_NAME: "acme"}, {CLAIM_TOKEN: TOKEN})
+@pytest.fixture
+def provider(host: Host) -> Provider:
+    return host.provider(PoolRosterProvider())
 
 
 LOSSES: Mapping[str, tuple[Properties, Properties, str]] = {
@@ -73,16 +57,9 @@ LOSSES: Mapping[str, tuple[Properties, Properties, str]] = {
 
 @pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
 def test_a_claimed_member_is_not_taken_away(
-    *,
-    host: Host,
-    admin: DynamicClient,
-    namespace: str,
-    before: Properties,
-    after: Properties,
-    loss: str,
+    *, provider: Provider, members: Members, namespace: str, before: Properties, after: Properties, loss: str
 ) -> None:
-    make_claimed(admin, namespace, "m")
-    provider = host.provider(PoolRosterProvider())
+    members.add_claimed("m")
     declared = provider.create(roster(namespace, before))
     (said,) = provider.refusals(roster(namespace, after), declared.inputs)
     assert said.startswith("credfleet:accountPool.members.m: ")
@@ -95,16 +72,9 @@ def test_a_claimed_member_is_not_taken_away(
 
 @pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
 def test_a_member_nobody_uses_may_be_taken_away(
-    *,
-    host: Host,
-    admin: DynamicClient,
-    namespace: str,
-    before: Properties,
-    after: Properties,
-    loss: str,
+    *, provider: Provider, members: Members, namespace: str, before: Properties, after: Properties, loss: str
 ) -> None:
-    make_account(admin, namespace, "m", {TENANT_NAME: "acme"})
-    provider = host.provider(PoolRosterProvider())
+    members.add("m", {TENANT_NAME: "acme"})
     declared = provider.create(roster(namespace, before))
     updated = provider.update(declared, roster(namespace, after))
     assert updated.outputs["members"] == after
@@ -120,20 +90,18 @@ def test_a_member_nobody_uses_may_be_taken_away(
     ],
 )
 def test_whether_a_member_may_go_depends_on_its_state_and_the_pools(
-    host: Host, admin: DynamicClient, namespace: str, *, state: str, allow_destroy: bool, may_go: bool
+    provider: Provider, members: Members, namespace: str, *, state: str, allow_destroy: bool, may_go: bool
 ) -> None:
-    make_account(admin, namespace, "m", {POOL_STATE: state})
-    provider = host.provider(PoolRosterProvider())
+    members.add("m", {POOL_STATE: state})
     declared = provider.create(roster(namespace, {"m": one()}))
     emptied = roster(namespace, {}, allowDestroy=allow_destroy)
     assert (provider.refusals(emptied, declared.inputs) == []) is may_go
 
 
 def test_a_pool_does_not_move_away_from_its_claimed_members(
-    host: Host, admin: DynamicClient, namespace: str
+    provider: Provider, members: Members, namespace: str
 ) -> None:
-    make_claimed(admin, namespace, "m")
-    provider = host.provider(PoolRosterProvider())
+    members.add_claimed("m")
     declared = provider.create(roster(namespace, {"m": one(), "free": one(accountId="2")}))
     moved = roster("elsewhere", {"m": one(), "free": one(accountId="2")})
     (said,) = provider.refusals(moved, declared.inputs)
@@ -141,9 +109,8 @@ def test_a_pool_does_not_move_away_from_its_claimed_members(
 
 
 def test_partition_keys_stay_while_claims_are_recorded_under_them(
-    host: Host, admin: DynamicClient, namespace: str
+    provider: Provider, admin: DynamicClient, namespace: str
 ) -> None:
-    provider = host.provider(PoolRosterProvider())
     declared = provider.create(roster(namespace, {}))
     divided = roster(namespace, {}, partitionKeys=["region"])
     assert provider.refusals(divided, declared.inputs) == []
@@ -168,10 +135,10 @@ def test_partition_keys_stay_while_claims_are_recorded_under_them(
 
 
 def test_nothing_is_refused_before_anything_was_declared(
-    host: Host, admin: DynamicClient, namespace: str
+    provider: Provider, members: Members, namespace: str
 ) -> None:
-    make_claimed(admin, namespace, "m")
-    assert host.provider(PoolRosterProvider()).refusals(roster(namespace, {})) == []
+    members.add_claimed("m")
+    assert provider.refusals(roster(namespace, {})) == []
 
 
 def claims(*tenants: str) -> list[Properties]:
@@ -195,26 +162,25 @@ def test_it_tells_what_claims_can_expect_of_the_accounts_this_update_makes(
     assert said[2] == "free accounts expected to be left: aws 0 of 1"
 
 
-def test_a_change_of_claims_alone_is_no_change_of_the_roster(host: Host, namespace: str) -> None:
-    provider = host.provider(PoolRosterProvider())
+def test_a_change_of_claims_alone_is_no_change_of_the_roster(provider: Provider, namespace: str) -> None:
     declared = provider.create(roster(namespace, {"m": one()}))
     assert not provider.is_changed(declared, roster(namespace, {"m": one()}, claims=claims("acme")))
     assert provider.is_changed(declared, roster(namespace, {}))
 
 
-def test_a_preview_writes_nothing_into_the_pool(host: Host, admin: DynamicClient, namespace: str) -> None:
+def test_a_preview_writes_nothing_into_the_pool(
+    provider: Provider, admin: DynamicClient, namespace: str
+) -> None:
     api = admin.resources.get(api_version="v1", kind="ConfigMap")
     api.create(
         body={"metadata": {"name": "credfleet-pool"}, "data": {"formatVersion": "1"}}, namespace=namespace
     )
     before = api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion
-    provider = host.provider(PoolRosterProvider())
     provider.check(roster(namespace, {"m": one()}, claims=claims("acme")))
     assert api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion == before
 
 
-def test_a_refresh_changes_nothing(host: Host, namespace: str) -> None:
-    provider = host.provider(PoolRosterProvider())
+def test_a_refresh_changes_nothing(provider: Provider, namespace: str) -> None:
     declared = provider.create(roster(namespace, {"m": one()}, claims=claims("acme")))
     assert provider.refresh(declared).outputs == declared.outputs
     assert provider.refresh(declared).inputs == declared.inputs

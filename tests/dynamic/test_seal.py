@@ -11,26 +11,16 @@ import pytest
 
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.seal import PoolSealProvider
-from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, dynamic_host
+from tests.support.members import TOKEN, Members
 
 if TYPE_CHECKING:
-    from kubernetes.dynamic import DynamicClient
-
-
-TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
+    pass
 
 
 def sealed(namespace: str, *, allow_destroy: bool = False) -> Properties:
     return {"namespace": namespace, "allowDestroy": allow_destroy}
-
-
-def make_account(
-    admin: DynamicClient, namespace: str, name: str, labels: Mapping[str, str], notes: Mapping[str, str]
-) -> None:
-    metadata = {"name": name, "labels": {HYPERSCALER_TYPE: "aws", **labels}, "annotations": dict(notes)}
-    api = admin.resources.get(api_version="v1", kind="Secret")
-    api.create(body={"metadata": metadata}, namespace=namespace)
 
 
 def refusal(host: Host, inputs: Properties) -> str | None:
@@ -61,15 +51,15 @@ def refusal(host: Host, inputs: Properties) -> str | None:
 def test_a_pool_in_use_stays_even_if_it_may_be_thrown_away(
     *,
     host: Host,
-    admin: DynamicClient,
+    members: Members,
     namespace: str,
     labels: Mapping[str, str],
     notes: Mapping[str, str],
     reason: str,
     allow_destroy: bool,
 ) -> None:
-    make_account(admin, namespace, "free", {}, {})
-    make_account(admin, namespace, "m", labels, notes)
+    members.add("free")
+    members.add("m", labels, notes)
     said = str(refusal(host, sealed(namespace, allow_destroy=allow_destroy)))
     assert said.startswith(f"pool {namespace} is in use, nothing of it was deleted")
     assert f"→ m: {reason}" in said
@@ -77,19 +67,19 @@ def test_a_pool_in_use_stays_even_if_it_may_be_thrown_away(
 
 
 def test_a_dirty_account_keeps_a_pool_unless_it_may_be_thrown_away(
-    host: Host, admin: DynamicClient, namespace: str
+    host: Host, members: Members, namespace: str
 ) -> None:
-    make_account(admin, namespace, "m", {POOL_STATE: "dirty"}, {})
+    members.add("m", {POOL_STATE: "dirty"})
     assert "m: its last tenant's resources may still be in it" in str(refusal(host, sealed(namespace)))
     assert refusal(host, sealed(namespace, allow_destroy=True)) is None
 
 
 def test_a_pool_of_free_owned_and_given_up_accounts_may_go(
-    host: Host, admin: DynamicClient, namespace: str
+    host: Host, members: Members, namespace: str
 ) -> None:
-    make_account(admin, namespace, "free", {}, {})
-    make_account(admin, namespace, "owned", {TENANT_NAME: "acme"}, {})
-    make_account(admin, namespace, "given-up", {POOL_STATE: "quarantined"}, {})
+    members.add("free")
+    members.add("owned", {TENANT_NAME: "acme"})
+    members.add("given-up", {POOL_STATE: "quarantined"})
     assert refusal(host, sealed(namespace)) is None
 
 
@@ -98,10 +88,10 @@ def test_a_pool_whose_namespace_is_gone_may_go(host: Host) -> None:
 
 
 def test_of_many_accounts_in_use_some_are_named_and_the_rest_counted(
-    host: Host, admin: DynamicClient, namespace: str
+    host: Host, members: Members, namespace: str
 ) -> None:
     for number in range(7):
-        make_account(admin, namespace, f"m{number}", {POOL_STATE: "dirty"}, {})
+        members.add(f"m{number}", {POOL_STATE: "dirty"})
     said = str(refusal(host, sealed(namespace)))
     assert said.count("its last tenant's resources") == 5
     assert "; and 2 more" in said
