@@ -1,9 +1,46 @@
-"""The errors a user can meet: each says what is wrong, where, why, and how to mend it."""
+"""The errors a user can meet: each says what is wrong, where, why, and how to mend it.
+
+CredfleetError
+├── ConfigurationError      everything wrong with the configuration of a stack, at once
+├── ClusterError            the cluster that is meant cannot be found or reached, or another one answers
+├── PoolError               the account pool
+│   ├── Exhausted           no account is free
+│   ├── LimitReached        the account has as many holders as it may have
+│   ├── LostMember          the account of a claim was deleted, replaced or relabelled by hand
+│   ├── Misconfigured       a pool, account, record or request that makes no sense
+│   ├── NotAllowed          the API server, or the state of an account, does not allow it
+│   ├── Restored            the pool came back from a backup
+│   └── Unreachable         the time given was over before the cluster had answered
+├── ProjectionError         the copy of a Secret
+├── PullSecretError         a pull secret, or the service that is told of it
+├── SecretManagerError      Google Secret Manager
+├── StoreError              a read from a secret store, or a push to it
+└── EsoError                a store that External Secrets Operator cannot have
+
+`Problem` is one thing wrong that is found by looking, many at a time; it is told, not raised. None of them
+ever holds a credential, nor words of a server that could.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential."""
+
+    place: str
+    cause: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.cause} → {self.mend}"
+
+    def within(self, place: str) -> Problem:
+        """Return the same problem at another place: where what was judged is written."""
+        return Problem(place, self.cause, self.mend)
 
 
 class CredfleetError(Exception):
@@ -25,26 +62,6 @@ class CredfleetError(Exception):
         return f"{self.place}: {self.cause}\n→ {self.mend}"
 
 
-class ClusterError(CredfleetError):
-    """The cluster that is meant cannot be found, or another one answers; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential."""
-
-    place: str
-    cause: str
-    mend: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.cause} → {self.mend}"
-
-    def within(self, place: str) -> Problem:
-        """Return the same problem at another place: where what was judged is written."""
-        return Problem(place, self.cause, self.mend)
-
-
 class ConfigurationError(CredfleetError):
     """Everything wrong with the configuration of a stack, reported at once."""
 
@@ -61,3 +78,131 @@ class ConfigurationError(CredfleetError):
     def __str__(self) -> str:
         listed = "\n".join(f"{p.place}: {p.cause}\n→ {p.mend}" for p in self.problems)
         return f"{listed}\n{self.cause}"
+
+
+class ClusterError(CredfleetError):
+    """The cluster that is meant cannot be found, or another one answers; nothing was written."""
+
+
+class PoolError(CredfleetError):
+    """Whatever the account pool refuses or cannot do."""
+
+
+class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
+    """No member of the partition is free: nothing was claimed, nothing is left behind."""
+
+    def __init__(self, *, pool: str, account_type: str, partition: str, census: str) -> None:
+        super().__init__(
+            code="exhausted",
+            place=f"pool {pool}",
+            cause=(
+                f"no free {account_type} account is left (partition {partition}): {census}; "
+                "nothing was claimed"
+            ),
+            mend="add accounts, or clean or release some, and run again",
+        )
+
+
+class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
+    """The claim has as many holders as its limit allows."""
+
+    def __init__(self, *, tenant: str, account_type: str, member: str, holders: int, limit: int) -> None:
+        super().__init__(
+            code="limit-reached",
+            place=f"account {member}",
+            cause=(
+                f"tenant {tenant} already uses this {account_type} account "
+                f"with {holders} of {limit} consumers"
+            ),
+            mend="release one, raise the limit, or use another slot",
+        )
+
+
+class Misconfigured(PoolError):  # noqa: N818 - the word of the protocol
+    """A pool, member, record or request that no protocol step can make sense of; never retried."""
+
+    def __init__(self, *, place: str, cause: str, mend: str) -> None:
+        super().__init__(code="misconfigured", place=place, cause=cause, mend=mend)
+
+
+class LostMember(PoolError):  # noqa: N818 - the word of the protocol
+    """A bound claim whose member was deleted, replaced or relabelled by hand."""
+
+    def __init__(self, *, member: str, owner: str | None, tenant: str) -> None:
+        now = f"owned by {owner}" if owner else "without an owner, or gone"
+        super().__init__(
+            code="lost-member",
+            place=f"account {member}",
+            cause=(
+                f"the account of tenant {tenant} was deleted, replaced or relabelled by hand (now: {now}); "
+                "existing resources may still use it"
+            ),
+            mend="restore the label, or release this claim and claim again",
+        )
+
+
+class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
+    """The API server, or the state of a member, does not allow it."""
+
+    def __init__(self, *, place: str, cause: str, mend: str) -> None:
+        super().__init__(code="not-allowed", place=place, cause=cause, mend=mend)
+
+
+class Restored(PoolError):  # noqa: N818 - the word of the protocol
+    """The pool came back from a backup: every token would look dead, so everybody refuses."""
+
+    def __init__(self, *, namespace: str) -> None:
+        super().__init__(
+            code="pool-restored",
+            place=f"pool {namespace}",
+            cause="it was restored from a backup, so every claim looks dead; nothing was written",
+            mend=f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
+        )
+
+
+class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
+    """The time given was over before the cluster had answered."""
+
+    def __init__(self, *, place: str, seconds: float, last: str) -> None:
+        super().__init__(
+            code="unreachable",
+            place=place,
+            cause=f"not finished after {seconds:g} s ({last or 'others kept changing the same claim'})",
+            mend="run again: what was begun is finished by the next run",
+        )
+
+
+class ProjectionError(CredfleetError):
+    """What keeps a projection from being written, read or removed."""
+
+
+class PullSecretError(CredfleetError):
+    """A pull secret that is not what was stored, or a service that does not take what it is told."""
+
+
+class SecretManagerError(CredfleetError):
+    """What keeps Secret Manager from being read or written.
+
+    Codes: absent; exists; not-allowed; no-identity; unreachable (the codes that pass did not, within the time
+    given); refused.
+    """
+
+
+class StoreError(CredfleetError):
+    """What keeps a consumer from reading from its store, or pushing to it.
+
+    Codes: refused (by the rule of references, before any call); no-client; not-allowed; unreachable;
+    misconfigured; absent; taken; contended; not-ready.
+    """
+
+
+class EsoError(CredfleetError):
+    """What the rule of references refuses, or ESO cannot express; nothing was compiled."""
+
+    def __init__(self, place: str, refusals: Sequence[Problem]) -> None:
+        super().__init__(
+            code="not-for-eso",
+            place=place,
+            cause="; ".join(dict.fromkeys(refusal.cause for refusal in refusals)),
+            mend="; ".join(dict.fromkeys(refusal.mend for refusal in refusals)),
+        )

@@ -16,7 +16,7 @@ from enum import StrEnum
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from components.errors import CredfleetError
+from components.errors import SecretManagerError
 from components.importing import ALONE
 
 if TYPE_CHECKING:
@@ -37,14 +37,6 @@ _PASSING_CODES: Final = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-
-
-class SecretManagerError(CredfleetError):
-    """What keeps Secret Manager from being read or written.
-
-    Codes: absent; exists; not-allowed; no-identity; unreachable (the codes that pass did not, within the time
-    given); refused.
-    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Patch, Pause, Steps
-from components.account_pool.errors import Misconfigured, NotAllowed
 from components.account_pool.keys import CLEANING_TOKEN
 from components.account_pool.model import Member, State
 from components.account_pool.selection import MEMBERS_WITH_STATE
 from components.account_pool.steps import change_member, get_member, list_all
+from components.errors import Misconfigured, NotAllowed
 
 
 def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from components.account_pool.errors import Misconfigured, Restored
 from components.account_pool.model import JsonObject, Policy
+from components.errors import Misconfigured, Restored
 
 CONFIG_MAP: Final = "credfleet-pool"
 FORMAT_VERSION: Final = "1"

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.model import Member, State, tenant_label
 from components.account_pool.outlook import Census
-from components.errors import Problem
+from components.errors import Misconfigured, Problem
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
 

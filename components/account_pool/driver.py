@@ -19,7 +19,7 @@ from components.account_pool.calls import (
     Unknown,
     perform,
 )
-from components.account_pool.errors import Unreachable
+from components.errors import Unreachable
 
 FIRST_PAUSE_SECONDS: Final = 0.005
 LONGEST_PAUSE_SECONDS: Final = 1.0

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import POOL_STATE, STATE_REASON, TENANT_ID
 from components.account_pool.model import Member, Partition, Record, State, Token
+from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
 
 _KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined")

@@ -17,7 +17,6 @@ from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
 from components import naming
-from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import (
     CLAIM_TOKEN,
     INTERNAL,
@@ -26,6 +25,7 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
+from components.errors import Misconfigured
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 JsonObject: TypeAlias = dict[str, Any]

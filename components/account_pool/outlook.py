@@ -15,11 +15,11 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool import changes
-from components.account_pool.errors import Misconfigured
 from components.account_pool.judgement import Verdict, judge, may_take, unusable
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
+from components.errors import Misconfigured
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One pool in one cluster, as the dynamic provider and the command line use it.
 
 Every method runs an operation of the protocol to its end within a time given in seconds; stopping one at any
-point is safe, the next run finishes it. All raise the errors of `components.account_pool.errors`.
+point is safe, the next run finishes it. All raise the errors of `components.errors`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,6 @@ from components.account_pool.calls import Kind, PoolApi, Replace, Steps
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, has_pool_uid, with_pool_uid
 from components.account_pool.driver import Driver
-from components.account_pool.errors import (
-    LimitReached,
-    LostMember,
-    NotAllowed,
-    PoolError,
-    Unreachable,
-)
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import (
     Claimed,
@@ -49,6 +42,13 @@ from components.account_pool.sweeping import (
     sweep,
 )
 from components.connection import ClusterTarget, NoReply, connect
+from components.errors import (
+    LimitReached,
+    LostMember,
+    NotAllowed,
+    PoolError,
+    Unreachable,
+)
 
 CLAIMS: Final = "credfleet-claims"
 CLEANER: Final = "credfleet-cleaner"

@@ -16,14 +16,6 @@ from typing import TypeAlias
 
 from components.account_pool import changes
 from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
-from components.account_pool.errors import (
-    Exhausted,
-    LimitReached,
-    LostMember,
-    Misconfigured,
-    NotAllowed,
-    PoolError,
-)
 from components.account_pool.judgement import Verdict, judge, may_take, misconfiguration, unusable
 from components.account_pool.model import (
     Claimed,
@@ -55,6 +47,14 @@ from components.account_pool.steps import (
     record_of,
     replace_record,
     write,
+)
+from components.errors import (
+    Exhausted,
+    LimitReached,
+    LostMember,
+    Misconfigured,
+    NotAllowed,
+    PoolError,
 )
 
 

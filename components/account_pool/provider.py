@@ -15,12 +15,11 @@ from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
-from components.account_pool.errors import LostMember
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell
-from components.errors import CredfleetError
+from components.errors import CredfleetError, LostMember
 
 T = TypeVar("T")
 

@@ -29,8 +29,8 @@ from components.account_pool.calls import (
     Together,
     Unknown,
 )
-from components.account_pool.errors import Misconfigured, NotAllowed, PoolError
 from components.account_pool.model import JsonObject, Member, Record, Token
+from components.errors import Misconfigured, NotAllowed, PoolError
 
 
 def _ask(call: Call) -> Steps[Result]:

@@ -18,7 +18,6 @@ from itertools import count
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Pause, Replace, Steps
 from components.account_pool.config_map import CONFIG_MAP, with_pool_uid
-from components.account_pool.errors import Misconfigured
 from components.account_pool.judgement import may_take, misconfiguration
 from components.account_pool.model import JsonObject, Member, Phase, Record, State, Token
 from components.account_pool.protocol import finish
@@ -33,7 +32,7 @@ from components.account_pool.steps import (
     replace_record,
     write,
 )
-from components.errors import Problem
+from components.errors import Misconfigured, Problem
 from components.labels import TENANT_NAME
 
 FREED_UNASKED = 5

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import quote
 
 from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
-from components.projection.errors import ProjectionError
+from components.errors import ProjectionError
 from components.projection.model import JsonObject, SecretRef
 from components.projection.projector import Projector
 

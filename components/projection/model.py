@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from components.errors import ProjectionError
 from components.labels import PREFIX
-from components.projection.errors import ProjectionError
 from components.projection.keys import KeyPlan
 
 JsonObject: TypeAlias = dict[str, Any]

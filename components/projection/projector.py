@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from components.projection.errors import ProjectionError
+from components.errors import ProjectionError
 from components.projection.model import (
     JsonObject,
     SecretRef,

@@ -7,8 +7,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
-from components.projection.errors import ProjectionError
 from components.projection.keys import AsoMethod, KeyPlan, plan_keys
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, Text, unfit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.pull_secret.errors import PullSecretError
+from components.errors import PullSecretError
 from components.secret_manager import secret_name
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from components.errors import PullSecretError
 from components.importing import ALONE
-from components.pull_secret.errors import PullSecretError
 from components.pull_secret.model import Availability, Phase
 
 if TYPE_CHECKING:

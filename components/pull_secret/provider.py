@@ -25,7 +25,7 @@ from components.dynamic import (
     keys,
     tell,
 )
-from components.errors import CredfleetError
+from components.errors import CredfleetError, SecretManagerError
 from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.retention import Retention, settle_all, settle_replaced
 from components.pull_secret.status import report
@@ -33,7 +33,6 @@ from components.pull_secret.verification import Expected, stand, verify
 from components.secret_manager import (
     LATEST,
     SecretManager,
-    SecretManagerError,
     SecretManagerTarget,
     VersionState,
     open_secret_manager,

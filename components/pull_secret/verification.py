@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from components.pull_secret.errors import PullSecretError
+from components.errors import PullSecretError
 from components.secret_manager import LATEST, Payload, Version, VersionState, secret_name, version_name
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from components.errors import CredfleetError, Problem
+from components.errors import CredfleetError, Problem, StoreError
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Written
 from components.secret_stores.clients.client import Place
@@ -26,7 +26,6 @@ from components.secret_stores.direct import (
     provider_from,
     store_from,
 )
-from components.secret_stores.errors import StoreError
 from components.secret_stores.faults import faults
 from components.secret_stores.model import ClusterSecretStore
 from components.secret_stores.pushing import Done, Pusher, place, push_objections

@@ -16,12 +16,11 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from components.connection import ClusterTarget
-from components.errors import Problem
+from components.errors import Problem, StoreError
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.client_manager import ClientKey, ClientManager, spec_digest
 from components.secret_stores.clients.client import Capability, ClientRequest, SecretsClient, Validity
 from components.secret_stores.conditions import NAME_LABEL
-from components.secret_stores.errors import StoreError
 from components.secret_stores.explain import Explanation, Ready, Surroundings, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (

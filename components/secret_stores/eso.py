@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from components.errors import CredfleetError, Problem
+from components.errors import EsoError, Problem
 from components.labels import PREFIX
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import embed
@@ -33,18 +33,6 @@ V1ALPHA1: Final = "external-secrets.io/v1alpha1"
 
 PROVIDER: Final = f"{PREFIX}provider"
 """Annotation of a store: the provider object that is written into it, as `Kind/namespace/name`."""
-
-
-class EsoError(CredfleetError):
-    """What the rule of references refuses, or ESO cannot express; nothing was compiled."""
-
-    def __init__(self, place: str, refusals: list[Problem]) -> None:
-        super().__init__(
-            code="not-for-eso",
-            place=place,
-            cause="; ".join(dict.fromkeys(refusal.cause for refusal in refusals)),
-            mend="; ".join(dict.fromkeys(refusal.mend for refusal in refusals)),
-        )
 
 
 def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Manifest:

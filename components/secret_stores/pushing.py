@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
-from components.errors import Problem
+from components.errors import Problem, StoreError
 from components.projection.model import JsonObject, SecretRef, data_of
 from components.secret_stores.clients.client import Kept, Place, SecretsClient
 from components.secret_stores.consumers import DeletionPolicy, Pushed, PushSecret, UpdatePolicy
-from components.secret_stores.errors import StoreError
 from components.secret_stores.registry import Kind
 
 _ATTEMPTS: Final = 5

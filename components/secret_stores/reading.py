@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.connection import Connection, reach
-from components.errors import Problem
-from components.projection.errors import ProjectionError
+from components.errors import Problem, ProjectionError, StoreError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
     PROJECTED_BY,
@@ -28,7 +27,6 @@ from components.projection.projector import Projector
 from components.secret_stores.clients.client import Place, SecretsClient
 from components.secret_stores.consumers import ExternalSecret
 from components.secret_stores.direct import Purpose, Site, Use, lent_client
-from components.secret_stores.errors import StoreError
 from components.secret_stores.registry import Kind
 
 _STORE: Final = "STORE"

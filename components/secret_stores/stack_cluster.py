@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from components.connection import ClusterTarget, NoReply, Reply, connect
-from components.secret_stores.errors import StoreError
+from components.errors import StoreError
 
 if TYPE_CHECKING:
     from components.secret_stores.model import CaSelector, SecretSelector, ServiceAccountSelector

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.projection.errors import ProjectionError
+from components.errors import ProjectionError
 from components.projection.model import PROJECTED_BY, PROJECTED_FROM, JsonObject, SecretRef, data_of
 from components.service_credentials.binding import (
     SECRET_TYPE,

@@ -9,10 +9,9 @@ from typing import Any
 
 from pulumi_sandbox.engine import Workspace
 
-from components.account_pool.errors import Misconfigured
 from components.account_pool.rules import Fault, Request, read_rules
 from components.credentials import KEY
-from components.errors import ConfigurationError, CredfleetError, Problem
+from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.settings.nouns import AccountPool

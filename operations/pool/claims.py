@@ -11,10 +11,10 @@ from typing import Final, Protocol
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
-from components.account_pool.errors import Exhausted, Misconfigured
 from components.account_pool.model import Claimed, ClaimRequest
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
+from components.errors import Exhausted, Misconfigured
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.pool.access import Asked, Where

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from components.account_pool.cleaning import Wiped
-from components.account_pool.errors import Misconfigured
 from components.account_pool.model import Member
 from components.account_pool.pool import CLEANER
+from components.errors import Misconfigured
 from components.labels import hyperscaler_of
 from operations.cli.answer import Answer, Table
 from operations.cli.ask import ask

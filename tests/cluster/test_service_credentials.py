@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.connection import ClusterTarget, connect
-from components.projection.errors import ProjectionError
+from components.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import SecretRef, Written
 from components.projection.projector import Projector

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.errors import PoolError
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import Claimed, ClaimRequest, Policy
 from components.account_pool.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, Connection, Reply, connect
+from components.errors import PoolError
 
 REQUEST = ClaimRequest("acme", "aws", holder="h", policy=Policy.RELEASE)
 

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
-from components.account_pool.errors import Exhausted, Unreachable
 from components.account_pool.model import Claimed, ClaimRequest, Policy
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
+from components.errors import Exhausted, Unreachable
 
 TENANTS = ("ada", "bob", "cyd", "dan", "eve")
 THREADS = 4

@@ -39,7 +39,6 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
-from components.account_pool.errors import LostMember, PoolError
 from components.account_pool.judgement import Verdict, judge
 from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
 from components.account_pool.model import (
@@ -55,6 +54,7 @@ from components.account_pool.model import (
 )
 from components.account_pool.selection import members_of_type
 from components.account_pool.sweeping import pending_records, sweep
+from components.errors import LostMember, PoolError
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
 POOL = "pool"

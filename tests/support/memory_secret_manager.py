@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from components.secret_manager import LATEST, Payload, SecretManagerError, Version, VersionState, version_name
+from components.errors import SecretManagerError
+from components.secret_manager import LATEST, Payload, Version, VersionState, version_name
 
 SECRET = "projects/p/secrets/s"
 ENABLED, DISABLED, DESTROYED = VersionState.ENABLED, VersionState.DISABLED, VersionState.DESTROYED

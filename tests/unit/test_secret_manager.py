@@ -10,11 +10,11 @@ import pytest
 from pulumi_sandbox.services.cloud.faults import Fault
 from pulumi_sandbox.services.ports import free_ports
 
+from components.errors import SecretManagerError
 from components.secret_manager import (
     LATEST,
     Patience,
     SecretManager,
-    SecretManagerError,
     SecretManagerTarget,
     VersionState,
     open_secret_manager,

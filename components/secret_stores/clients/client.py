@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from components.errors import Problem
-from components.secret_stores.errors import StoreError
+from components.errors import Problem, StoreError
 
 if TYPE_CHECKING:
     from components.connection import ClusterTarget

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from components.errors import Problem
+from components.errors import Problem, SecretManagerError, StoreError
 from components.importing import ALONE
 from components.secret_manager import (
     LATEST,
     Patience,
     SecretManager,
-    SecretManagerError,
     SecretManagerTarget,
     Version,
     VersionState,
@@ -34,7 +33,6 @@ from components.secret_stores.clients.client import (
     Value,
     property_of,
 )
-from components.secret_stores.errors import StoreError
 
 if TYPE_CHECKING:
     from components.secret_stores.consumers import RemoteRef

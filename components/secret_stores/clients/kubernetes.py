@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
-from components.errors import Problem
+from components.errors import Problem, StoreError
 from components.importing import ALONE
 from components.labels import PREFIX
 from components.secret_stores.clients.client import (
@@ -27,7 +27,6 @@ from components.secret_stores.clients.client import (
     Validity,
     Value,
 )
-from components.secret_stores.errors import StoreError
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration

@@ -12,7 +12,11 @@ from typer.testing import CliRunner, Result
 
 from components.account_pool import protocol
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.errors import (
+from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
+from components.account_pool.protocol import Outcome, Released
+from components.account_pool.status import PoolStatus, status_of
+from components.account_pool.sweeping import sweep
+from components.errors import (
     Exhausted,
     LimitReached,
     Misconfigured,
@@ -20,10 +24,6 @@ from components.account_pool.errors import (
     PoolError,
     Unreachable,
 )
-from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
-from components.account_pool.protocol import Outcome, Released
-from components.account_pool.status import PoolStatus, status_of
-from components.account_pool.sweeping import sweep
 from operations.main import app
 from operations.pool.access import Where
 from operations.pool.claims import claim_within

@@ -12,14 +12,13 @@ from typer.testing import CliRunner, Result
 
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.errors import NotAllowed
 from components.account_pool.keys import POOL_STATE
 from components.account_pool.model import Claimed, Member, Partition, Policy, Token
 from components.account_pool.pool import Cleaned, Pool
 from components.account_pool.status import Adoption, PoolStatus, status_of
 from components.account_pool.sweeping import Orphan, RecoveryReport, SweepReport
 from components.connection import ClusterTarget
-from components.errors import Problem
+from components.errors import NotAllowed, Problem
 from operations.main import app
 from operations.pool.access import Where
 

@@ -27,7 +27,7 @@ from pulumi_sandbox.protocol.values import Properties, Secret
 from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
-from components.account_pool.errors import Unreachable
+from components.errors import Unreachable
 from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where

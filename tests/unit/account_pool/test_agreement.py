@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from components.account_pool import protocol
 from components.account_pool.calls import Both, Kind, Pause, Steps, Together, perform
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.errors import Exhausted, Misconfigured, PoolError
 from components.account_pool.judgement import judge
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -47,6 +46,7 @@ from components.account_pool.outlook import Census, Prospect, explain, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.selection import members_free, members_owned, members_shared
 from components.account_pool.status import Standing, status_of
+from components.errors import Exhausted, Misconfigured, PoolError
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, MemoryServer, matches
 

@@ -27,7 +27,6 @@ from components.account_pool.calls import (
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import blocked_reason
-from components.account_pool.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -41,6 +40,7 @@ from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
 from components.account_pool.status import Standing, adoptions, status_of
 from components.account_pool.steps import list_all
+from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed
 from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
 

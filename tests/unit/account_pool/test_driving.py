@@ -12,9 +12,9 @@ from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.driver import LONGEST_PAUSE_SECONDS, Driver, jitter
-from components.account_pool.errors import Misconfigured, NotAllowed, Unreachable
 from components.account_pool.model import ClaimRequest, JsonObject
 from components.account_pool.pool import Pool
+from components.errors import Misconfigured, NotAllowed, Unreachable
 from tests.support.memory_pool import Claims, MemoryServer
 
 

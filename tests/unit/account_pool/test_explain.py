@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.errors import Misconfigured
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -21,6 +20,7 @@ from components.account_pool.keys import (
 )
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
 from components.account_pool.outlook import Census, Explanation, Prospect, explain, outlook
+from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 KEYS = ("eu-access",)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.errors import Exhausted, LimitReached, LostMember, NotAllowed
 from components.account_pool.keys import POOL_STATE, SHARED_CAPACITY
 from components.account_pool.model import Claimed, Phase, Policy
+from components.errors import Exhausted, LimitReached, LostMember, NotAllowed
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import (
     AWS_SHARED,

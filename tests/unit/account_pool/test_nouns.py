@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.config_map import POOL_UID, PoolConfigMap, has_pool_uid, with_pool_uid
-from components.account_pool.errors import Misconfigured, Restored
 from components.account_pool.judgement import misconfiguration
 from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.model import (
@@ -31,6 +30,7 @@ from components.account_pool.selection import (
     members_owned,
     members_shared,
 )
+from components.errors import Misconfigured, Restored
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import is_free, matches
 

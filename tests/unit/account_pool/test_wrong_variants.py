@@ -15,7 +15,6 @@ import pytest
 
 from components.account_pool import changes, cleaning, judgement, protocol, selection
 from components.account_pool.calls import Both, Call, Delete, Kind, Patch, Pause, Steps, Together, perform
-from components.account_pool.errors import Exhausted
 from components.account_pool.judgement import Judgement, Verdict, judge
 from components.account_pool.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.model import (
@@ -38,6 +37,7 @@ from components.account_pool.steps import (
     record_of,
     replace_record,
 )
+from components.errors import Exhausted
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import (
     POOL,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.projection.errors import ProjectionError
+from components.errors import ProjectionError
 from components.projection.keys import AsoMethod, plan_keys
 
 GUID = "00000000-0000-4000-8000-000000000001"

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from components.projection.errors import ProjectionError
+from components.errors import ProjectionError
 from components.projection.keys import plan_keys
 from components.projection.model import PROJECTED_BY, JsonObject, Projection, SecretRef, digest
 from components.projection.projector import Projector

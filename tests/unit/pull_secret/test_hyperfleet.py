@@ -11,7 +11,7 @@ import requests
 from pulumi_sandbox.services.cloud.faults import Fault
 from pulumi_sandbox.services.ports import LOOPBACK
 
-from components.pull_secret.errors import PullSecretError
+from components.errors import PullSecretError
 from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read, written

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.pull_secret.errors import PullSecretError
+from components.errors import PullSecretError
 from components.pull_secret.verification import Expected, digest_of, stand, verify
 from components.secret_manager import VersionState
 from tests.support.memory_secret_manager import (

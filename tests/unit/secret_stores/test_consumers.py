@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from components.errors import StoreError
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.consumers import ExternalSecret, PushSecret, RemoteRef
-from components.secret_stores.errors import StoreError
 from components.secret_stores.kinds import FakeSpec
 
 READ: dict[str, Any] = {

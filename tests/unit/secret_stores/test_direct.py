@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from components.errors import Problem
+from components.errors import Problem, StoreError
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import RemoteRef
@@ -21,7 +21,6 @@ from components.secret_stores.direct import (
     provider_from,
     store_from,
 )
-from components.secret_stores.errors import StoreError
 from components.secret_stores.kinds import KINDS, KubernetesSpec
 from components.secret_stores.model import AnyStore, ProviderSpec
 from components.secret_stores.referent import confine, pinned, resolve, selectors

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.errors import Problem
+from components.errors import EsoError, Problem
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
-from components.secret_stores.eso import EsoError, Manifest, compile_push, compile_read, compile_store
+from components.secret_stores.eso import Manifest, compile_push, compile_read, compile_store
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,

@@ -11,12 +11,12 @@ import pytest
 from google.auth.exceptions import TransportError
 from google.auth.transport import requests as google_requests
 
+from components.errors import StoreError
 from components.secret_manager import SecretManager, SecretManagerTarget, new_secret_manager, secret_name
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import ClientRequest, Cluster, Place
 from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
 from components.secret_stores.direct import Asked, Purpose, Site, admit, lent_client
-from components.secret_stores.errors import StoreError
 from components.secret_stores.kinds import GcpSecretManagerSpec
 from sandbox.tests.support import clouds
 from tests.support.certificates import only_key

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from components.errors import StoreError
 from components.projection.model import JsonObject, SecretRef
 from components.secret_stores.clients.client import Kept, Place
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.consumers import PushSecret, UpdatePolicy
-from components.secret_stores.errors import StoreError
 from components.secret_stores.kinds import FakeSpec
 from components.secret_stores.pushing import Move, Pusher, decide, push_objections
 from tests.support.stores import kind

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.errors import Problem
+from components.errors import Problem, StoreError
 from components.secret_stores.direct import Asked, Purpose, admit
-from components.secret_stores.errors import StoreError
 from components.secret_stores.explain import Ready
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
