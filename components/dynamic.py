@@ -48,13 +48,14 @@ SECRET: Final[Mapping[str, bool]] = {"secret": True}
 class Shell(ResourceProvider):
     """A dynamic provider around what it manages; one instance serves all threads of the provider's process.
 
-    args: the dataclass of its inputs. outputs: the properties it adds. refreshed: inputs a refresh takes over
-    as it finds them. delete_first: whether a replaced resource goes before the one that takes its place is
-    made.
+    args: the dataclass of its inputs. outputs: the properties it adds. named_by: the properties that make its
+    id. refreshed: inputs a refresh takes over as it finds them. delete_first: whether a replaced one goes
+    before the one that takes its place is made.
     """
 
     args: ClassVar[type[DataclassInstance]]
     outputs: ClassVar[Sequence[str]] = ()
+    named_by: ClassVar[Sequence[str]]
     refreshed: ClassVar[Sequence[str]] = ()
     delete_first: ClassVar[bool] = False
 
@@ -78,7 +79,7 @@ class Shell(ResourceProvider):
 
     def name(self, _state: Properties) -> str:
         """Return the id of the resource, from its inputs and outputs."""
-        raise NotImplementedError
+        return "/".join(str(_state[key]) for key in self.named_by)
 
     def make(self, _props: Properties) -> Properties:
         """Make what is managed, and return the outputs. Run again after any failure, it finishes it."""

@@ -66,6 +66,7 @@ class AccountClaimProvider(Shell):
         "phase",
     )
     refreshed = ("releasePolicy", "limit")
+    named_by = ("record",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return a limit that came as a float as the number it is."""
@@ -81,10 +82,6 @@ class AccountClaimProvider(Shell):
     def is_stale(self, olds: Properties, _news: Properties) -> bool:
         """Whether the account was lost, so that `up` says so."""
         return olds.get("phase") == LOST
-
-    def name(self, state: Properties) -> str:
-        """Return the name of the claim's record."""
-        return str(state["record"])
 
     def make(self, props: Properties) -> Properties:
         """Claim."""

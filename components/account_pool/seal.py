@@ -34,10 +34,7 @@ class PoolSealProvider(Shell):
     """Does nothing until the pool is to be deleted."""
 
     args = PoolSealArgs
-
-    def name(self, state: Properties) -> str:
-        """Return the pool's namespace."""
-        return str(state["namespace"])
+    named_by = ("namespace",)
 
     def remove(self, _id: str, props: Properties) -> None:
         """Let the pool go, unless an account in it is blocked; members nobody declared count as well."""

@@ -34,6 +34,7 @@ class SubscriptionPinProvider(Shell):
     """Compares the subscription of before with that of now, and writes nothing."""
 
     args = SubscriptionPinArgs
+    named_by = ("secret",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
         """Refuse another subscription for a Secret that is there, unless it is allowed."""
@@ -47,10 +48,6 @@ class SubscriptionPinProvider(Shell):
                 " could neither change nor delete any more what it made in the former one\n→ keep the"
                 " subscription, or remove its resources first and set allowSubscriptionChange: true",
             )
-
-    def name(self, state: Properties) -> str:
-        """Return the Secret."""
-        return str(state["secret"])
 
 
 class SubscriptionPin(DynamicResource[SubscriptionPinArgs], module="credfleet", name="SubscriptionPin"):

@@ -47,6 +47,7 @@ class SecretProjectionProvider(FollowingShell):
 
     args = SecretProjectionArgs
     outputs = ("reference", "digest", "sourceResourceVersion")
+    named_by = ("targetNamespace", "targetName")
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse names no Secret can have, keys no method has, and a place that is somebody else's."""
@@ -54,10 +55,6 @@ class SecretProjectionProvider(FollowingShell):
         yield from failures
         if not failures and not any(is_unknown(inputs[key]) for key in _DECIDES_THE_PLACE):
             yield from self._taken(inputs)
-
-    def name(self, state: Properties) -> str:
-        """Return namespace/name of the copy."""
-        return f"{state['targetNamespace']}/{state['targetName']}"
 
     def make(self, props: Properties) -> Properties:
         """Write the copy; one that is there already is taken as its own."""

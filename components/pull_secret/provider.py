@@ -53,14 +53,11 @@ class PullSecretStartProvider(Shell):
 
     args = PullSecretStartArgs
     outputs = ("begun",)
+    named_by = ("cluster",)
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
         """Whether the cluster is ready for the first time."""
         return bool(news["ready"]) and not olds.get("begun")
-
-    def name(self, state: Properties) -> str:
-        """Return the cluster."""
-        return str(state["cluster"])
 
     def make(self, props: Properties) -> Properties:
         """Remember whether it is ready."""
@@ -82,6 +79,8 @@ class PullSecretStart(DynamicResource[PullSecretStartArgs], module="credfleet", 
 class _OnSecretManager(Shell):
     """A provider that works on a version of a secret in Secret Manager."""
 
+    named_by = ("secretId",)
+
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return the version as a number."""
         return _numbered(inputs, "version")
@@ -89,10 +88,6 @@ class _OnSecretManager(Shell):
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what names no version."""
         return _empty(inputs, keys(self.args))
-
-    def name(self, state: Properties) -> str:
-        """Return the id of the secret."""
-        return str(state["secretId"])
 
     def _manager(self) -> SecretManager:
         return open_secret_manager(SecretManagerTarget.configured(self.configured))
@@ -266,6 +261,7 @@ class PullSecretStatusProvider(Shell):
 
     args = PullSecretStatusArgs
     outputs = ("reportedAt", "trouble")
+    named_by = ("cluster",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return the generation as a number."""
@@ -278,10 +274,6 @@ class PullSecretStatusProvider(Shell):
     def is_stale(self, olds: Properties, _news: Properties) -> bool:
         """Whether the last report did not get through."""
         return bool(olds.get("trouble"))
-
-    def name(self, state: Properties) -> str:
-        """Return the cluster."""
-        return str(state["cluster"])
 
     def make(self, props: Properties) -> Properties:
         """Report; HyperFleet puts it in the place of the adapter's last report."""

@@ -32,6 +32,7 @@ class EsoLookoutProvider(Shell):
     """Looks at what the API server serves."""
 
     args = EsoLookoutArgs
+    named_by = ("group",)
 
     def prepare(self, inputs: Properties, olds: Properties) -> Properties:
         """Return what is served now; in a cluster that cannot be seen it is what was served before."""
@@ -40,10 +41,6 @@ class EsoLookoutProvider(Shell):
         except CredfleetError:
             kinds = olds.get("kinds") or []
         return {**inputs, "kinds": kinds}
-
-    def name(self, state: Properties) -> str:
-        """Return the group."""
-        return str(state["group"])
 
     def _served(self, group: str) -> list[str]:
         from components.secret_stores.stack_cluster import StackCluster

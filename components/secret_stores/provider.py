@@ -65,21 +65,30 @@ class _StoreProvider(FollowingShell):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecretReadArgs:
-    """A Secret `target` of a namespace, made of values of a store.
+class _StoreArgs:
+    """Who uses which store.
 
-    owner: who wants it, the same text whenever the program runs. read: {name, store, data}, as ExternalSecret
-    has them. store, provider: as `direct.document_of` writes them; provider is None for an embedded one.
-    labels: of the namespace, as far as the stack declares them; others are looked up.
+    owner: who wants it, the same text whenever the program runs. store, provider: as `direct.document_of`
+    writes them; provider is None for an embedded one. labels: of the namespace, as far as the stack declares
+    them; others are looked up.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
-    target: str = field(metadata=IDENTITY)
     owner: str = field(metadata=IDENTITY)
-    read: Mapping[str, Any]
     store: Mapping[str, Any]
     provider: Mapping[str, Any] | None
     labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretReadArgs(_StoreArgs):
+    """A Secret `target` of a namespace, made of values of a store.
+
+    read: {name, store, data}, as ExternalSecret has them.
+    """
+
+    target: str = field(metadata=IDENTITY)
+    read: Mapping[str, Any]
 
 
 class SecretReadProvider(_StoreProvider):
@@ -87,10 +96,7 @@ class SecretReadProvider(_StoreProvider):
 
     args = SecretReadArgs
     outputs = ("reference", "digest", "sourceVersion")
-
-    def name(self, state: Properties) -> str:
-        """Return namespace/name of the Secret."""
-        return f"{state['namespace']}/{state['target']}"
+    named_by = ("namespace", "target")
 
     def make(self, props: Properties) -> Properties:
         """Make the Secret; one that is there already is taken as its own."""
@@ -123,19 +129,13 @@ class SecretRead(DynamicResource[SecretReadArgs], module="credfleet", name="Secr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SecretPushArgs:
-    """Keys of Secrets of a namespace, written to a store.
+class SecretPushArgs(_StoreArgs):
+    """Keys of Secrets of a namespace, written to a store; one that is elsewhere makes another push.
 
-    push: {name, store, data, updatePolicy, deletionPolicy}, as PushSecret has them. The others are those of
-    SecretReadArgs; a store or provider that is elsewhere makes another push.
+    push: {name, store, data, updatePolicy, deletionPolicy}, as PushSecret has them.
     """
 
-    namespace: Input[str] = field(metadata=IDENTITY)
-    owner: str = field(metadata=IDENTITY)
     push: Mapping[str, Any]
-    store: Mapping[str, Any]
-    provider: Mapping[str, Any] | None
-    labels: Mapping[str, str]
 
 
 class SecretPushProvider(_StoreProvider):

@@ -52,6 +52,7 @@ class ServiceMigrationProvider(FollowingShell):
 
     args = ServiceMigrationArgs
     outputs = ("reference", "digest", "sourceResourceVersion", "sourceType")
+    named_by = ("namespace", "targetName")
     delete_first = True
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
@@ -63,10 +64,6 @@ class ServiceMigrationProvider(FollowingShell):
         yield from failures
         if not (failures or inputs["handedOver"] or is_unknown(inputs)):
             yield from self._obstacles(inputs)
-
-    def name(self, state: Properties) -> str:
-        """Return namespace/name of the migrated Secret."""
-        return f"{state['namespace']}/{state['targetName']}"
 
     def make(self, props: Properties) -> Properties:
         """Write the migrated Secret, or hand its name over; one that is there is taken as its own."""
