@@ -199,9 +199,9 @@ def test_a_planted_import_is_caught(
     importer: str, imported: str, contract: Contract, graph: grimp.ImportGraph
 ) -> None:
     assert {importer, imported} <= graph.modules
-    assert contract(graph) == set()
+    before = contract(graph)
     graph.add_import(importer=importer, imported=imported)
-    assert contract(graph)
+    assert contract(graph) > before
 
 
 @pytest.fixture(scope="module")
