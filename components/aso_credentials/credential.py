@@ -13,7 +13,7 @@ from components.aso_credentials.nouns import WITHHELD
 from components.aso_credentials.words import Guid
 from components.credentials import Credentials
 from components.settings.noun import Noun
-from components.settings.words import Name, NamespaceName, ObjectName, Text, unfit
+from components.settings.words import Flag, Name, NamespaceName, ObjectName, Text, unfit
 
 _ANY_ID: Final = "00000000-0000-0000-0000-000000000000"
 _IDS_ALONE: Final[Data] = dict.fromkeys(keys.REQUIRED, WITHHELD)
@@ -137,7 +137,7 @@ class AsoCredential(Noun):
     cloud: Cloud | None = Field(
         default=None, description="Another cloud than the operator's; needs operator.multiEnv."
     )
-    allow_subscription_change: bool = Field(
+    allow_subscription_change: Flag = Field(
         default=False, description="Whether the subscription may change; its resources are gone already."
     )
 

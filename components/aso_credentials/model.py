@@ -19,7 +19,8 @@ from components.projection.keys import AsoMethod
 
 Data: TypeAlias = Mapping[str, bytes]
 
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_GUID = re.compile(GUID)
 _URL = re.compile(r"https://[^\s/]\S*")
 
 _KEYS: Final[Mapping[AsoMethod, frozenset[str]]] = {

@@ -32,7 +32,7 @@ from components.projection.settings import Delivery
 from components.settings.document import nearest
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import Name, NamespaceName, ObjectName, Text
+from components.settings.words import Flag, Name, NamespaceName, ObjectName, Text
 
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
 
@@ -76,7 +76,7 @@ class Operator(Noun):
         description="Whose token identities trust: the operator's, or one of each namespace.",
     )
     issuer: Issuer | None = Field(default=None, description="OIDC issuer URL of the cluster, byte for byte.")
-    multi_env: bool = Field(
+    multi_env: Flag = Field(
         default=False, description="Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT)."
     )
 

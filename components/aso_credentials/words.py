@@ -7,9 +7,8 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
-from components.aso_credentials.arm_id import subscription_of
 from components.aso_credentials.federation import SUBJECT, is_federation_name
-from components.aso_credentials.model import is_guid
+from components.aso_credentials.model import GUID, is_guid
 from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_namespace, is_object_name
 from components.settings.words import fit
@@ -17,6 +16,9 @@ from components.settings.words import fit
 _ISSUER: Final = re.compile(r"https://[^\s/]\S*")
 _GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
+_SCOPE: Final = re.compile(
+    rf"/subscriptions/{GUID}(/resourceGroups/[^/\s]+)?(/providers/[^/\s]+(/[^/\s]+/[^/\s]+)+)*", re.IGNORECASE
+)
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
 
@@ -27,13 +29,6 @@ def _matches(pattern: re.Pattern[str], cause: str, mend: str) -> AfterValidator:
 def _is_subject(text: str) -> bool:
     namespace, _, name = text.removeprefix(SUBJECT).partition(":")
     return text.startswith(SUBJECT) and is_namespace(namespace) and is_object_name(name)
-
-
-def _is_scope(text: str) -> bool:
-    try:
-        return is_guid(subscription_of(text) or "")
-    except ValueError:
-        return False
 
 
 Guid: TypeAlias = Annotated[
@@ -67,9 +62,9 @@ Duration: TypeAlias = Annotated[
 ]
 Scope: TypeAlias = Annotated[
     str,
-    fit(
-        _is_scope,
-        "a role is assigned within one subscription, and this is no ARM id of one",
+    _matches(
+        _SCOPE,
+        "a stack assigns roles within one subscription, and this is no ARM id of one or of what is in it",
         "write /subscriptions/ID, with the resource group behind it where that is enough",
     ),
 ]

@@ -70,7 +70,7 @@ def judge(
     Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
     """
     members = credentials.members or {}
-    errors = (*_unfit_keys(members), *_oversize(credentials, default_type))
+    errors = (*_unfit_keys(members), *_unfit_type(members), *_oversize(credentials, default_type))
     warnings = (*credentials.remarks, *_unfit_entries(members))
     return Verdict(errors + warnings) if strict else Verdict(errors, warnings)
 
@@ -83,6 +83,16 @@ def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
                 "Kubernetes takes no such key, so the binding Secret could never be written",
                 "use at most 253 letters, digits, - _ and ., and not . alone nor .. in front",
             )
+
+
+def _unfit_type(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
+    type_ = members.get(TYPE_KEY)
+    if isinstance(type_, str) and not type_.isprintable():
+        yield Problem(
+            TYPE_KEY,
+            "it has a line end or another character nobody sees, so the type is another than it seems",
+            "give a word such as postgresql",
+        )
 
 
 def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Problem]:

@@ -11,12 +11,13 @@ from pydantic import Field, model_validator
 from components.credentials import Credentials
 from components.errors import Problem
 from components.go_json import Numbers
+from components.naming import OBJECT_NAME_LIMIT
 from components.service_credentials.binding import ServiceCredentials, read_credentials_object
 from components.service_credentials.conformity import Verdict, judge_text
 from components.service_credentials.names import environment_secret, source_secret
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import FileName, NamespaceName, ObjectName, Text, unfit
+from components.settings.words import FileName, Flag, NamespaceName, ObjectName, Text, unfit
 
 
 class Binding(Noun):
@@ -36,7 +37,7 @@ class Instance(Noun):
     credentials_from: Text | None = Field(
         default=None, description="Name of an entry of credentials: a JSON object."
     )
-    legacy: bool = Field(
+    legacy: Flag = Field(
         default=False, description="Whether its flat Secret of Korifi's older form is there already."
     )
     bindings: Mapping[ObjectName, Binding] = Field(default={}, description="Secret → binding.")
@@ -46,7 +47,7 @@ class Instance(Noun):
         default=Numbers.FLOAT,
         description="Whether numbers pass through a 64-bit float, as Korifi's do, or keep every digit.",
     )
-    strict: bool = Field(
+    strict: Flag = Field(
         default=False, description="Whether what only breaks the servicebinding.io specification is refused."
     )
 
@@ -88,6 +89,10 @@ class Services(Section):
                 for error in instance.verdict(around.credentials).errors:
                     where = f"{place} ({instance.credentials_from}: {error.place})"
                     yield Problem(where, error.cause, error.mend)
+        for _, secret, place in self.written():
+            if len(secret) > OBJECT_NAME_LIMIT:
+                cause = f"its Secret {secret} has more than the {OBJECT_NAME_LIMIT} characters of a name"
+                yield Problem(place, cause, "give it a shorter name")
 
     def written(self) -> Iterator[Written]:
         """Yield every Secret of the instances, those that are there already included."""

@@ -27,6 +27,10 @@ _PLAIN: Final = {
         "it is no text: YAML takes digits, true and false for something else",
         "write it in quotes",
     ),
+    "bool_type": (
+        "it is neither true nor false",
+        "write true or false, without quotes",
+    ),
     "too_short": ("it is empty, so nothing would come of it", "add an entry, or leave out what holds it"),
     **dict.fromkeys(("mapping_type", "dict_type", "model_type"), _NO_MAP),
 }

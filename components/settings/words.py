@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Strict
 from pydantic_core import PydanticCustomError
 
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
@@ -38,6 +38,9 @@ def fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
 
     return AfterValidator(check)
 
+
+Flag: TypeAlias = Annotated[bool, Strict()]
+"""true or false; a text such as "yes" is neither, and pydantic alone would take it."""
 
 NamespaceName: TypeAlias = Annotated[
     str,

@@ -155,6 +155,14 @@ MISTAKES: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
         "=",
         "/subscriptions/ID",
     ),
+    "scope with a slash at its end": ({f"{ROLE}__scope": f"/subscriptions/{SUB}/"}, "=", "/subscriptions/ID"),
+    "scope of nothing": ({f"{ROLE}__scope": f"/subscriptions/{SUB}/foo/bar"}, "=", "/subscriptions/ID"),
+    "yes for true": ({"operator__multiEnv": "yes"}, "=", "without quotes"),
+    "text for a permission": (
+        {"namespaces__team-a__allowSubscriptionChange": "true"},
+        "=",
+        "without quotes",
+    ),
     "role twice": (
         {"identities__team-b__roles__again": {"role": "Contributor", "scope": GROUP_SCOPE.upper()}},
         "=",
@@ -180,6 +188,14 @@ def test_a_mistake_is_told_where_it_is_with_its_mend(
     problem = found(root, **changes)[f"credfleet:asoCredentials.{below}"]
 
     assert words in problem.mend
+
+
+@pytest.mark.parametrize(
+    "within",
+    ["", "/resourceGroups/rg", "/resourceGroups/rg/providers/Microsoft.Storage/accounts/shop"],
+)
+def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, within: str) -> None:
+    assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
 
 
 def test_without_an_issuer_azure_could_not_be_told_whom_to_trust(root: Path) -> None:

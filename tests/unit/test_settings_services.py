@@ -47,6 +47,23 @@ def test_a_legacy_instance_needs_no_credentials_of_its_own() -> None:
     assert problems(services({"legacy": True})) == ()
 
 
+@pytest.mark.parametrize("key", ["legacy", "strict"])
+def test_a_text_is_neither_true_nor_false(key: str) -> None:
+    problem = told(services({"credentialsFrom": "db", key: "true"}))
+
+    assert (problem.place, "without quotes" in problem.mend) == (f"{PLACE}.{key}", True)
+
+
+def test_a_name_leaves_room_for_what_its_other_secrets_add() -> None:
+    longest, binding = "b" * 249, "b" * 250
+    assert problems(services({"credentialsFrom": "db", "bindings": {longest: {}}})) == ()
+
+    problem = told(services({"credentialsFrom": "db", "bindings": {binding: {}}}))
+
+    assert problem.place == f"{PLACE}.bindings.{binding}"
+    assert f"{binding}-env has more than" in problem.cause
+
+
 def test_an_instance_without_credentials_is_refused() -> None:
     problem = told(services({}))
 

@@ -80,6 +80,10 @@ def test_a_key_that_kubernetes_refuses_is_an_error(key: str, place: str) -> None
     assert places(judged({key: "value"}))[0] == [place]
 
 
+def test_a_type_that_shows_another_than_it_is_is_an_error() -> None:
+    assert places(judged({"type": "database\n"})) == (["type"], [])
+
+
 def test_a_nested_key_may_be_anything() -> None:
     assert judged({"paths": {"/": "root", "$x": 1}}) == Verdict()
 
