@@ -130,62 +130,48 @@ def test_two_resources_may_use_the_same_secret() -> None:
     assert [used(each) for each in together({R: VALID}, *pair)] == [("team/x", "resource")] * 2
 
 
+TOKEN: Final = "workloadIdentity"
+SECRET: Final = "servicePrincipalSecret"
+
+
 @cases(
-    "extra, method, subject, note",
+    "extra, method, note",
     {
-        "no mode": ({}, "workloadIdentity", RELAXED, None),
-        "token mode": ({"AUTH_MODE": b"workloadidentity"}, "workloadIdentity", RELAXED, None),
-        "empty mode": ({"AUTH_MODE": b""}, "workloadIdentity", RELAXED, "AUTH_MODE is empty"),
-        "pod mode": ({"AUTH_MODE": b"podidentity"}, "podIdentity", None, None),
+        "no mode": ({}, TOKEN, None),
+        "token mode": ({keys.AUTH_MODE: b"workloadidentity"}, TOKEN, None),
+        "empty mode": ({keys.AUTH_MODE: b""}, TOKEN, "AUTH_MODE is empty"),
+        "pod mode": ({keys.AUTH_MODE: b"podidentity"}, "podIdentity", None),
         "pod with tenants": (
-            {"AUTH_MODE": b"podidentity", "AZURE_ADDITIONAL_TENANTS": SUB},
+            {keys.AUTH_MODE: b"podidentity", keys.ADDITIONAL_TENANTS: SUB},
             "podIdentity",
-            None,
             "AZURE_ADDITIONAL_TENANTS is ignored",
         ),
-        "secret": ({"AZURE_CLIENT_SECRET": b"s"}, "servicePrincipalSecret", None, None),
+        "secret": ({keys.CLIENT_SECRET: b"s"}, SECRET, None),
         "secret and certificate": (
-            {"AZURE_CLIENT_SECRET": b"s", "AZURE_CLIENT_CERTIFICATE": b"c"},
-            "servicePrincipalSecret",
-            None,
+            {keys.CLIENT_SECRET: b"s", keys.CERTIFICATE: b"c"},
+            SECRET,
             "AZURE_CLIENT_CERTIFICATE has no effect",
         ),
-        "certificate": ({"AZURE_CLIENT_CERTIFICATE": pem()}, "servicePrincipalCertificate", None, None),
-        "password alone": (
-            {"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"},
-            "workloadIdentity",
-            RELAXED,
-            "AZURE_CLIENT_CERTIFICATE_PASSWORD has no effect",
-        ),
-        "tenants with blanks": (
-            {"AZURE_ADDITIONAL_TENANTS": SUB + b", " + OTHER},
-            "workloadIdentity",
-            RELAXED,
-            None,
-        ),
+        "certificate": ({keys.CERTIFICATE: pem()}, "servicePrincipalCertificate", None),
+        "password alone": ({keys.CERTIFICATE_PASSWORD: b"p"}, TOKEN, "CERTIFICATE_PASSWORD has no effect"),
+        "tenants with blanks": ({keys.ADDITIONAL_TENANTS: SUB + b", " + OTHER}, TOKEN, None),
         "account in relaxed mode": (
-            {"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"mine"},
-            "workloadIdentity",
-            RELAXED,
+            {keys.SERVICE_ACCOUNT: b"mine"},
+            TOKEN,
             "is ignored unless the operator runs in strict mode",
         ),
         "mode beside a secret": (
-            {"AZURE_CLIENT_SECRET": b"s", "AUTH_MODE": b"nonsense"},
-            "servicePrincipalSecret",
-            None,
+            {keys.CLIENT_SECRET: b"s", keys.AUTH_MODE: b"nonsense"},
+            SECRET,
             "AUTH_MODE has no effect",
         ),
-        "key of the operator": (
-            {"USE_WORKLOAD_IDENTITY_AUTH": b"true"},
-            "workloadIdentity",
-            RELAXED,
-            "no effect",
-        ),
+        "key of the operator": ({keys.USE_WORKLOAD_IDENTITY: b"true"}, TOKEN, "no effect"),
     },
 )
 def test_the_first_key_present_chooses_the_method_and_what_it_ignores_is_noted(
-    extra: Data, method: str, subject: str | None, note: str | None
+    extra: Data, method: str, note: str | None
 ) -> None:
+    subject = RELAXED if method == TOKEN else None
     found = one({N: {**IDS, **extra}})
     assert (found.method, found.subject, found.fault) == (method, subject, None)
     assert note in str(found.message) if note else found.message is None
