@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from components.errors import Problem
 from components.service_credentials.settings import Instance
+from tests.support.cases import cases
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"
 DATABASE = f'{{"type": "database", "port": 5432, "user": {{"password": "{CANARY}"}}}}'
+DB: Final = {"credentialsFrom": "db"}
 PLACE = "credfleet:services.instances.orders-db"
 
 
@@ -27,7 +29,7 @@ def told(values: dict[str, str]) -> Problem:
 
 
 def test_an_instance_has_credentials_and_bindings() -> None:
-    values = services({"credentialsFrom": "db", "bindings": {"orders-api": {"displayName": "db"}}})
+    values = services({**DB, "bindings": {"orders-api": {"displayName": "db"}}})
 
     found = settings(values).services
 
@@ -47,33 +49,38 @@ def test_a_legacy_instance_needs_no_credentials_of_its_own() -> None:
     assert problems(services({"legacy": True})) == ()
 
 
-@pytest.mark.parametrize("key", ["legacy", "strict"])
-def test_a_text_is_neither_true_nor_false(key: str) -> None:
-    problem = told(services({"credentialsFrom": "db", key: "true"}))
+@cases(
+    "instance, place, mend",
+    {
+        "no credentials": ({}, "", "legacy: true"),
+        "a credential that is not there": ({"credentialsFrom": "aws"}, ".credentialsFrom", "mean aws-1?"),
+        "a namespace nobody declares": ({**DB, "namespace": "no"}, ".namespace", "existingNamespaces"),
+        "a text for legacy": ({**DB, "legacy": "true"}, ".legacy", "without quotes"),
+        "a text for strict": ({**DB, "strict": "true"}, ".strict", "without quotes"),
+        **{
+            f"directory {name[:9]}": (
+                {**DB, "bindings": {"api": {"displayName": name}}},
+                ".bindings.api.displayName",
+                "rename it, such as orders-db",
+            )
+            for name in ("Upper", "a/b", "..", "a" * 254)
+        },
+    },
+)
+def test_a_mistake_is_told_where_it_is_with_its_mend(instance: dict[str, Any], place: str, mend: str) -> None:
+    problem = told(services(instance))
 
-    assert (problem.place, "without quotes" in problem.mend) == (f"{PLACE}.{key}", True)
+    assert (problem.place, mend in problem.mend) == (f"{PLACE}{place}", True)
 
 
 def test_a_name_leaves_room_for_what_its_other_secrets_add() -> None:
     longest, binding = "b" * 249, "b" * 250
-    assert problems(services({"credentialsFrom": "db", "bindings": {longest: {}}})) == ()
+    assert problems(services({**DB, "bindings": {longest: {}}})) == ()
 
-    problem = told(services({"credentialsFrom": "db", "bindings": {binding: {}}}))
+    problem = told(services({**DB, "bindings": {binding: {}}}))
 
     assert problem.place == f"{PLACE}.bindings.{binding}"
     assert f"{binding}-env has more than" in problem.cause
-
-
-def test_an_instance_without_credentials_is_refused() -> None:
-    problem = told(services({}))
-
-    assert (problem.place, "legacy: true" in problem.mend) == (PLACE, True)
-
-
-def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
-    problem = told(services({"credentialsFrom": "aws"}))
-
-    assert (problem.place, problem.mend) == (f"{PLACE}.credentialsFrom", "did you mean aws-1?")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +94,7 @@ def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
     ],
 )
 def test_credentials_that_cannot_become_secrets_are_told_by_their_key(credential: str, key: str) -> None:
-    problem = told(services({"credentialsFrom": "db"}, credential))
+    problem = told(services(DB, credential))
 
     assert problem.place == f"{PLACE}.credentialsFrom (db: {key})"
 
@@ -95,20 +102,12 @@ def test_credentials_that_cannot_become_secrets_are_told_by_their_key(credential
 def test_what_only_breaks_the_specification_is_refused_when_strict() -> None:
     credential = '{"type": "database", "DB_URL": "x"}'
 
-    assert problems(services({"credentialsFrom": "db"}, credential)) == ()
-    assert "DB_URL" in told(services({"credentialsFrom": "db", "strict": True}, credential)).place
-
-
-def test_a_namespace_that_nobody_declares_is_refused() -> None:
-    problem = told(services({"credentialsFrom": "db", "namespace": "elsewhere"}))
-
-    assert (problem.place, "existingNamespaces" in problem.mend) == (f"{PLACE}.namespace", True)
+    assert problems(services(DB, credential)) == ()
+    assert "DB_URL" in told(services({**DB, "strict": True}, credential)).place
 
 
 def test_a_namespace_that_is_there_already_can_be_named() -> None:
-    values = services(
-        {"credentialsFrom": "db", "namespace": "elsewhere"}, cluster__existingNamespaces=["elsewhere"]
-    )
+    values = services({**DB, "namespace": "elsewhere"}, cluster__existingNamespaces=["elsewhere"])
 
     assert problems(values) == ()
 
@@ -116,7 +115,7 @@ def test_a_namespace_that_is_there_already_can_be_named() -> None:
 @pytest.mark.parametrize("binding", ["orders-db", "aws-account"])
 def test_two_secrets_never_have_one_name(binding: str) -> None:
     values = services(
-        {"credentialsFrom": "db", "bindings": {binding: {}}},
+        {**DB, "bindings": {binding: {}}},
         tenants__acme__accounts__aws__deliverTo="aws-account",
     )
 
@@ -127,10 +126,3 @@ def test_a_legacy_instance_keeps_its_name_to_its_old_secret() -> None:
     assert told(services({"legacy": True, "bindings": {"orders-db-migrated": {}}})).place.endswith(
         "-migrated"
     )
-
-
-@pytest.mark.parametrize("name", ["Upper", "a/b", "..", "a" * 254])
-def test_a_display_name_must_be_a_directory_that_applications_find(name: str) -> None:
-    values = services({"credentialsFrom": "db", "bindings": {"orders-api": {"displayName": name}}})
-
-    assert told(values).place == f"{PLACE}.bindings.orders-api.displayName"
