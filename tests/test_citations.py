@@ -16,7 +16,29 @@ import pytest
 
 from tests.support.stacks import ROOT
 
-CLEAN: Final = ("docs", "models", "policies", "sandbox/docs", "tests/policies")
+CLEAN: Final = (
+    "benchmarks",
+    "components/account_pool",
+    "components/aso_credentials",
+    "components/projection",
+    "components/service_credentials",
+    "components/settings",
+    "components/wiring",
+    "docs",
+    "models",
+    "operations",
+    "policies",
+    "sandbox",
+    "tests/cluster",
+    "tests/dynamic",
+    "tests/models",
+    "tests/operations",
+    "tests/policies",
+    "tests/program",
+    "tests/unit/account_pool",
+    "tests/unit/aso_credentials",
+    "tests/unit/service_credentials",
+)
 """The folders in which nothing may be cited by number."""
 
 SANDBOX: Final = ROOT / "sandbox"

@@ -1,4 +1,4 @@
-"""The audit trail: every claim, release and refusal leaves a Kubernetes Event (decision 19).
+"""The audit trail: every claim, release and refusal leaves a Kubernetes Event.
 
 Records vanish on release; Events tell who had what, and when. They are written by a thread of their own,
 once the operation is over and off its critical path; a lost Event never fails an operation. Whoever ends

@@ -6,7 +6,7 @@ of a CSV are not declared: somebody else made them. A claimer can read every cre
 it asks for, so a tenant is never one; what a tenant may read is the one Secret of its claim, as long as it
 has it.
 Owner, state and token keys on a member belong to the claim protocol: nothing here declares or ignores them,
-so an update, a refresh or a rotation leaves a claim as it is (decisions 8 and 11).
+so an update, a refresh or a rotation leaves a claim as it is.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class AccountPool(pulumi.ComponentResource):
         self.register_outputs({"namespace": self.namespace, "members": self.members})
 
     def _keep_roster(self, args: AccountPoolArgs) -> PoolRoster:
-        """Let nothing of the pool change before it is known that nobody loses an account (decision 13)."""
+        """Let nothing of the pool change before it is known that nobody loses an account."""
         declaration = Declaration(
             args.namespace,
             args.settings.partition_keys,
@@ -168,7 +168,7 @@ class AccountPool(pulumi.ComponentResource):
         )
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
-        """Let the API server refuse what would break a claim, whoever tries it (decision 17)."""
+        """Let the API server refuse what would break a claim, whoever tries it."""
         members, members_binding, records, records_binding = admission_manifests(
             args.namespace, allow_destroy=args.allow_destroy
         )

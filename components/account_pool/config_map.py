@@ -2,7 +2,7 @@
 
 The pool component writes the declared keys; the first claimer adds `poolUid`, the uid of the ConfigMap
 itself, so that a pool restored from a backup (same text, new uid) is noticed before a single token is
-judged (decision 12).
+judged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a stack declares of its members, and which of it a new configuration may not take away.
 
-A member that is blocked (decision 13) is not removed, renamed, replaced, retyped or disowned: its tenant
+A member that is blocked is not removed, renamed, replaced, retyped or disowned: its tenant
 would lose the account, or the next would find what is left in it.
 """
 

@@ -1,7 +1,8 @@
 """The labels and annotations the claim protocol reads and writes on members and records.
 
 Who writes which: the pool owner `INTERNAL` and `SHARED_CAPACITY`; operators and cleaners `POOL_STATE`,
-`STATE_REASON` and `CLEANING_TOKEN`; the protocol all of these but the owner's (claim protocol section 1).
+`STATE_REASON` and `CLEANING_TOKEN`; the protocol all of these but the owner's
+(docs/design/claim-protocol.md).
 """
 
 from __future__ import annotations

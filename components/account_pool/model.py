@@ -3,7 +3,7 @@
 A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A
 *record* is a ConfigMap that says which tenant has which member, and who holds it. A *token* on the member
 names the record, so that the two can be told to belong together, and a left-over can be told from a claim
-(claim protocol section 1).
+(docs/design/claim-protocol.md, objects and keys).
 """
 
 from __future__ import annotations
@@ -281,8 +281,8 @@ def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
 class Record:
     """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
 
-    holders: holder id → sequence number, raised by every repeated claim of that holder (claim protocol
-    section 8).
+    holders: holder id → sequence number, raised by every repeated claim of that holder
+    (docs/design/claim-protocol.md, sequence numbers).
     retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
     former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
     """
@@ -482,7 +482,7 @@ class Wanted:
 class Claimed:
     """A claim that is held: the account, and what its holder must show to release it.
 
-    sequence and record_uid are the fence of the replacement (decision 15). reused: the account was claimed
+    sequence and record_uid are the fence of the replacement. reused: the account was claimed
     already.
     """
 

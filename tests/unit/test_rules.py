@@ -1,4 +1,4 @@
-"""Plan → pool. Numbers in ids are those of the account pool reference, section 5."""
+"""Plan → pool (docs/design/kyma-facts.md, rules: from a plan to a pool)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one connection to Secret Manager, on the stand-in: what is repeated, and what is told (table F)."""
+"""The one connection to Secret Manager, on the stand-in: what is repeated, and what is told."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 from pulumi_sandbox.protocol import urns
 
 
-def test_the_root_stack_is_named_as_facts_2_2_say():
+def test_the_root_stack_is_named_after_project_and_stack():
     name = urns.make("dev", "shop", "", urns.ROOT_STACK_TYPE, "shop-dev")
     assert name == "urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev"
 

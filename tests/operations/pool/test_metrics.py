@@ -1,4 +1,4 @@
-"""The metrics of a pool, read back as Prometheus reads them. Numbers: account pool reference, section 5 G."""
+"""The metrics of a pool, read back as Prometheus reads them (docs/design/kyma-facts.md, metrics)."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_a_late_write_of_an_abandoned_release_never_takes_the_account_from_its_h
 
 
 def test_a_replacement_never_releases_what_it_just_took() -> None:
-    """Decision 15: create comes before delete, and delete shows what the old claim was given."""
+    """A replacement: create comes before delete, and delete shows what the old claim was given."""
     scope = Scope(1, ((A,), (A_AGAIN, Releases(A_AGAIN))))
     for world in explore(scope.world()).ends:
         old = of_type(world, Claimed)[0]

@@ -1,4 +1,4 @@
-"""What credentials become, row by row of the byte tables A, B, C and E."""
+"""What credentials become, byte for byte (docs/design/service-binding-facts.md)."""
 
 from __future__ import annotations
 
