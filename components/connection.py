@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import ClusterError
+from components.http_answers import Answer, answer_of
 from components.importing import ALONE
 
 if TYPE_CHECKING:
@@ -66,6 +67,16 @@ class Reply:
     def text(self) -> str:
         """The server's own words about a failure."""
         return str(self.body.get("message") or f"HTTP {self.status}")
+
+    @property
+    def reason(self) -> str:
+        """The server's word for a failure, which quotes nothing."""
+        return str(self.body.get("reason") or f"HTTP {self.status}")
+
+    @property
+    def answer(self) -> Answer:
+        """What the status means."""
+        return answer_of(self.status)
 
 
 class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
@@ -200,7 +211,7 @@ def _client(target: ClusterTarget) -> ApiClient:
 
 def _verify(connection: Connection, uid: str) -> None:
     reply = connection.call("GET", "/api/v1/namespaces/kube-system")
-    if reply.status != 200:
+    if reply.answer is not Answer.DONE:
         raise ClusterError(
             code="not-allowed",
             place=connection.server,

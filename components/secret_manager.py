@@ -315,7 +315,7 @@ def _passes(error: BaseException) -> bool:
 
 
 def _code(error: BaseException | None) -> str:
-    """Tell Google's code of a failure; over REST that is the status in the answer, else what HTTP says.
+    """Return Google's code of a failure; over REST that is the status in the answer, else what HTTP says.
 
     No answer is what gRPC calls UNAVAILABLE, or DEADLINE_EXCEEDED when it was waited for.
     """

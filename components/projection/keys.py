@@ -1,7 +1,8 @@
 """Which key of the source becomes which key of the target, and what its value must look like.
 
 The forms of Azure Service Operator (ASO) hold exactly the keys of one method: ASO chooses the method by the
-keys that are present, so one key too many would silently choose another.
+keys that are present, so one key too many would silently choose another: docs/design/decisions.md, a
+delivered account says its method.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ _ASO: Final[Mapping[AsoMethod, KeyPlan]] = {
 
 
 def plan_keys(keys: Mapping[str, str], aso_method: AsoMethod | None) -> KeyPlan:
-    """Tell the keys of a target.
+    """Return the keys of a target.
 
     keys: target key → source key; for a method of ASO, what differs from its defaults. Raises
     ProjectionError for a key ASO would not look for, or no Secret can have.

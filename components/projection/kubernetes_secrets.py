@@ -7,15 +7,13 @@ from urllib.parse import quote
 
 from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
 from components.errors import ProjectionError
+from components.http_answers import Answer
 from components.projection.model import JsonObject, SecretRef
 from components.projection.projector import Projector
 
 FIELD_MANAGER: Final = "credfleet-projection"
 """Under which name the API server books what projections write."""
 
-_ABSENT: Final = 404
-_CONFLICT: Final = 409
-_FORBIDDEN: Final = 403
 _WRITTEN: Final = f"?fieldManager={FIELD_MANAGER}"
 
 
@@ -28,7 +26,7 @@ class KubernetesSecrets:
     def get(self, ref: SecretRef) -> JsonObject | None:
         """Read one."""
         reply = self._call("GET", _path(ref), ref)
-        return None if reply is None or reply.status == _ABSENT else reply.body
+        return _done(reply)
 
     def create(self, body: JsonObject) -> JsonObject | None:
         """POST; a taken name is not done."""
@@ -55,13 +53,12 @@ class KubernetesSecrets:
             if method != "GET":
                 return None
             raise _failed(ref, f"the API server does not answer ({silence})", "run again") from None
-        if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
+        if reply.answer in (Answer.DONE, Answer.ABSENT, Answer.CONFLICT):
             return reply
-        if reply.status == _FORBIDDEN:
+        if reply.answer is Answer.NOT_ALLOWED:
             mend = "let whoever runs this read the source and write Secrets of the target's namespace"
             raise _failed(ref, f"the API server does not allow it: {reply.text}", mend)
-        reason = str(reply.body.get("reason") or f"HTTP {reply.status}")
-        raise _failed(ref, f"the API server refused to {method} it: {reason}", "run again")
+        raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", "run again")
 
 
 def open_projector(cluster: str | None) -> Projector:
@@ -78,7 +75,7 @@ def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:
 
 
 def _done(reply: Reply | None) -> JsonObject | None:
-    return None if reply is None or reply.status in (_ABSENT, _CONFLICT) else reply.body
+    return reply.body if reply is not None and reply.answer is Answer.DONE else None
 
 
 def _ref(body: JsonObject) -> SecretRef:

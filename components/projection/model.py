@@ -117,7 +117,7 @@ class Written:
 
 
 def digest(target: JsonObject, data: Mapping[str, str]) -> str:
-    """Tell data apart without showing them: an HMAC keyed with the uid of the target Secret.
+    """Return what tells data apart without showing them: an HMAC keyed with the uid of the target Secret.
 
     The uid is random, and only in the cluster, never in the state; so whoever reads the state alone cannot
     try out short credentials against the digest.

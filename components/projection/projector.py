@@ -112,7 +112,7 @@ class Projector:
         )
 
     def digest(self, wanted: Wanted) -> str | None:
-        """Tell the digest of what is in the target; None when it is gone, or somebody else's."""
+        """Return the digest of what is in the target; None when it is gone, or somebody else's."""
         target = self._secrets.get(wanted.target)
         if target is None or not is_owned(target, wanted.owner):
             return None
@@ -129,14 +129,14 @@ class Projector:
             return False
 
     def taken(self, wanted: Wanted) -> ProjectionError | None:
-        """Tell that the target's place is taken by a Secret somebody else wrote."""
+        """Return the error that somebody else wrote the target; None when nobody did."""
         target = self._secrets.get(wanted.target)
         if target is None or is_owned(target, wanted.owner):
             return None
         return wanted.foreign(target)
 
     def unfit(self, wanted: Wanted) -> ProjectionError | None:
-        """Tell why the target cannot be made from its source as it is now."""
+        """Return why the target cannot be made from its source as it is now."""
         try:
             wanted.data(self._source(wanted))
         except ProjectionError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import pulumi
@@ -20,12 +21,12 @@ from pulumi_gcp.secretmanager.outputs import GetSecretsSecretResult
 from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.credentials import Credentials
 from components.labels import PREFIX
 from components.pull_secret import skipping
 from components.pull_secret.existing import Existing
-from components.pull_secret.grants import Grant
 from components.pull_secret.model import Cluster
-from components.pull_secret.preconditions import Decision
+from components.pull_secret.preconditions import Decision, decide
 from components.pull_secret.provider import (
     PullSecretRetention,
     PullSecretRetentionArgs,
@@ -36,7 +37,9 @@ from components.pull_secret.provider import (
 )
 from components.pull_secret.replication import locations_of, misplaced, replication_in, replication_of
 from components.pull_secret.retention import Retention
+from components.pull_secret.settings import PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
+from components.pull_secret.verification import digest_of
 from components.secret_manager import secret_name
 
 TYPE: Final = "kubernetes.io/dockerconfigjson"
@@ -51,46 +54,22 @@ _IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """A pull secret, and its digest (`digest_of`) by its owner; both secret."""
-
-    text: pulumi.Input[str]
-    digest: pulumi.Input[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where the cluster finds its Secret. declared: whether the stack declares the namespace for it."""
-
-    namespace: pulumi.Input[str]
-    name: str
-    declared: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretArgs:
-    """A cluster, and what was decided about it.
+    """A cluster of a section of the configuration, and what the program knows besides.
 
-    project: the GCP project; None, and no content, only for a cluster that is skipped for it. begun: whether
-    it was ready before (`PullSecretStart`); None for one that the configuration itself skips. owner: the
-    same text whenever the program runs. locations: where the entry is kept, Google's choice when empty;
-    settled when it is made. on_replace, on_delete: what becomes of versions, the latter of the entry too.
-    api_url: of the HyperFleet that is told, None for none.
+    project: the GCP project; None only for a cluster that is skipped for it. begun: whether it was ready
+    before (`PullSecretStart`); None for one that the configuration itself skips. owner: the same text
+    whenever the program runs. namespace: of its Secret; declares_namespace: whether the stack declares it.
     """
 
+    section: PullSecretsSection
     cluster: Cluster
-    decision: Decision
+    credentials: Credentials
     owner: str
-    place: Place
     project: pulumi.Input[str] | None
-    content: Content | None
+    namespace: pulumi.Input[str]
+    declares_namespace: bool
     begun: pulumi.Output[bool] | None
-    locations: Sequence[str] = ()
-    deletion_protection: bool = False
-    on_replace: Retention = Retention.KEEP
-    on_delete: Retention = Retention.DISABLE
-    grants: Sequence[Grant] = ()
-    api_url: str | None = None
 
 
 class PullSecret(pulumi.ComponentResource):
@@ -105,7 +84,7 @@ class PullSecret(pulumi.ComponentResource):
     skipped: pulumi.Output[Sequence[str]]
 
     def __init__(self, name: str, args: PullSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        cluster, decision = args.cluster, args.decision
+        cluster, decision = args.cluster, decide(args.cluster)
         skipped = _skipped(decision, args.begun)
         props = {
             "clusterId": cluster.id,
@@ -115,7 +94,7 @@ class PullSecret(pulumi.ComponentResource):
         }
         super().__init__(self.TYPE, name, props, opts)
         self.skipped = skipped
-        self._name, self._args = name, args
+        self._name, self._args, self._section, self._decision = name, args, args.section, decision
         if decision.proceeds:
             self._warn(decision.warnings)
             self.status = self._declared()
@@ -125,6 +104,8 @@ class PullSecret(pulumi.ComponentResource):
             self.status = self.skipped.apply(
                 lambda reasons: self._told(reasons) if reasons else self._continued()
             )
+        verdict = args.section.verdict(cluster.id, args.credentials)
+        self._warn([f"{cluster.pull_secret}: {doubt}" for doubt in (verdict.warnings if verdict else ())])
         self.register_outputs({"status": self.status, "skipped": self.skipped})
 
     def _told(self, reasons: Sequence[str]) -> pulumi.Output[Any]:
@@ -135,7 +116,7 @@ class PullSecret(pulumi.ComponentResource):
         return self._status(of_skipped(reasons), skipped=[*reasons])
 
     def _continued(self) -> pulumi.Output[Any]:
-        self._warn(self._args.decision.warnings_to_a_live_one)
+        self._warn(self._decision.warnings_to_a_live_one)
         return self._declared()
 
     def _warn(self, warnings: Sequence[str]) -> None:
@@ -144,13 +125,15 @@ class PullSecret(pulumi.ComponentResource):
 
     def _declared(self) -> pulumi.Output[Any]:
         """Declare everything, and tell how it stands."""
-        args, child = self._args, pulumi.ResourceOptions(parent=self)
-        if args.content is None or args.project is None:
+        args, section, child = self._args, self._section, pulumi.ResourceOptions(parent=self)
+        credential = args.cluster.pull_secret
+        if credential is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
+        text = args.credentials.secret(credential, bytes.decode)
         entry = self._entry(args.project)
         locations = entry.replication.apply(locations_of)
-        locations.apply(lambda kept: self._warn(misplaced(kept, args.locations)))
-        for grant in args.grants:
+        locations.apply(lambda kept: self._warn(misplaced(kept, section.locations)))
+        for grant in section.grants(args.cluster.id):
             secretmanager.SecretIamMember(
                 f"{self._name}-{grant.name}",
                 project=entry.project,
@@ -162,7 +145,7 @@ class PullSecret(pulumi.ComponentResource):
         version = secretmanager.SecretVersion(
             f"{self._name}-version",
             secret=entry.id,
-            secret_data=pulumi.Output.secret(args.content.text),
+            secret_data=text,
             deletion_policy="ABANDON",
             opts=child,
         )
@@ -173,7 +156,7 @@ class PullSecret(pulumi.ComponentResource):
                 secret_id=entry.secret_id,
                 version=version.version,
                 owner=args.owner,
-                digest=args.content.digest,
+                digest=args.credentials.secret(credential, partial(digest_of, args.owner)),
             ),
             child,
         )
@@ -184,16 +167,16 @@ class PullSecret(pulumi.ComponentResource):
                 project=entry.project,
                 secret_id=entry.secret_id,
                 version=verification.version,
-                on_replace=args.on_replace,
-                on_delete=args.on_delete,
+                on_replace=section.on_replace,
+                on_delete=section.on_delete,
             ),
             child,
         )
-        secret = self._cluster_secret(args.content, verification, retention)
+        secret = self._cluster_secret(text, verification, retention)
         conditions = pulumi.Output.all(verification.version, verification.overtaken).apply(
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
-        if args.api_url is not None:
+        if section.hyperfleet is not None:
             data = {
                 "secretName": entry.secret_id,
                 "secretVersion": verification.version.apply(lambda version: str(int(version))),
@@ -203,7 +186,7 @@ class PullSecret(pulumi.ComponentResource):
                 "gcpProject": entry.project,
                 "replicationPolicy": locations.apply(lambda kept: "user-managed" if kept else "automatic"),
             }
-            self._report(args.api_url, conditions, data, secret)
+            self._report(section.hyperfleet.api_url, conditions, data, secret)
         return self._status(
             conditions,
             skipped=[],
@@ -221,21 +204,22 @@ class PullSecret(pulumi.ComponentResource):
         It is retained beside being abandoned, or its protection from deletion would keep a cluster from
         leaving.
         """
-        args, logical, existing = self._args, f"{self._name}-entry", self._existing(project)
+        args, section = self._args, self._section
+        logical, existing = f"{self._name}-entry", self._existing(project)
         return secretmanager.Secret(
             logical,
             project=project,
             secret_id=args.cluster.secret_id,
             labels=dict(args.cluster.labels),
             replication=existing.apply(
-                lambda found: replication_in(args.locations) if found is None else replication_of(found)
+                lambda found: replication_in(section.locations) if found is None else replication_of(found)
             ),
-            deletion_protection=args.deletion_protection,
-            deletion_policy="DELETE" if args.on_delete is Retention.DESTROY else "ABANDON",
+            deletion_protection=section.deletion_protection,
+            deletion_policy="DELETE" if section.on_delete is Retention.DESTROY else "ABANDON",
             opts=pulumi.ResourceOptions(
                 parent=self,
                 aliases=[_IMPORTED],
-                retain_on_delete=args.on_delete is not Retention.DESTROY,
+                retain_on_delete=section.on_delete is not Retention.DESTROY,
                 hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, project, existing)]),
             ),
         )
@@ -253,14 +237,14 @@ class PullSecret(pulumi.ComponentResource):
         return found.apply(exact)
 
     def _cluster_secret(
-        self, content: Content, verification: PullSecretVerification, retention: PullSecretRetention
+        self, text: pulumi.Output[str], verification: PullSecretVerification, retention: PullSecretRetention
     ) -> Secret:
         """Declare the Secret the cluster pulls with; it goes before what it was made from."""
         args = self._args
         return Secret(
             f"{self._name}-secret",
             metadata=ObjectMetaArgs(
-                name=args.place.name,
+                name=self._section.place_of(args.cluster.id)[1],
                 namespace=self._namespace(),
                 labels={"managed-by": "hyperfleet", "cluster-id": args.cluster.id},
                 annotations={
@@ -270,20 +254,20 @@ class PullSecret(pulumi.ComponentResource):
                 },
             ),
             type=TYPE,
-            data={KEY: pulumi.Output.secret(content.text).apply(_encoded)},
+            data={KEY: text.apply(_encoded)},
             opts=pulumi.ResourceOptions(parent=self, depends_on=[retention]),
         )
 
     def _namespace(self) -> pulumi.Input[str]:
-        """Give the namespace; the cluster's own outlives its pull secret, unless all of it is to go."""
-        args = self._args
-        if not args.place.declared:
-            return args.place.namespace
+        """Return the namespace; the cluster's own outlives its pull secret, unless all of it is to go."""
+        args, section = self._args, self._section
+        if not args.declares_namespace:
+            return args.namespace
         namespace = Namespace(
             f"{self._name}-namespace",
-            metadata=ObjectMetaArgs(name=args.place.namespace),
+            metadata=ObjectMetaArgs(name=args.namespace),
             opts=pulumi.ResourceOptions(
-                parent=self, retain_on_delete=args.on_delete is not Retention.DESTROY
+                parent=self, retain_on_delete=section.on_delete is not Retention.DESTROY
             ),
         )
         return namespace.metadata.name
@@ -321,7 +305,7 @@ class PullSecret(pulumi.ComponentResource):
 
 
 def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Output[Sequence[str]]:
-    """Give the reasons for skipping the cluster; what only is reported skips none that was ready once."""
+    """Return the reasons for skipping the cluster; what only is reported skips none that was ready once."""
     if begun is None or decision.proceeds:
         return pulumi.Output.from_input([*decision.unmet])
     # unknown in the preview of a cluster's first update, before which it had nothing

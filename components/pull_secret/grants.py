@@ -43,7 +43,7 @@ def workload(project_number: str, project: str, namespace: str, account: str) ->
 
 
 def grants(reader: str | None, adapter: str | None) -> Iterator[Grant]:
-    """Give the grants on a secret."""
+    """Yield the grants on a secret."""
     for who, member, roles in (("reader", reader, READER), ("adapter", adapter, ADAPTER)):
         if member is not None:
             yield from (Grant(f"{who}-{name}", role, member) for name, role in roles.items())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from components.errors import PullSecretError
+from components.http_answers import Answer, answer_of
 from components.importing import ALONE
 from components.pull_secret.model import Availability, Phase
 
@@ -27,7 +28,6 @@ _NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
 """The code of a 404 that is about the path, not about the cluster; one without a code is not HyperFleet's."""
 
 _AVAILABLE: Final = "Available"
-_ABSENT: Final = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class HyperFleet:
             answer = requests.request(
                 method, url, json=body, headers=headers, timeout=self.seconds, allow_redirects=False
             )
-            if answer.status_code == 429 or answer.status_code >= 500:
+            if answer_of(answer.status_code) is Answer.UNREACHABLE:
                 raise requests.ConnectionError(f"HTTP {answer.status_code}")
             return answer
 
@@ -98,10 +98,10 @@ class HyperFleet:
             raise self._failure(
                 cluster_id, "unreachable", "HyperFleet does not answer", "run again once it does"
             ) from None
-        found = _body(answer)
-        if answer.status_code == _ABSENT and found.get("code", _NO_SUCH_PATH) != _NO_SUCH_PATH:
+        found, meaning = _body(answer), answer_of(answer.status_code)
+        if meaning is Answer.ABSENT and found.get("code", _NO_SUCH_PATH) != _NO_SUCH_PATH:
             return None
-        if answer.status_code >= 300 or (method == "GET" and not found):
+        if meaning is not Answer.DONE or (method == "GET" and not found):
             what = "" if found else ", and in words that are not its own"
             raise self._failure(
                 cluster_id,
@@ -118,7 +118,7 @@ class HyperFleet:
 
 
 def _available(report: Mapping[str, Any]) -> Iterator[tuple[str, Availability]]:
-    """Tell what an adapter's report says of its work; a word nobody knows counts as Unknown."""
+    """Return what an adapter's report says of its work; a word nobody knows counts as Unknown."""
     for condition in report.get("conditions") or ():
         if condition.get("type") == _AVAILABLE:
             said = condition.get("status")

@@ -19,7 +19,7 @@ _SAME_FOR_ALL: Final[Mapping[str, str]] = {
 
 
 def secret_labels(cluster_id: str, cluster_name: str | None = None) -> dict[str, str]:
-    """Give the labels of a cluster's secret; without its name, there is no label `cluster-name`.
+    """Return the labels of a cluster's secret; without its name, there is no label `cluster-name`.
 
     A name is made fit, since it only tells people which cluster is meant. An id is not: a cluster's secrets
     are found and deleted by it. Raises ValueError for an id that is not fit as it stands.

@@ -60,7 +60,7 @@ class Cluster:
         return secret_labels(self.id, self.name)
 
     def problems(self, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
-        """Tell everything that is wrong with what was said of it, in the order of HyperFleet's own job.
+        """Yield everything that is wrong with what was said of it, in the order of HyperFleet's own job.
 
         names: those made of its id. What was left out is no fault: the cluster is not ready for a pull secret
         yet.

@@ -33,11 +33,11 @@ class Name:
     limit: int
 
     def of(self, cluster_id: str, region: str = "") -> str:
-        """Give the name for a cluster."""
+        """Return the name for a cluster."""
         return self.template.replace("{region}", region).replace("{id}", cluster_id)
 
     def in_region(self, region: str) -> Name:
-        """Give the name with its region filled in."""
+        """Return the name with its region filled in."""
         return replace(self, template=self.template.replace("{region}", region))
 
     @property
@@ -59,17 +59,17 @@ DERIVED: Final = (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET)
 
 
 def namespace_of(template: str) -> Name:
-    """Give the namespace of clusters a template of its own."""
+    """Return the namespace of clusters a template of its own."""
     return replace(NAMESPACE, template=template)
 
 
 def cluster_secret_of(template: str) -> Name:
-    """Give the Secrets in the cluster a template of their own."""
+    """Return the Secrets in the cluster a template of their own."""
     return replace(CLUSTER_SECRET, template=template)
 
 
 def template_problem(name: Name, place: str) -> Problem | None:
-    """Tell why nothing of a kind Kubernetes takes can be made of a template."""
+    """Return why nothing of a kind Kubernetes takes can be made of a template."""
     fits, usual = (
         (is_namespace, NAMESPACE) if name.limit == NAMESPACE_LIMIT else (is_object_name, CLUSTER_SECRET)
     )
@@ -85,17 +85,17 @@ def template_problem(name: Name, place: str) -> Problem | None:
 
 
 def job(generation: int) -> Name:
-    """Give the name of the Job HyperFleet runs for a generation; its pods bear it in a label."""
+    """Return the name of the Job HyperFleet runs for a generation; its pods bear it in a label."""
     return Name("HyperFleet's Job", f"pullsecret-{{id}}-gen{generation}", LABEL_VALUE_LIMIT)
 
 
 def secret_id(cluster_id: str, explicit: str | None = None) -> str:
-    """Give the id of the secret in Secret Manager: the explicit one, or the one made of the cluster's id."""
+    """Return the id of the secret in Secret Manager: the explicit one, or one made of the cluster's id."""
     return explicit or SECRET.of(cluster_id)
 
 
 def secret_id_problems(explicit: str, place: str) -> Iterator[Problem]:
-    """Tell why Secret Manager would not take an explicit id."""
+    """Yield why Secret Manager would not take an explicit id."""
     if not _SECRET_ID.fullmatch(explicit):
         yield Problem(
             place,
@@ -105,7 +105,7 @@ def secret_id_problems(explicit: str, place: str) -> Iterator[Problem]:
 
 
 def cluster_id_problems(cluster_id: str, place: str, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
-    """Tell why names made of a cluster's id would be refused: its letters, then every limit it breaks."""
+    """Yield why names made of a cluster's id would be refused: its letters, then every limit it breaks."""
     if not cluster_id:
         yield Problem(
             place, "it is empty, so nothing can be named after the cluster", "give the cluster's id"
@@ -122,7 +122,7 @@ def cluster_id_problems(cluster_id: str, place: str, names: Sequence[Name] = DER
 
 
 def job_problems(cluster_id: str, generation: int, place: str) -> Iterator[Problem]:
-    """Tell when HyperFleet could not run its own Job for the cluster; nothing here needs it."""
+    """Yield why HyperFleet could not run its own Job for the cluster; nothing here needs it."""
     yield from _length_problems(job(generation), cluster_id, place)
 
 

@@ -112,7 +112,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _is_encoded(payload: bytes) -> bool:
-    """Tell a pull secret that went through base64 once too often, as Kubernetes shows them."""
+    """Whether it is a pull secret that went through base64 once too often, as Kubernetes shows them."""
     try:
         return base64.b64decode(b"".join(payload.split()), validate=True).lstrip().startswith(b"{")
     except ValueError:
@@ -173,12 +173,12 @@ def _repeated(place: str) -> Problem:
 
 
 def _may_be_told(name: str) -> bool:
-    """Tell whether a key looks like a registry: no user in it, and no base64, which has capitals."""
+    """Whether a key looks like a registry: no user in it, and no base64, which has capitals."""
     return _REGISTRY.fullmatch(name) is not None
 
 
 def _auth_doubt(entry: Any) -> str | None:
-    """Tell why the registry would not let somebody in with an entry."""
+    """Return why the registry would not let somebody in with an entry."""
     auth = dict(entry).get("auth") if isinstance(entry, tuple) else None
     if not auth or not isinstance(auth, str):
         return "it holds no auth, so it opens nothing"

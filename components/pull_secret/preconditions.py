@@ -1,7 +1,7 @@
 """Whether a cluster is ready for its pull secret. One that is not is skipped, which is no error.
 
 The adapters are waited for only until the cluster is ready: later, one that fails for a moment would take
-the pull secret from a cluster that runs (decision 24). For the same reason a pull secret that is available
+the pull secret from a cluster that runs. For the same reason a pull secret that is available
 already is no reason to skip its cluster, as it was to HyperFleet, which only ever added; and a cluster that
 has one keeps it whatever HyperFleet reports, until the configuration says otherwise.
 """

@@ -13,7 +13,7 @@ from pulumi_gcp.secretmanager.outputs import (
 
 
 def replication_in(locations: Sequence[str]) -> secretmanager.SecretReplicationArgs:
-    """Give what is asked for a new entry: these places, or any that Google chooses."""
+    """Return what is asked for a new entry: these places, or any that Google chooses."""
     if not locations:
         return secretmanager.SecretReplicationArgs(auto=secretmanager.SecretReplicationAutoArgs())
     replicas = [
@@ -25,7 +25,7 @@ def replication_in(locations: Sequence[str]) -> secretmanager.SecretReplicationA
 
 
 def replication_of(entry: GetSecretsSecretResult) -> secretmanager.SecretReplicationArgs:
-    """Give what an entry has: asking for anything else would delete it, to make it anew elsewhere."""
+    """Return what an entry has: asking for anything else would delete it, to make it anew elsewhere."""
     (kept,) = entry.replications
     if not kept.user_manageds:
         keys = [each.kms_key_name for auto in kept.autos for each in auto.customer_managed_encryptions]
@@ -48,7 +48,7 @@ def replication_of(entry: GetSecretsSecretResult) -> secretmanager.SecretReplica
 
 
 def locations_of(replication: SecretReplication) -> Sequence[str]:
-    """Tell where an entry is kept; nothing means that Google chose."""
+    """Return where an entry is kept; nothing means that Google chose."""
     managed = replication.user_managed
     return sorted(replica.location for replica in managed.replicas) if managed else []
 

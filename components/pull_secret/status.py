@@ -1,4 +1,6 @@
-"""What is reported of a pull secret: the three conditions of HyperFleet's adapters (pull secret, table G).
+"""What is reported of a pull secret: the three conditions of HyperFleet's adapters.
+
+They are those of docs/design/pull-secret-facts.md, what is reported.
 
 A report is made of what was reached. While an update runs, and when it fails, HyperFleet keeps the last one:
 the former version is still there, and a condition that is Unknown would make it ignore the report.
@@ -38,7 +40,7 @@ class Condition:
 
 
 def of_skipped(unmet: Sequence[str]) -> tuple[Condition, ...]:
-    """Tell of a cluster that waits; nothing is wrong with it."""
+    """Return the conditions of a cluster that waits; nothing is wrong with it."""
     why = "; ".join(unmet)
     return (
         Condition(_APPLIED, False, "PreconditionsNotMet", why),
@@ -48,7 +50,7 @@ def of_skipped(unmet: Sequence[str]) -> tuple[Condition, ...]:
 
 
 def of_verified(version: int, overtaken: str) -> tuple[Condition, ...]:
-    """Tell of a pull secret that is where it belongs; overtaken: as in a `Standing`."""
+    """Return those of a pull secret that is where it belongs; overtaken: as in a `Standing`."""
     healthy = Condition(_HEALTH, True, "Healthy", "the latest version is the verified one")
     return (
         Condition(_APPLIED, True, "SecretCreated", f"version {version} was added"),

@@ -1,6 +1,6 @@
 """Whether the version that was added is what was meant, can be read, and is the one others get.
 
-HyperFleet's own job takes any answer of `latest` for a success (pull secret, table E). Here the very version
+HyperFleet's own job takes any answer of `latest` for a success. Here the very version
 that was added is read back and compared by digest.
 """
 
@@ -77,7 +77,7 @@ class Standing:
 
 
 def digest_of(owner: str, content: bytes) -> str:
-    """Tell pull secrets apart without showing them: an HMAC keyed with whose it is.
+    """Return what tells pull secrets apart without showing them: an HMAC keyed with whose it is.
 
     The key is no secret: it keeps equal pull secrets of two clusters from having one digest. So the digest
     travels marked as secret, as the pull secret itself does.
@@ -115,7 +115,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standin
 
 
 def stand(versions: Versions, expected: Expected) -> Standing | None:
-    """Tell how a version stands; None when it is not there."""
+    """Return how a version stands; None when it is not there."""
     found = versions.version(expected.name)
     if found is None:
         return None

@@ -1,13 +1,12 @@
 """The clients of this process: one for each provider and each way its selectors are read.
 
 A client is found by the provider and a digest of its spec with every namespace written out, so that two
-callers share one only where they read the same (stores, table E). A client that is outdated goes when its
+callers share one only where they read the same. A client that is outdated goes when its
 last user has left; only closing the manager takes clients from under their users.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from components.secret_stores.clients.client import SecretsClient
-from components.secret_stores.model import ProviderKey, ProviderSpec
+from components.secret_stores.model import ProviderKey
 
 MAX_AGE: Final = 300.0
 """Seconds a client is used: then a rotated credential is read again, and no token it was made with ends."""
@@ -35,11 +34,6 @@ class ClientKey:
     provider: ProviderKey
     spec: str
     caller: str = ""
-
-
-def spec_digest(spec: ProviderSpec) -> str:
-    """Tell two specs apart."""
-    return hashlib.sha256(spec.model_dump_json().encode()).hexdigest()
 
 
 class _Entry:

@@ -7,90 +7,57 @@ one. The order keeps a destroy safe: consumer, then store, then the credential o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.credentials import Credentials
+from components.errors import Problem
+from components.naming import stack_holder
+from components.secret_stores.admission import document_of
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
-from components.secret_stores.direct import document_of
+from components.secret_stores.entries import PushEntry, ReadEntry
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
 from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
+from components.secret_stores.login import login_data, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
-from components.secret_stores.model import AnyProvider, AnyStore, ClusterProvider, Provider, SecretStore
+from components.secret_stores.model import AnyProvider, SecretStore
 from components.secret_stores.provider import SecretPush, SecretPushArgs, SecretRead, SecretReadArgs
-from components.secret_stores.referent import provider_of
+from components.secret_stores.registry import RefRegister
+from components.secret_stores.settings import SecretStoresSection, namespace_labels
 
 Document: TypeAlias = Mapping[str, Any]
-
-EXTERNAL_SECRET: Final = (V1, "ExternalSecret")
-PUSH_SECRET: Final = (V1ALPHA1, "PushSecret")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CredentialArgs:
-    """The Secret a provider logs in with. data: base64, marked secret."""
-
-    namespace: pulumi.Input[str]
-    name: str
-    data: pulumi.Input[Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreArgs:
-    """A store, and what it keeps secrets in.
-
-    namespace: of a SecretStore, as the stack declares it. provider: what the store refers to; None when it
-    has one embedded. credential: the provider's name in SecretStoresArgs.credentials. by_eso: whether ESO has
-    the store, too.
-    """
-
-    store: AnyStore
-    by_eso: bool
-    namespace: pulumi.Input[str] | None = None
-    provider: AnyProvider | None = None
-    credential: str | None = None
-
-    @property
-    def meant(self) -> AnyProvider:
-        """The provider, referred to or embedded."""
-        found = self.provider or provider_of(self.store, "", KINDS)
-        if not isinstance(found, Provider | ClusterProvider):
-            raise TypeError(f"settings let {self.store.title} through without a provider")
-        return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerArgs:
-    """A read or push of a namespace.
-
-    caller: the namespace's name; namespace: as the stack declares it. store: its name in
-    SecretStoresArgs.stores. document: as ExternalSecret or PushSecret has it, without namespace and backend;
-    names in it may be outputs. owner: the same text whenever the program runs. labels: of the namespace, as
-    far as the stack declares them.
-    """
-
-    caller: str
-    namespace: pulumi.Input[str]
-    store: str
-    backend: Backend
-    document: Document
-    owner: str
-    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretStoresArgs:
-    """All of it by logical name; credentials by the names of their providers."""
+    """A section of the configuration, and what the program knows besides.
 
-    credentials: Mapping[str, CredentialArgs]
-    stores: Mapping[str, StoreArgs]
-    reads: Mapping[str, ConsumerArgs]
-    pushes: Mapping[str, ConsumerArgs]
+    tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
+    give the name of an account's Secret, and of its copy, once they are there; by tenant/slot.
+    """
+
+    section: SecretStoresSection
+    credentials: Credentials
+    tenants: Mapping[str, str]
+    namespace: Callable[[str], pulumi.Input[str]]
+    claimed: Callable[[str], pulumi.Input[str]]
+    delivered: Callable[[str], pulumi.Input[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Consumer:
+    """A read or push. document: as ExternalSecret or PushSecret has it; names in it may be outputs."""
+
+    key: str
+    entry: ReadEntry | PushEntry
+    document: Document
 
 
 class SecretStores(pulumi.ComponentResource):
@@ -106,126 +73,138 @@ class SecretStores(pulumi.ComponentResource):
     skipped: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, args: SecretStoresArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        props = {"stores": {key: each.store.title for key, each in args.stores.items()}}
+        section = args.section
+        self._stores = {key: section.store(key) for key in section.stores}
+        props = {"stores": {key: store.title for key, store in self._stores.items()}}
         super().__init__(self.TYPE, name, props, opts)
-        self._name = name
-        self._args = args
-        self._credentials = {key: self._credential(key, each) for key, each in args.credentials.items()}
-        self.reads = {
-            key: self._read(key, each).reference
-            for key, each in args.reads.items()
-            if each.backend is Backend.DIRECT
-        }
-        self.pushes = {
-            key: self._push(key, each).places
-            for key, each in args.pushes.items()
-            if each.backend is Backend.DIRECT
-        }
-        self.skipped = self._declare_eso()
+        self._name, self._args, self._section = name, args, section
+        self._labels = namespace_labels(args.tenants)
+        self._models = {key: _sound(section.provider(key)) for key in section.providers}
+        self._credentials = dict(self._declare_credentials())
+        reads = [
+            _Consumer(key, entry, section.read_document(key, args.claimed))
+            for key, entry in section.reads.items()
+        ]
+        pushes = [
+            _Consumer(key, entry, section.push_document(key, args.delivered))
+            for key, entry in section.pushes.items()
+        ]
+        self.reads = {each.key: self._read(each).reference for each in _direct(reads)}
+        self.pushes = {each.key: self._push(each).places for each in _direct(pushes)}
+        self.skipped = self._declare_eso([*self._eso_stores(), *self._eso_consumers(reads, pushes)])
+        for key, provider in self._models.items():
+            if warning := KINDS.kind_of(provider).warning:
+                pulumi.log.warn(f"{key}: {warning}", self)
         self.register_outputs({"reads": self.reads, "pushes": self.pushes, "skipped": self.skipped})
 
-    def _credential(self, key: str, args: CredentialArgs) -> Secret:
-        return Secret(
-            f"{self._name}/{key}-credential",
-            metadata=ObjectMetaArgs(name=args.name, namespace=args.namespace),
-            type="Opaque",
-            data=pulumi.Output.secret(args.data),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+    def _declare_credentials(self) -> Iterator[tuple[str, Secret]]:
+        for key, given in self._section.providers.items():
+            if given.credentials_from is not None and given.namespace is not None:
+                data = partial(login_data, KINDS.kind_of(self._models[key]))
+                yield (
+                    key,
+                    Secret(
+                        f"{self._name}/{key}-credential",
+                        metadata=ObjectMetaArgs(
+                            name=secret_name(key), namespace=self._args.namespace(given.namespace)
+                        ),
+                        type="Opaque",
+                        data=self._args.credentials.secret(given.credentials_from, data),
+                        opts=pulumi.ResourceOptions(parent=self),
+                    ),
+                )
 
-    def _read(self, key: str, args: ConsumerArgs) -> SecretRead:
-        return SecretRead(
-            f"{self._name}/{key}-read",
-            SecretReadArgs(
-                namespace=args.namespace,
-                target=args.document["target"],
-                owner=args.owner,
-                read={part: each for part, each in args.document.items() if part != "target"},
-                **self._way(args),
-            ),
-            self._after_credential(args.store),
+    def _read(self, read: _Consumer) -> SecretRead:
+        args = SecretReadArgs(
+            target=read.document["target"],
+            read={part: each for part, each in read.document.items() if part != "target"},
+            **self._way(read, "reads"),
         )
+        return SecretRead(f"{self._name}/{read.key}-read", args, self._after_credential(read.entry.store))
 
-    def _push(self, key: str, args: ConsumerArgs) -> SecretPush:
-        return SecretPush(
-            f"{self._name}/{key}-push",
-            SecretPushArgs(namespace=args.namespace, owner=args.owner, push=args.document, **self._way(args)),
-            self._after_credential(args.store),
+    def _push(self, push: _Consumer) -> SecretPush:
+        args = SecretPushArgs(push=push.document, **self._way(push, "pushes"))
+        return SecretPush(f"{self._name}/{push.key}-push", args, self._after_credential(push.entry.store))
+
+    def _way(self, consumer: _Consumer, role: str) -> Any:
+        namespace, reference = (
+            consumer.entry.namespace,
+            self._section.stores[consumer.entry.store].provider_ref,
         )
-
-    def _way(self, args: ConsumerArgs) -> Any:
-        through = self._args.stores[args.store]
+        stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
         return {
-            "store": document_of(through.store),
-            "provider": None if through.provider is None else document_of(through.provider),
-            "labels": args.labels,
+            "namespace": self._args.namespace(namespace),
+            "owner": stack_holder(*stack, self._section.KEY, f"{role}/{consumer.key}"),
+            "store": document_of(self._stores[consumer.entry.store]),
+            "provider": None if reference is None else document_of(self._models[reference]),
+            "labels": self._labels.get(namespace, {}),
         }
 
-    def _declare_eso(self) -> pulumi.Output[Mapping[str, str]]:
-        """Declare what ESO is to do once it is known to be there, and tell what is left out."""
-        wanted = [*self._eso_stores(), *self._eso_consumers()]
+    def _declare_eso(self, wanted: Sequence[EsoObject]) -> pulumi.Output[Mapping[str, str]]:
+        """Declare what ESO is to do once it is known to be there, and say what is left out."""
         if not wanted:
             return pulumi.Output.from_input({})
         lookout = EsoLookout(f"{self._name}-eso", EsoLookoutArgs(), pulumi.ResourceOptions(parent=self))
         return lookout.kinds.apply(lambda served: declare(wanted, served, self))
 
     def _eso_stores(self) -> Iterator[EsoObject]:
-        for key, each in self._args.stores.items():
-            if not each.by_eso:
+        for key, store in self._stores.items():
+            if key not in self._section.served_by_eso:
                 continue
-            manifest = compile_store(each.store, each.meant, KINDS)
+            manifest = compile_store(store, _sound(self._section.provider_of(key)), KINDS)
+            own = isinstance(store, SecretStore)
             yield EsoObject(
                 role=f"{self._name}/{key}-store",
                 api_version=manifest["apiVersion"],
                 kind=manifest["kind"],
-                name=each.store.name,
-                namespace=each.namespace if isinstance(each.store, SecretStore) else None,
+                name=store.name,
+                namespace=self._args.namespace(store.namespace) if own else None,
                 spec=manifest["spec"],
                 annotations=manifest["metadata"].get("annotations", {}),
                 after=self._credential_of(key),
             )
 
-    def _eso_consumers(self) -> Iterator[EsoObject]:
-        for key, each in self._args.reads.items():
-            if each.backend is Backend.ESO:
-                yield self._eso_consumer(f"{self._name}/{key}-read", each, _compiled_read, EXTERNAL_SECRET)
-        for key, each in self._args.pushes.items():
-            if each.backend is Backend.ESO:
-                yield self._eso_consumer(f"{self._name}/{key}-push", each, _compiled_push, PUSH_SECRET)
+    def _eso_consumers(self, reads: Iterable[_Consumer], pushes: Iterable[_Consumer]) -> Iterator[EsoObject]:
+        for role, consumers, version, model, compiled in (
+            ("read", reads, V1, ExternalSecret, compile_read),
+            ("push", pushes, V1ALPHA1, PushSecret, compile_push),
+        ):
+            for each in consumers:
+                if each.entry.backend is Backend.ESO:
+                    yield EsoObject(
+                        role=f"{self._name}/{each.key}-{role}",
+                        api_version=version,
+                        kind=model.__name__,
+                        name=each.key,
+                        namespace=self._args.namespace(each.entry.namespace),
+                        spec=pulumi.Output.from_input(each.document).apply(
+                            partial(self._compiled, each.entry, model, compiled)
+                        ),
+                        needs=[f"{self._name}/{each.entry.store}-store"],
+                    )
 
-    def _eso_consumer(
-        self, role: str, args: ConsumerArgs, compiled: _Compiler, kind: tuple[str, str]
-    ) -> EsoObject:
-        provider = self._args.stores[args.store].meant
-        spec = pulumi.Output.from_input(args.document).apply(
-            lambda document: compiled(args.caller, document, provider)["spec"]
-        )
-        return EsoObject(
-            role=role,
-            api_version=kind[0],
-            kind=kind[1],
-            name=args.document["name"],
-            namespace=args.namespace,
-            spec=spec,
-            needs=[f"{self._name}/{args.store}-store"],
-        )
+    def _compiled(
+        self, entry: ReadEntry | PushEntry, model: type[Any], compiled: _Compiler, document: Document
+    ) -> Document:
+        given = model.model_validate({**document, "namespace": entry.namespace, "backend": Backend.ESO})
+        return compiled(given, _sound(self._section.provider_of(entry.store)), KINDS)["spec"]
 
     def _credential_of(self, store: str) -> Sequence[pulumi.Resource]:
-        credential = self._args.stores[store].credential
-        return [] if credential is None else [self._credentials[credential]]
+        reference = self._section.stores[store].provider_ref
+        return [] if reference not in self._credentials else [self._credentials[reference]]
 
     def _after_credential(self, store: str) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, depends_on=[*self._credential_of(store)])
 
 
-_Compiler: TypeAlias = Callable[[str, Document, AnyProvider], Mapping[str, Any]]
+_Compiler: TypeAlias = Callable[[Any, AnyProvider, RefRegister], Mapping[str, Any]]
 
 
-def _compiled_read(caller: str, document: Document, provider: AnyProvider) -> Mapping[str, Any]:
-    given = {**document, "namespace": caller, "backend": Backend.ESO}
-    return compile_read(ExternalSecret.model_validate(given), provider, KINDS)
+def _direct(consumers: Iterable[_Consumer]) -> Iterator[_Consumer]:
+    return (each for each in consumers if each.entry.backend is Backend.DIRECT)
 
 
-def _compiled_push(caller: str, document: Document, provider: AnyProvider) -> Mapping[str, Any]:
-    given = {**document, "namespace": caller, "backend": Backend.ESO}
-    return compile_push(PushSecret.model_validate(given), provider, KINDS)
+def _sound(model: AnyProvider | Problem) -> AnyProvider:
+    if isinstance(model, Problem):
+        raise TypeError(f"settings let a provider through that is none: {model.cause}")
+    return model

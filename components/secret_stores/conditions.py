@@ -40,7 +40,7 @@ def condition_objections(conditions: Iterable[Condition]) -> Iterator[Problem]:
 
 
 def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]) -> bool | Problem:
-    """Tell whether a namespace meets any of the conditions; an empty list takes all.
+    """Whether a namespace meets any of the conditions; an empty list takes all.
 
     A condition that makes no sense refuses everybody, whatever the others say.
     """
@@ -129,7 +129,7 @@ def _is_possessive(part: str, following: str) -> bool:
 
 
 def _repeats(parts: Iterable[str]) -> int:
-    """Tell how often the part that is repeated most is, of a pattern that makes sense."""
+    """Return how often the part that is repeated most is, of a pattern that makes sense."""
     groups, last = [1], 1
     for part in parts:
         if count := _COUNT.fullmatch(part):

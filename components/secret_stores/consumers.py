@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from components.secret_stores.model import DataKey, Duration, NamespaceName, ObjectName, Shape, unfit
+from components.secret_stores.model import DataKey, Duration, NamespaceName, ObjectName, Shape
+from components.settings.words import fit, unfit
 
 
 class Backend(StrEnum):
@@ -37,13 +38,14 @@ class DeletionPolicy(StrEnum):
     NONE = "None"
 
 
-def _remote_key(text: str) -> str:
-    if not text or text != text.strip() or not text.isprintable():
-        raise unfit("it is empty, or has characters nobody sees", "name the secret as its store does")
-    return text
-
-
-RemoteKey: TypeAlias = Annotated[str, AfterValidator(_remote_key)]
+RemoteKey: TypeAlias = Annotated[
+    str,
+    fit(
+        lambda text: text and text == text.strip() and text.isprintable(),
+        "it is empty, or has characters nobody sees",
+        "name the secret as its store does",
+    ),
+]
 Property: TypeAlias = Annotated[RemoteKey | None, Field(alias="property")]
 
 

@@ -118,7 +118,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
 
 
 def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:
-    """Tell which namespace each selector names; None where ESO takes none: certificates of a SecretStore."""
+    """Return the namespace each selector names; None where ESO takes none: certificates of a SecretStore."""
     if not isinstance(store, SecretStore):
         return {**resolution.namespaces}
     certificates = (path for path, each in selectors(provider.spec) if isinstance(each, CaSelector))

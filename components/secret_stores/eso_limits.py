@@ -1,7 +1,7 @@
 """What External Secrets Operator (ESO) cannot express: it would read elsewhere, lose or ignore something.
 
-ESO judges selectors and pushes in the code of each provider, by no common rule. Source: that code, as of ESO
-2.9, beyond what secret store providers 1.3 and the rows C12, C17 and C18 of 2.3 tell.
+ESO judges selectors and pushes in the code of each provider, by no common rule: docs/design/store-facts.md,
+what ESO cannot express.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Final
 
 from components.errors import Problem
+from components.secret_stores.admission import CONTROLLER
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
-from components.secret_stores.direct import CONTROLLER
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,

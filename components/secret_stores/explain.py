@@ -37,7 +37,7 @@ _Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class KnownObjects:
     """What stores are judged in: the kinds known, the provider objects, namespaces and their labels."""
 
     kinds: RefRegister
@@ -74,7 +74,7 @@ class Explanation:
         return self.ready in _USABLE
 
 
-def explain(store: AnyStore, caller: str, around: Surroundings) -> Explanation:
+def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
     """Say whether a caller may use a store, and in which namespaces the store's credential is read.
 
     caller: a namespace, or empty for the validation of the store itself, which no condition concerns.
@@ -98,8 +98,8 @@ def explain(store: AnyStore, caller: str, around: Surroundings) -> Explanation:
     )
 
 
-def _reach(store: AnyStore, caller: str, around: Surroundings) -> _Verdict | None:
-    """Tell why a caller does not even get to a store's provider."""
+def _reach(store: AnyStore, caller: str, around: KnownObjects) -> _Verdict | None:
+    """Return why a caller does not even get to a store's provider."""
     if not caller:
         return None
     if isinstance(store, ClusterSecretStore):
@@ -114,7 +114,7 @@ def _reach(store: AnyStore, caller: str, around: Surroundings) -> _Verdict | Non
     return Ready.INVALID, (elsewhere,), None
 
 
-def _barred(conditions: Sequence[Condition], caller: str, around: Surroundings) -> _Verdict | None:
+def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) -> _Verdict | None:
     if conditions and caller not in around.namespaces:
         unknown = Problem(
             caller,
@@ -142,7 +142,7 @@ def _verdict(
     resolution: Resolution | Problem | None,
     kinds: RefRegister,
 ) -> _Verdict:
-    """Tell what a caller that gets to the provider finds there; every refusal of both layers, each once."""
+    """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
     refusals = [*store_objections(store, kinds)]
     if provider is not None and not isinstance(provider, Problem):
         refusals.extend(selector_objections(store, provider, kinds))
@@ -157,7 +157,7 @@ def _verdict(
     return Ready.READY, (), None
 
 
-def _provider(store: AnyStore, caller: str, around: Surroundings) -> AnyProvider | Problem | None:
+def _provider(store: AnyStore, caller: str, around: KnownObjects) -> AnyProvider | Problem | None:
     found = provider_of(store, caller, around.kinds)
     if not isinstance(found, ProviderKey):
         return found

@@ -36,8 +36,8 @@ def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, 
     return filled
 
 
-def login_fault(kind: Kind, content: bytes) -> Problem | None:
-    """Tell why a credential cannot be the Secret of a provider of a kind, without its values."""
+def login_problem(kind: Kind, content: bytes) -> Problem | None:
+    """Return why a credential cannot be the Secret of a provider of a kind, without its values."""
     if not content:
         return Problem(
             "credential", "the credential is empty, and an empty one opens nothing", "give its text"

@@ -9,17 +9,22 @@ never by a field. Field names, and the defaults that ESO takes from the schema o
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from components.naming import is_data_key, is_namespace, is_object_name
+from components.settings.words import fit, unfit
+
+AS_ESO: Final = "write it the way External Secrets Operator does"
+"""The mend of what is wrong with a document in a way nobody has words of ours for."""
 
 _DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+_NO_DURATION: Final = "it is no duration", "write such as 1h, 90s or 1h30m"
 
 
 class Shape(BaseModel):
@@ -30,29 +35,6 @@ class Shape(BaseModel):
     )
 
 
-def unfit(cause: str, mend: str) -> PydanticCustomError:
-    """Make the error a validator raises; its text is the refusal."""
-    return PydanticCustomError("unfit", "{cause}", {"cause": cause, "mend": mend})
-
-
-def _namespace(text: str) -> str:
-    if not is_namespace(text):
-        raise unfit("Kubernetes takes no such namespace", "write up to 63 of a-z, 0-9 and, inside, '-'")
-    return text
-
-
-def _object_name(text: str) -> str:
-    if not is_object_name(text):
-        raise unfit("Kubernetes takes no such name", "write up to 253 of a-z, 0-9 and, inside, '-' and '.'")
-    return text
-
-
-def _data_key(text: str) -> str:
-    if not is_data_key(text):
-        raise unfit("no Secret has such a key", "write letters, digits, '-', '_' and '.'")
-    return text
-
-
 def _base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True).decode()
@@ -61,25 +43,31 @@ def _base64(text: str) -> str:
     return text
 
 
-def _duration(text: str) -> str:
-    if not _DURATION.fullmatch(text):
-        raise unfit("it is no duration", "write such as 1h, 90s or 1h30m")
-    return text
-
-
 def _refresh_interval(given: Any) -> Any:
-    if isinstance(given, str):
-        return _duration(given)
-    if not isinstance(given, int) or given < 0:
+    if isinstance(given, str) and not _DURATION.fullmatch(given):
+        raise unfit(*_NO_DURATION)
+    if not isinstance(given, int | str) or (isinstance(given, int) and given < 0):
         raise unfit("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
     return given
 
 
-NamespaceName: TypeAlias = Annotated[str, AfterValidator(_namespace)]
-ObjectName: TypeAlias = Annotated[str, AfterValidator(_object_name)]
-DataKey: TypeAlias = Annotated[str, AfterValidator(_data_key)]
+NamespaceName: TypeAlias = Annotated[
+    str,
+    fit(is_namespace, "Kubernetes takes no such namespace", "write up to 63 of a-z, 0-9 and, inside, '-'"),
+]
+ObjectName: TypeAlias = Annotated[
+    str,
+    fit(
+        is_object_name,
+        "Kubernetes takes no such name",
+        "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
+    ),
+]
+DataKey: TypeAlias = Annotated[
+    str, fit(is_data_key, "no Secret has such a key", "write letters, digits, '-', '_' and '.'")
+]
 CaBundle: TypeAlias = Annotated[str, AfterValidator(_base64)]
-Duration: TypeAlias = Annotated[str, AfterValidator(_duration)]
+Duration: TypeAlias = Annotated[str, fit(_DURATION.fullmatch, *_NO_DURATION)]
 
 
 class Selector(Shape):
@@ -110,6 +98,11 @@ class CaSelector(Selector):
 
 class ProviderSpec(Shape):
     """What one kind of provider needs to know; the kinds are in `kinds`."""
+
+    @property
+    def digest(self) -> str:
+        """Tells two specs apart."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 class ProviderKey(NamedTuple):
@@ -223,6 +216,11 @@ class ClusterStoreSpec(StoreSpec):
     """What a store of the whole cluster says in addition."""
 
     conditions: tuple[Condition, ...] = ()
+
+    @property
+    def goes_by_labels(self) -> bool:
+        """Whether labels of a namespace say who may use it."""
+        return any(each.namespace_selector is not None for each in self.conditions)
 
 
 class SecretStore(Shape):

@@ -20,7 +20,7 @@ from components.errors import CredfleetError
 from components.importing import ALONE
 
 if TYPE_CHECKING:
-    from components.secret_stores.carried import CarriedPush, CarriedRead
+    from components.secret_stores.direct_consumers import DirectPush, DirectRead
 
 _LOGIN: Final = frozenset({"auth", "authRef", "authSecretRef", "serviceAccountRef", "caProvider", "caBundle"})
 """Fields of providers' specs that say who asks, not where."""
@@ -37,8 +37,8 @@ class _StoreProvider(FollowingShell):
         if isinstance(inputs["namespace"], Unknown):
             return
         try:
-            carried = self._carried(_supposed(inputs))
-            carried.admitted()
+            consumer = self._consumer(_supposed(inputs))
+            consumer.admitted()
         except CredfleetError as error:
             if error.code not in _MOMENTARY:
                 yield CheckFailure("", str(error))
@@ -46,7 +46,7 @@ class _StoreProvider(FollowingShell):
         if is_unknown(inputs):
             return
         try:
-            obstacles = carried.obstacles()
+            obstacles = consumer.obstacles()
         except CredfleetError:
             return
         for obstacle in obstacles:
@@ -54,13 +54,13 @@ class _StoreProvider(FollowingShell):
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether what was written is what its source says now."""
-        return self._carried(props).is_current(digest)
+        return self._consumer(props).is_current(digest)
 
     def remove(self, _id: str, props: Properties) -> None:
         """Remove what was made, if it is still ours."""
-        self._carried(props).remove()
+        self._consumer(props).remove()
 
-    def _carried(self, props: Properties) -> CarriedRead | CarriedPush:
+    def _consumer(self, props: Properties) -> DirectRead | DirectPush:
         raise NotImplementedError
 
 
@@ -100,7 +100,7 @@ class SecretReadProvider(_StoreProvider):
 
     def make(self, props: Properties) -> Properties:
         """Make the Secret; one that is there already is taken as its own."""
-        done = self._carried(props).write()
+        done = self._consumer(props).write()
         return {
             "reference": f"{props['namespace']}/{props['target']}",
             "digest": done.digest,
@@ -109,14 +109,14 @@ class SecretReadProvider(_StoreProvider):
 
     def look(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the Secret; None when it is gone, or somebody else's."""
-        found = self._carried(props).digest()
+        found = self._consumer(props).digest()
         return None if found is None else {"digest": found}
 
-    def _carried(self, props: Properties) -> CarriedRead:
+    def _consumer(self, props: Properties) -> DirectRead:
         with ALONE:
-            from components.secret_stores.carried import CarriedRead
+            from components.secret_stores.direct_consumers import DirectRead
 
-        return CarriedRead(props, self.configured)
+        return DirectRead(props, self.configured)
 
 
 class SecretRead(DynamicResource[SecretReadArgs], module="credfleet", name="SecretRead"):
@@ -156,29 +156,29 @@ class SecretPushProvider(_StoreProvider):
 
     def make(self, props: Properties) -> Properties:
         """Push; what it wrote before is taken as its own."""
-        return self._pushed(self._carried(props))
+        return self._pushed(self._consumer(props))
 
     def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Push again, and remove what is pushed no more."""
-        return self._pushed(self._carried(news), self._carried(olds))
+        return self._pushed(self._consumer(news), self._consumer(olds))
 
     def look(self, _id: str, props: Properties) -> Properties | None:
         """Return None when nothing of the push is in the store any more."""
-        return {} if self._carried(props).is_there() else None
+        return {} if self._consumer(props).is_there() else None
 
-    def _pushed(self, carried: CarriedPush, former: CarriedPush | None = None) -> Properties:
-        done = carried.write([] if former is None else former.places)
+    def _pushed(self, consumer: DirectPush, former: DirectPush | None = None) -> Properties:
+        done = consumer.write([] if former is None else former.places)
         return {
-            "places": [str(each) for each in carried.places],
+            "places": [str(each) for each in consumer.places],
             "digest": done.digest,
             "sourceVersion": done.source_version,
         }
 
-    def _carried(self, props: Properties) -> CarriedPush:
+    def _consumer(self, props: Properties) -> DirectPush:
         with ALONE:
-            from components.secret_stores.carried import CarriedPush
+            from components.secret_stores.direct_consumers import DirectPush
 
-        return CarriedPush(props, self.configured)
+        return DirectPush(props, self.configured)
 
 
 class SecretPush(DynamicResource[SecretPushArgs], module="credfleet", name="SecretPush"):

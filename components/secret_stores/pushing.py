@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
-from components.errors import Problem, StoreError
+from components.errors import StoreError
 from components.projection.model import JsonObject, SecretRef, data_of
 from components.secret_stores.clients.client import Kept, Place, SecretsClient
 from components.secret_stores.consumers import DeletionPolicy, Pushed, PushSecret, UpdatePolicy
-from components.secret_stores.registry import Kind
 
 _ATTEMPTS: Final = 5
 
@@ -32,7 +31,7 @@ class Move(StrEnum):
 
 
 def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
-    """Tell what a push does about what is at a place.
+    """Return what a push does about what is at a place.
 
     A value it did not write is kept under IfNotExists, which asks for just that, and refused under Replace.
     """
@@ -43,24 +42,6 @@ def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
     if not there.owned:
         return Move.REFUSE
     return Move.KEEP if there.content == content else Move.WRITE
-
-
-def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
-    """Find entries that go to no place as providers of a kind have them."""
-    for each in push.data:
-        if kind.has_properties and each.property_name is None:
-            yield Problem(
-                push.title,
-                f"{each.remote_key} of a provider of kind {kind.name} has keys, and none is named to push to",
-                "add property",
-            )
-        elif not kind.has_properties and each.property_name is not None:
-            yield Problem(
-                push.title,
-                f"{each.remote_key} of a provider of kind {kind.name} is one value, so the direct back end"
-                f" pushes to no property {each.property_name} of it",
-                "leave property out",
-            )
 
 
 class Secrets(Protocol):
@@ -114,7 +95,7 @@ class Pusher:
         return any(self._keeps(self._client.look(place(each), self._owner)) for each in self._push.data)
 
     def conflicts(self) -> Iterator[StoreError]:
-        """Tell each place that somebody else has."""
+        """Yield an error for each place that somebody else has."""
         for each in self._push.data:
             there = self._client.look(place(each), self._owner)
             if decide(there, b"", self._push.update_policy) is Move.REFUSE:
@@ -192,12 +173,12 @@ class Pusher:
 
 
 def place(pushed: Pushed) -> Place:
-    """Tell where an entry goes to."""
+    """Return where an entry goes to."""
     return Place(*pushed.remote)
 
 
 def _digest(contents: Mapping[Place, bytes], sources: Mapping[str, JsonObject]) -> str:
-    """Tell contents apart without showing them: an HMAC keyed with the uids of the Secrets they are from."""
+    """Return what tells contents apart without showing them: an HMAC keyed with the uids of the sources."""
     key = "".join(str(each["metadata"]["uid"]) for each in sources.values())
     digest = hmac.new(key.encode(), digestmod=hashlib.sha256)
     for where, content in sorted(contents.items(), key=lambda each: str(each[0])):

@@ -1,19 +1,19 @@
 """A read: a Secret of the cluster is made of values of a store, by the moves of a projection.
 
 The values are dressed as a Secret that nobody has; so whoever owns the target, what is compared before a
-write, and how it is retried, is what holds for every copy (decision 22).
+write, and how it is retried, is what holds for every copy.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from components.connection import Connection, reach
-from components.errors import Problem, ProjectionError, StoreError
+from components.connection import ClusterTarget, Connection, reach
+from components.errors import ProjectionError, StoreError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
     PROJECTED_BY,
@@ -24,10 +24,10 @@ from components.projection.model import (
     data_of,
 )
 from components.projection.projector import Projector
+from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.clients.client import Place, SecretsClient
 from components.secret_stores.consumers import ExternalSecret
-from components.secret_stores.direct import Purpose, Site, Use, lent_client
-from components.secret_stores.registry import Kind
+from components.secret_stores.direct import StackTarget, lent_client
 
 _STORE: Final = "STORE"
 """Namespace of what is no Secret; none of the cluster's is called so."""
@@ -87,44 +87,31 @@ class Reading:
         )
 
 
-def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
-    """Find values that providers of a kind do not have."""
-    if not kind.has_versions:
-        for key, remote in read.data.items():
-            if remote.version is not None:
-                yield Problem(
-                    read.title,
-                    f"data.{key} asks for version {remote.version} of {remote.key}, and in a provider of kind"
-                    f" {kind.name} a value has no versions",
-                    "leave version out",
-                )
-
-
-def written(reading: Reading, use: Use, site: Site) -> Written:
+def written(reading: Reading, use: Use, target: StackTarget) -> Written:
     """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
-    with _projector(reading, use, site) as projector:
+    with _projector(reading, use, target) as projector:
         return projector.write(reading)
 
 
-def is_current(reading: Reading, use: Use, site: Site, known: str) -> bool:
+def is_current(reading: Reading, use: Use, target: StackTarget, known: str) -> bool:
     """Whether the target has this digest, and it is that of what the store says now."""
-    with _projector(reading, use, site) as projector:
+    with _projector(reading, use, target) as projector:
         return projector.is_current(reading, known)
 
 
-def open_secrets(site: Site) -> KubernetesSecrets:
+def open_secrets(target: StackTarget) -> KubernetesSecrets:
     """Open the Secrets of the stack's cluster. Raises ClusterError, also when its server does not answer."""
-    return KubernetesSecrets(_connected(site))
+    return KubernetesSecrets(_connected(target))
 
 
-def _connected(site: Site) -> Connection:
-    return reach(site.target, "run again once it does")
+def _connected(target: StackTarget) -> Connection:
+    return reach(ClusterTarget.parse(target.cluster), "run again once it does")
 
 
 @contextmanager
-def _projector(reading: Reading, use: Use, site: Site) -> Generator[Projector]:
-    with lent_client(use, site, Purpose.READ) as client:
-        yield Projector(_WithStore(_connected(site), reading, client))
+def _projector(reading: Reading, use: Use, target: StackTarget) -> Generator[Projector]:
+    with lent_client(use, target, Purpose.READ) as client:
+        yield Projector(_WithStore(_connected(target), reading, client))
 
 
 class _WithStore(KubernetesSecrets):

@@ -187,7 +187,7 @@ def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegis
 def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Problem:
     """Read every selector in the base and nowhere else: one that names another namespace is refused.
 
-    So are those of a generator, whatever its scope, with its caller as the base (case C11).
+    So are those of a generator, whatever its scope, with its caller as the base.
     """
     for path, selector in selectors(provider.spec):
         if selector.namespace not in (None, base):
@@ -235,7 +235,7 @@ def _follows(ref: ProviderRef) -> bool:
 
 
 def _home(store: AnyStore, provider: AnyProvider) -> str | None:
-    """Give the namespace all selectors stay in; None when that is each caller's own affair."""
+    """Return the namespace all selectors stay in; None when that is each caller's own affair."""
     if isinstance(provider, Provider):
         return provider.namespace
     return store.namespace if isinstance(store, SecretStore) else None

@@ -10,8 +10,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
@@ -22,9 +21,6 @@ CLUSTER_GROUP: Final = f"cluster.{GROUP}"
 VERSION: Final = "v1alpha1"
 
 Spec = TypeVar("Spec", bound=ProviderSpec)
-
-
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Maintenance(StrEnum):
@@ -39,18 +35,19 @@ class Maintenance(StrEnum):
 class Kind:
     """A kind of provider.
 
-    embedded: its key in a store's `spec.provider`. strict: it is never served by whatever namespace a caller
-    comes from. client: makes clients for the direct back end; None when there are none. limits: finds what of
-    a spec they do not do. by_caller: they use the caller's namespace themselves, so that two callers never
-    share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the whole
-    value. has_versions: a read may ask for an older value. credential: key of a Secret → selector in the
-    spec, for a Secret that is drawn for a provider.
+    embedded: its key in a store's `spec.provider`. module: where it is registered. strict: it is never served
+    by whatever namespace a caller comes from. client: makes clients for the direct back end; None when there
+    are none. limits: finds what of a spec they do not do. by_caller: they use the caller's namespace
+    themselves, so that two callers never share one. has_properties: a push goes to a property of a key, as
+    into a Secret; else it is the whole value. has_versions: a read may ask for an older value. credential:
+    key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
     """
 
     name: str
-    version: str
     embedded: str
     spec: type[ProviderSpec]
+    module: str
+    version: str = VERSION
     strict: bool = False
     client: ClientFactory | None = None
     limits: SpecLimits = lambda _: ()
@@ -59,7 +56,7 @@ class Kind:
     by_caller: bool = False
     has_properties: bool = False
     has_versions: bool = True
-    credential: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    credential: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def warning(self) -> str | None:
@@ -85,6 +82,21 @@ class Kind:
         return Provider.model_validate({**given, "namespace": namespace, "spec": read})
 
 
+class KindFacts(TypedDict, total=False):
+    """What may be said of a kind when it is registered."""
+
+    version: str
+    strict: bool
+    client: ClientFactory | None
+    limits: SpecLimits
+    capabilities: Capability
+    maintenance: Maintenance
+    by_caller: bool
+    has_properties: bool
+    has_versions: bool
+    credential: Mapping[str, str]
+
+
 class RefRegister:
     """The kinds a process knows; a stack's own code adds further ones by decorating their specs."""
 
@@ -93,51 +105,26 @@ class RefRegister:
         self._embedded: dict[str, Kind] = {}
 
     def register(
-        self,
-        name: str,
-        *,
-        embedded: str,
-        version: str = VERSION,
-        strict: bool = False,
-        client: ClientFactory | None = None,
-        limits: SpecLimits = lambda _: (),
-        capabilities: Capability = Capability.READ_WRITE,
-        maintenance: Maintenance = Maintenance.MAINTAINED,
-        by_caller: bool = False,
-        has_properties: bool = False,
-        has_versions: bool = True,
-        credential: Mapping[str, str] = _NOTHING,
+        self, name: str, *, embedded: str, module: str | None = None, **facts: Unpack[KindFacts]
     ) -> Callable[[type[Spec]], type[Spec]]:
         """Make the decorator that registers a spec as a kind, in both groups; the arguments are Kind's.
 
-        Raises CredfleetError `duplicate-kind` when the kind or its embedded key is taken.
+        module: what a process imports to know the kind; absent, the one of the spec. Raises CredfleetError
+        `duplicate-kind` when the kind or its embedded key is taken.
         """
 
         def take(spec: type[Spec]) -> type[Spec]:
-            reference = (f"{GROUP}/{version}", name)
-            if reference in self._kinds or embedded in self._embedded:
+            kind = Kind(name=name, embedded=embedded, spec=spec, module=module or spec.__module__, **facts)
+            if (f"{GROUP}/{kind.version}", name) in self._kinds or embedded in self._embedded:
                 raise CredfleetError(
                     code="duplicate-kind",
                     place=f"{spec.__module__}.{spec.__qualname__}",
-                    cause=f"{name} ({version}), or its key {embedded}, is taken; known are {self.listed()}",
+                    cause=f"{name} ({kind.version}), or its key {embedded}, is taken;"
+                    f" known are {self.listed()}",
                     mend="register it under another name, or leave one of the two out",
                 )
-            kind = Kind(
-                name=name,
-                version=version,
-                embedded=embedded,
-                spec=spec,
-                strict=strict,
-                client=client,
-                limits=limits,
-                capabilities=capabilities,
-                maintenance=maintenance,
-                by_caller=by_caller,
-                has_properties=has_properties,
-                has_versions=has_versions,
-                credential=credential,
-            )
-            self._kinds[reference] = self._kinds[f"{CLUSTER_GROUP}/{version}", name] = kind
+            for group in (GROUP, CLUSTER_GROUP):
+                self._kinds[f"{group}/{kind.version}", name] = kind
             self._embedded[embedded] = kind
             return spec
 
@@ -167,11 +154,11 @@ class RefRegister:
         )
 
     def kind_of(self, provider: AnyProvider) -> Kind:
-        """Give the kind of a provider made by one of this register."""
+        """Return the kind of a provider made by one of this register."""
         return self._kinds[provider.api_version, provider.kind]
 
     def references(self) -> tuple[tuple[str, str], ...]:
-        """Give all that `referred` knows: apiVersion and kind."""
+        """Return all that `referred` knows: apiVersion and kind."""
         return tuple(self._kinds)
 
     def listed(self) -> str:

@@ -9,15 +9,13 @@ from urllib.parse import quote
 
 from components.connection import ClusterTarget, NoReply, Reply, connect
 from components.errors import StoreError
+from components.http_answers import Answer
 
 if TYPE_CHECKING:
     from components.secret_stores.model import CaSelector, SecretSelector, ServiceAccountSelector
 
 TOKEN_SECONDS: Final = 600
 """The shortest life the API server gives a token."""
-
-_ABSENT: Final = 404
-_FORBIDDEN: Final = (401, 403)
 
 
 class StackCluster:
@@ -58,14 +56,14 @@ class StackCluster:
         """Read the labels of a namespace; one that is not there yet has none."""
         place = f"Namespace {namespace}"
         reply = self._call("GET", f"/api/v1/namespaces/{quote(namespace, safe='')}", place)
-        if reply.status == _ABSENT:
+        if reply.answer is Answer.ABSENT:
             return {}
         return self._answered(reply, place)["metadata"].get("labels") or {}
 
     def served(self, group_version: str) -> frozenset[str]:
         """Name the kinds that the API server serves of a group and version."""
         reply = self._call("GET", f"/apis/{group_version}", group_version)
-        if reply.status == _ABSENT:
+        if reply.answer is Answer.ABSENT:
             return frozenset()
         return frozenset(str(each["kind"]) for each in self._answered(reply, group_version)["resources"])
 
@@ -85,22 +83,22 @@ class StackCluster:
 
     @staticmethod
     def _answered(reply: Reply, place: str) -> Mapping[str, Any]:
-        if reply.status < 300:
+        if reply.answer is Answer.DONE:
             return reply.body
-        if reply.status == _ABSENT:
+        if reply.answer is Answer.ABSENT:
             cause, mend = (
                 "it is not there, and a provider logs in with it",
                 "make it, or correct the selector",
             )
             raise StoreError(code="absent", place=place, cause=cause, mend=mend)
-        if reply.status in _FORBIDDEN:
+        if reply.answer is Answer.NOT_ALLOWED:
             raise StoreError(
                 code="not-allowed",
                 place=place,
                 cause=f"the API server does not allow it: {reply.text}",
                 mend="let whoever runs this read it",
             )
-        cause = f"the API server refused: {reply.body.get('reason') or f'HTTP {reply.status}'}"
+        cause = f"the API server refused: {reply.reason}"
         raise StoreError(code="unreachable", place=place, cause=cause, mend="run again")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
@@ -21,6 +21,7 @@ _KEY: Final = "[key]"
 """What pydantic appends to a location when the fault is in the name of an entry."""
 
 
+_SEE: Final = "see what is meant in: credfleet config schema"
 _NO_MAP: Final = "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
 _PLAIN: Final = {
     "string_type": (
@@ -50,8 +51,22 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Pr
             faults = error.errors(include_url=False, include_input=False)
         if not problems:
             schema = model.model_json_schema()
-            problems = tuple(_problem(fault, schema) for fault in faults)
+            problems = tuple(
+                _problem(fault, schema, lambda path: config_path(str(path[0]), *path[1:])) for fault in faults
+            )
         _take_out(document, (fault["loc"] for fault in faults))
+
+
+def problems_of(
+    error: ValidationError, model: type[BaseModel], place: str = "", otherwise: str = _SEE
+) -> Iterator[Problem]:
+    """Yield what kept a document from being a model; no problem holds a value.
+
+    place: of the document. otherwise: the mend of what nobody has words of ours for.
+    """
+    schema = model.model_json_schema()
+    for fault in error.errors(include_url=False, include_input=False):
+        yield _problem(fault, schema, lambda path: _dotted(place, path), otherwise)
 
 
 def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]:
@@ -105,13 +120,8 @@ def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) ->
             gone.add(found)
 
 
-def explain(
-    fault: ErrorDetails, mend: str = "see what is meant in: credfleet config schema"
-) -> tuple[str, str]:
-    """Return the cause and the mend of a fault in our words; neither holds a value.
-
-    mend: of a fault that only pydantic has words for.
-    """
+def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
+    """Return the cause and the mend of a fault in our words; neither holds a value."""
     context = fault.get("ctx", {})
     match fault["type"]:
         case "missing":
@@ -121,15 +131,26 @@ def explain(
         case kind if kind == UNFIT:
             return context["cause"], context["mend"]
         case kind:
-            return _PLAIN.get(kind, (fault["msg"], mend))
+            return _PLAIN.get(kind, (fault["msg"], otherwise))
 
 
-def _problem(fault: ErrorDetails, schema: Mapping[str, Any]) -> Problem:
+def _problem(
+    fault: ErrorDetails,
+    schema: Mapping[str, Any],
+    place_of: Callable[[Sequence[int | str]], str],
+    otherwise: str = _SEE,
+) -> Problem:
     path = [step for step in fault["loc"] if step != _KEY]
-    place = config_path(str(path[0]), *path[1:])
     if fault["type"] == "extra_forbidden":
-        return unknown_key(place, str(path[-1]), _known_keys(schema, path[:-1]))
-    return Problem(place, *explain(fault))
+        return unknown_key(place_of(path), str(path[-1]), _known_keys(schema, path[:-1]))
+    return Problem(place_of(path), *explain(fault, otherwise))
+
+
+def _dotted(place: str, path: Iterable[int | str]) -> str:
+    """Return a path below a place, as documents of Kubernetes are read."""
+    return (place + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)).lstrip(
+        "."
+    )
 
 
 def _known_keys(schema: Mapping[str, Any], path: Iterable[int | str]) -> Iterable[str]:

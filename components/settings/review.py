@@ -241,16 +241,6 @@ def usable_namespaces(tenants: Mapping[str, Tenant], cluster: Cluster) -> Collec
     return {tenant.namespace for tenant in tenants.values()} | {*cluster.existing_namespaces}
 
 
-def unusable_namespace(
-    place: str,
-    namespace: str,
-    mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
-) -> Problem:
-    """Say that a namespace is none of the usable ones."""
-    cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
-    return Problem(place, cause, mend)
-
-
 def unknown_credential(place: str, name: str, credentials: Credentials) -> Problem:
     """Say that a reference names no credential, and which one may have been meant."""
     cause = f"{name} is no entry of credentials"

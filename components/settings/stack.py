@@ -13,13 +13,13 @@ from components.account_pool.rules import Pool
 from components.aso_credentials.settings import AsoCredentials
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
+from components.pull_secret.settings import PullSecretsSection
+from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
-from components.settings import pull_secrets, secret_stores
 from components.settings.document import read_as_meant, well_formed
 from components.settings.members_file import read_members_file
 from components.settings.noun import Noun
 from components.settings.nouns import AccountPool, Cluster, Slot, Tenant
-from components.settings.pull_secrets import PullSecrets, review_pull_secrets
 from components.settings.review import (
     Stated,
     review_accounts,
@@ -28,8 +28,6 @@ from components.settings.review import (
     review_pool,
     usable_namespaces,
 )
-from components.settings.secret_stores import SecretStores
-from components.settings.secret_stores_review import review_secret_stores
 from components.settings.section import Account, Section, Surroundings, Written
 from components.settings.words import Name, unfit
 from components.settings.written_secrets import deliveries_of, members_of, review_written
@@ -77,9 +75,9 @@ class Settings(Noun):
     tenants: Mapping[Name, Tenant] = {}
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
-    pull_secrets: Annotated[PullSecrets | None, _section(of=PullSecrets)] = None
+    pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
     services: Annotated[Services | None, _section(of=Services)] = None
-    secret_stores: Annotated[SecretStores | None, _section(of=SecretStores)] = None
+    secret_stores: Annotated[SecretStoresSection | None, _section(of=SecretStoresSection)] = None
 
     @classmethod
     def load(cls, config: pulumi.Config) -> Self:
@@ -126,7 +124,8 @@ class Settings(Noun):
     @property
     def sections(self) -> Sequence[Section]:
         """The sections of rooms that are given."""
-        return [section for section in (self.services, self.aso_credentials) if section is not None]
+        rooms = (self.services, self.aso_credentials, self.pull_secrets, self.secret_stores)
+        return [section for section in rooms if section is not None]
 
     def surroundings(self, root: Path, malformed: Sequence[Problem] = ()) -> Surroundings:
         """Return what the sections may refer to. malformed: what was left out of the settings, and why."""
@@ -163,25 +162,6 @@ class Settings(Noun):
         around = self.surroundings(root, malformed)
         for section in self.sections:
             yield from section.review(around)
-        if self.pull_secrets is not None:
-            yield from review_pull_secrets(
-                self.pull_secrets,
-                self.tenants,
-                pool,
-                self.cluster,
-                credentials=self.credentials,
-                root=root,
-                whole=around.whole("tenants"),
-            )
-        if self.secret_stores is not None:
-            yield from review_secret_stores(
-                self.secret_stores,
-                self.tenants,
-                pool,
-                self.cluster,
-                credentials=self.credentials,
-                whole=around.whole("secretStores", "tenants"),
-            )
         yield from review_written(self._written())
 
     def _written(self) -> Iterator[Written]:
@@ -190,10 +170,6 @@ class Settings(Noun):
         yield from deliveries_of(self.tenants)
         for section in self.sections:
             yield from section.written()
-        if self.pull_secrets is not None:
-            yield from pull_secrets.secrets_of(self.pull_secrets)
-        if self.secret_stores is not None:
-            yield from secret_stores.secrets_of(self.secret_stores)
 
 
 def _decoded(text: str) -> Any:

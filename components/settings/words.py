@@ -28,7 +28,7 @@ def unfit(cause: str, mend: str) -> PydanticCustomError:
     return PydanticCustomError(UNFIT, "{cause}", {"cause": cause, "mend": mend})
 
 
-def fit(test: Callable[[str], bool], cause: str, mend: str) -> AfterValidator:
+def fit(test: Callable[[str], object], cause: str, mend: str) -> AfterValidator:
     """Return the validator of a text that passes a test; cause and mend are told of one that does not."""
 
     def check(text: str) -> str:

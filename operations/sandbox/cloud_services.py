@@ -16,7 +16,7 @@ from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progres
 from operations.folders import Folders
 
 if TYPE_CHECKING:
-    from components.settings.pull_secrets import PullSecretCluster, PullSecrets
+    from components.pull_secret.settings import ClusterEntry, PullSecretsSection
 
 HYPERFLEET: Final = CloudService("hyperfleet", "operations.sandbox.hyperfleet.app")
 
@@ -25,7 +25,7 @@ _CONDITIONS: Final = ("Applied", "Available", "Health")
 
 
 def start(
-    folders: Folders, values: Mapping[str, str], pull_secrets: PullSecrets | None, progress: Progress
+    folders: Folders, values: Mapping[str, str], pull_secrets: PullSecretsSection | None, progress: Progress
 ) -> None:
     """Start what a stack's configuration names on loopback, and let this process' children trust it.
 
@@ -48,14 +48,14 @@ def stand_ins(folders: Folders) -> Clouds:
     return Clouds(folders.clouds, (*OWN, HYPERFLEET))
 
 
-def ports(values: Mapping[str, str], pull_secrets: PullSecrets | None) -> dict[CloudService, int]:
+def ports(values: Mapping[str, str], pull_secrets: PullSecretsSection | None) -> dict[CloudService, int]:
     """Return the loopback ports a configuration names; an address elsewhere is somebody else's service."""
     hyperfleet = pull_secrets.hyperfleet if pull_secrets else None
     port = port_of(HYPERFLEET, hyperfleet.api_url) if hyperfleet else None
     return named(values) | ({HYPERFLEET: port} if port else {})
 
 
-def _introduce(id_: str, cluster: PullSecretCluster, port: int) -> None:
+def _introduce(id_: str, cluster: ClusterEntry, port: int) -> None:
     """Let HyperFleet know a cluster, and what the stack has its adapters say, unless it knows the cluster."""
     path = f"{_CLUSTERS}/{quote(id_, safe='')}"
     if _call(port, "GET", path) == HTTPStatus.NOT_FOUND:

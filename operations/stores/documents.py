@@ -18,11 +18,19 @@ from components.errors import ConfigurationError, Problem
 from components.naming import is_namespace, is_object_name
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.convert import convert
-from components.secret_stores.explain import Surroundings
-from components.secret_stores.faults import faults
+from components.secret_stores.explain import KnownObjects
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, ProviderKey, SecretStore
+from components.secret_stores.model import (
+    AS_ESO,
+    AnyProvider,
+    AnyStore,
+    ClusterSecretStore,
+    ProviderKey,
+    SecretStore,
+    StoreSpec,
+)
 from components.secret_stores.registry import Kind, is_clusterwide
+from components.settings.document import problems_of
 
 STDIN: Final = "-"
 _ESO: Final = "external-secrets.io/v1"
@@ -33,7 +41,7 @@ class Documents:
     """What the files hold; stores in the order of the files."""
 
     stores: tuple[AnyStore, ...]
-    around: Surroundings
+    around: KnownObjects
 
 
 @dataclass(slots=True)
@@ -111,9 +119,8 @@ class _Reading:
                     self.refuse(f"{place}: metadata.labels", "a label's value is text", "write it in quotes")
                 self._once(self.namespaces, place, name, {NAME_LABEL: name, **labels})
         except ValidationError as error:
-            root = reader.kind.spec if reader.kind else reader.store
-            prefix = ("spec",) if reader.kind else ()
-            self.problems.extend(_problems(error, place, prefix, root))
+            root = reader.kind.spec if reader.kind else reader.store or SecretStore
+            self.problems.extend(_problems(error, place, "spec" if reader.kind else "", root))
 
     def _once(self, kept: dict[Any, Any], place: str, key: Any, value: Any) -> None:
         if key in kept:
@@ -130,8 +137,8 @@ class _Reading:
             convert(store, block, KINDS)
         except ValidationError as error:
             kind = KINDS.embedded(key)
-            root = kind.spec if isinstance(kind, Kind) else None
-            self.problems.extend(_problems(error, place, ("spec", "provider", key), root))
+            root = kind.spec if isinstance(kind, Kind) else StoreSpec
+            self.problems.extend(_problems(error, place, f"spec.provider.{key}", root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +175,7 @@ def read(files: Sequence[str]) -> Documents:
     if reading.problems:
         raise ConfigurationError(reading.problems)
     return Documents(
-        tuple(reading.stores.values()), Surroundings(KINDS, reading.providers, reading.namespaces)
+        tuple(reading.stores.values()), KnownObjects(KINDS, reading.providers, reading.namespaces)
     )
 
 
@@ -212,11 +219,9 @@ def _reader(api_version: str, kind: str) -> _Reader | Problem:
     )
 
 
-def _problems(
-    error: ValidationError, place: str, prefix: tuple[str, ...], root: type[BaseModel] | None
-) -> Iterator[Problem]:
-    for path, cause, mend in faults(error, root):
-        yield Problem(f"{place}: {'.'.join(filter(None, (*prefix, path)))}", cause, mend)
+def _problems(error: ValidationError, place: str, prefix: str, root: type[BaseModel]) -> Iterator[Problem]:
+    for problem in problems_of(error, root, prefix, otherwise=AS_ESO):
+        yield problem.within(f"{place}: {problem.place}")
 
 
 def _map(value: object) -> Mapping[str, Any]:

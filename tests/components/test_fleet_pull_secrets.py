@@ -69,6 +69,11 @@ def declared(
     )
 
 
+def test_a_section_whose_last_cluster_has_left_declares_nothing() -> None:
+    outputs = declared({}).stack_outputs
+    assert (outputs["pullSecrets"], outputs["skipped"]) == ({}, {})
+
+
 def test_the_account_a_tenant_claims_names_the_project() -> None:
     recorder = declared({"cls-1": cluster(project={"account": "acme/gcp"})})
     entry = recorder.named(ENTRY, "cls-1-entry")

@@ -11,13 +11,15 @@ import pulumi
 import pulumi_gcp
 import pytest
 
-from components.pull_secret.component import Content, Place, PullSecret, PullSecretArgs
-from components.pull_secret.grants import grants
+from components.credentials import Credentials
+from components.pull_secret.component import PullSecret, PullSecretArgs
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.preconditions import ADAPTERS, decide
 from components.pull_secret.retention import Retention
+from components.pull_secret.settings import PullSecretsSection
 from components.pull_secret.verification import digest_of
+from tests.support.cases import cases
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
 
 ENTRY = "gcp:secretmanager/secret:Secret"
@@ -44,6 +46,9 @@ CLUSTER = Cluster(
 )
 WAITING = replace(CLUSTER, adapters={**CLUSTER.adapters, "dns": Availability.FALSE})
 REFERENCE = "projects/fleet-1/secrets/hyperfleet-cls-1-pull-secret"
+HYPERFLEET = {"apiUrl": "http://127.0.0.1:1"}
+READER = {"serviceAccount": "reader@fleet-1.iam.gserviceaccount.com"}
+ADAPTER = {"serviceAccount": "adapter@fleet-1.iam.gserviceaccount.com"}
 UPDATED = {
     VERSION: {"version": "3"},
     VERIFICATION: {
@@ -62,12 +67,13 @@ def declared(
     begun: bool = False,
     claimed: bool = True,
     there: Sequence[Mapping[str, Any]] = (),
-    **more: Any,
+    namespace: str | None = None,
+    **section: Any,
 ) -> Recorder:
     """One pull secret.
 
     begun: whether it was ready before. claimed: whether the project is known in a preview. there: entries of
-    the project. more: what differs from the usual arguments.
+    the project. namespace: one of somebody else's. section: what the configuration says besides.
     """
 
     def program() -> None:
@@ -75,16 +81,18 @@ def declared(
         decision = decide(cluster)
         remembers = decision.proceeds or decision.passing
         project = pulumi.Output.from_input("fleet-1") if claimed else google.urn.apply(_unknown)
+        entry = {"name": cluster.name, "generation": cluster.generation, "pullSecretFrom": "quay"}
         args = PullSecretArgs(
+            section=PullSecretsSection.model_validate({"clusters": {"cls-1": entry}, **section}),
             cluster=cluster,
-            decision=decision,
+            credentials=Credentials({"quay": TEXT}),
             owner="owner",
-            place=Place(namespace="clusters-cls-1", name="cls-1-pull-secret", declared=True),
             project=cluster.project and project,
-            content=Content(text=pulumi.Output.secret(TEXT), digest=pulumi.Output.secret(DIGEST)),
+            namespace=namespace or "clusters-cls-1",
+            declares_namespace=namespace is None,
             begun=pulumi.Output.from_input(begun) if remembers else None,
         )
-        made = PullSecret("cls-1", replace(args, **more), pulumi.ResourceOptions(providers=[google]))
+        made = PullSecret("cls-1", args, pulumi.ResourceOptions(providers=[google]))
         pulumi.export("status", made.status)
         pulumi.export("skipped", made.skipped)
 
@@ -121,7 +129,7 @@ def waits_for(recorder: Recorder, resource: Registration) -> set[str]:
     return seen
 
 
-def test_an_entry_is_automatic_labelled_sixfold_and_abandoned_d1() -> None:
+def test_an_entry_is_automatic_labelled_sixfold_and_abandoned() -> None:
     entry = declared().named(ENTRY, "cls-1-entry")
     assert inputs(entry) == {
         "project": "fleet-1",
@@ -138,18 +146,15 @@ def test_an_entry_is_automatic_labelled_sixfold_and_abandoned_d1() -> None:
 KEY = {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
 
 
-@pytest.mark.parametrize(
-    ("found", "declared_as"),
-    [
-        pytest.param(
-            {"autos": [{"customerManagedEncryptions": []}], "userManageds": []}, {"auto": {}}, id="automatic"
-        ),
-        pytest.param(
+@cases(
+    "found, declared_as",
+    {
+        "automatic": ({"autos": [{"customerManagedEncryptions": []}], "userManageds": []}, {"auto": {}}),
+        "automatic with a key": (
             {"autos": [{"customerManagedEncryptions": [KEY]}], "userManageds": []},
             {"auto": {"customerManagedEncryption": KEY}},
-            id="automatic with a key",
         ),
-        pytest.param(
+        "in two places": (
             {
                 "autos": [],
                 "userManageds": [
@@ -169,9 +174,8 @@ KEY = {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
                     ]
                 }
             },
-            id="in two places",
         ),
-    ],
+    },
 )
 def test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for(
     found: Mapping[str, Any], declared_as: Mapping[str, Any]
@@ -183,12 +187,12 @@ def test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for(
 
 
 def test_an_entry_that_is_to_be_destroyed_with_its_cluster_is_deleted() -> None:
-    entry = declared(on_delete=Retention.DESTROY).named(ENTRY, "cls-1-entry")
+    entry = declared(onDelete="destroy").named(ENTRY, "cls-1-entry")
     assert (entry.inputs["deletionPolicy"], entry.request.retainOnDelete) == ("DELETE", False)
 
 
 def test_an_entry_is_kept_where_it_is_declared_to_be_and_protected() -> None:
-    entry = declared(locations=["europe-west1", "europe-west4"], deletion_protection=True).named(
+    entry = declared(locations=["europe-west1", "europe-west4"], deletionProtection=True).named(
         ENTRY, "cls-1-entry"
     )
     replicas = [{"location": "europe-west1"}, {"location": "europe-west4"}]
@@ -196,7 +200,7 @@ def test_an_entry_is_kept_where_it_is_declared_to_be_and_protected() -> None:
     assert entry.inputs["deletionProtection"] is True
 
 
-def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too_d10() -> None:
+def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too() -> None:
     (hook,) = declared().named(ENTRY, "cls-1-entry").request.hooks.before_create
     assert hook == "cls-1-entry-untouched"
 
@@ -226,7 +230,7 @@ def test_the_verification_knows_the_very_version_and_a_secret_digest_and_no_byte
 
 
 def test_the_retention_knows_both_policies() -> None:
-    retention = declared(on_replace=Retention.DESTROY).named(RETENTION, "cls-1-retention")
+    retention = declared(onReplace="destroy").named(RETENTION, "cls-1-retention")
     assert {key: retention.inputs[key] for key in ("onReplace", "onDelete", "version")} == {
         "onReplace": "destroy",
         "onDelete": "disable",
@@ -265,8 +269,7 @@ def test_another_generation_alone_adds_no_version_and_is_noted_and_reported_h() 
     before, after = (
         {one.name: one.inputs for one in recorder.registrations}
         for recorder in (
-            declared(replace(CLUSTER, generation=generation), api_url="http://127.0.0.1:1")
-            for generation in (2, 3)
+            declared(replace(CLUSTER, generation=generation), hyperfleet=HYPERFLEET) for generation in (2, 3)
         )
     )
     assert {name for name in before if before[name] != after[name]} == {
@@ -278,8 +281,8 @@ def test_another_generation_alone_adds_no_version_and_is_noted_and_reported_h() 
     assert note["hyperfleet.io/generation"] == "3"
 
 
-def test_the_order_is_entry_version_verification_retention_secret_report_and_back_again_g4_i5() -> None:
-    recorder = declared(api_url="http://127.0.0.1:1")
+def test_the_order_is_entry_version_verification_retention_secret_report_and_back_again() -> None:
+    recorder = declared(hyperfleet=HYPERFLEET)
     status = recorder.named(STATUS, "cls-1-status")
     secret = recorder.named(KUBERNETES_SECRET, "cls-1-secret")
     chain = ["cls-1-entry", "cls-1-version", "cls-1-verification", "cls-1-retention"]
@@ -291,12 +294,21 @@ def test_the_order_is_entry_version_verification_retention_secret_report_and_bac
 
 
 def test_rights_are_given_on_the_one_entry() -> None:
-    members = declared(grants=[*grants("principal://reader", "serviceAccount:adapter")]).of_type(MEMBER)
+    members = declared(reader=READER, adapter=ADAPTER).of_type(MEMBER)
     assert {name: (one.inputs["role"], one.inputs["member"]) for name, one in members.items()} == {
-        "cls-1-reader-accessor": ("roles/secretmanager.secretAccessor", "principal://reader"),
-        "cls-1-adapter-viewer": ("roles/secretmanager.viewer", "serviceAccount:adapter"),
-        "cls-1-adapter-adder": ("roles/secretmanager.secretVersionAdder", "serviceAccount:adapter"),
-        "cls-1-adapter-accessor": ("roles/secretmanager.secretAccessor", "serviceAccount:adapter"),
+        "cls-1-reader-accessor": (
+            "roles/secretmanager.secretAccessor",
+            f"serviceAccount:{READER['serviceAccount']}",
+        ),
+        "cls-1-adapter-viewer": ("roles/secretmanager.viewer", f"serviceAccount:{ADAPTER['serviceAccount']}"),
+        "cls-1-adapter-adder": (
+            "roles/secretmanager.secretVersionAdder",
+            f"serviceAccount:{ADAPTER['serviceAccount']}",
+        ),
+        "cls-1-adapter-accessor": (
+            "roles/secretmanager.secretAccessor",
+            f"serviceAccount:{ADAPTER['serviceAccount']}",
+        ),
     }
     assert {(one.inputs["secretId"], one.inputs["project"]) for one in members.values()} == {
         ("hyperfleet-cls-1-pull-secret", "fleet-1")
@@ -304,7 +316,7 @@ def test_rights_are_given_on_the_one_entry() -> None:
 
 
 def test_a_report_holds_what_the_contract_wants() -> None:
-    status = declared(api_url="http://127.0.0.1:1").named(STATUS, "cls-1-status")
+    status = declared(hyperfleet=HYPERFLEET).named(STATUS, "cls-1-status")
     assert (status.inputs["cluster"], status.inputs["generation"]) == ("cls-1", 2)
     assert [(one["type"], one["status"], one["reason"]) for one in status.inputs["conditions"]] == [
         ("Applied", "True", "SecretCreated"),
@@ -354,20 +366,19 @@ def test_one_that_was_overtaken_is_told_as_not_healthy() -> None:
 
 @pytest.mark.parametrize("on_delete", Retention)
 def test_the_clusters_own_namespace_goes_only_with_everything_else(on_delete: Retention) -> None:
-    namespace = declared(on_delete=on_delete).named(NAMESPACE, "cls-1-namespace")
+    namespace = declared(onDelete=on_delete).named(NAMESPACE, "cls-1-namespace")
     assert inputs(namespace)["metadata"] == {"name": "clusters-cls-1"}
     assert namespace.request.retainOnDelete is (on_delete is not Retention.DESTROY)
 
 
 def test_a_namespace_of_somebody_else_is_used_and_not_declared() -> None:
-    place = Place(namespace="clusters", name="cls-1-pull-secret")
-    recorder = declared(place=place)
+    recorder = declared(namespace="clusters")
     assert recorder.of_type(NAMESPACE) == {}
     assert recorder.named(KUBERNETES_SECRET, "cls-1-secret").inputs["metadata"]["namespace"] == "clusters"
 
 
 def test_everything_is_the_components_child_and_made_by_the_given_provider() -> None:
-    recorder = declared(grants=[*grants("principal://reader", None)])
+    recorder = declared(reader=READER)
     (component,) = recorder.of_type(COMPONENT).values()
     children = [one for one in recorder.registrations if one.custom and one.type != "pulumi:providers:gcp"]
     assert {one.parent for one in children} == {component.urn}
@@ -384,7 +395,7 @@ def test_a_preview_knows_no_version_and_registers_the_same() -> None:
 
 
 @pytest.mark.parametrize("preview", [True, False])
-def test_a_cluster_that_waits_registers_nothing_but_itself_with_its_reasons_a2(preview: bool) -> None:
+def test_a_cluster_that_waits_registers_nothing_but_itself_with_its_reasons(preview: bool) -> None:
     recorder = declared(WAITING, preview=preview)
     (component,) = recorder.of_type(COMPONENT).values()
     assert types(recorder) == set()
@@ -409,20 +420,20 @@ def test_a_cluster_whose_project_is_not_claimed_yet_is_previewed_whole() -> None
     assert types(declared(preview=True, claimed=False)) >= {ENTRY, VERSION, VERIFICATION, KUBERNETES_SECRET}
 
 
-def test_a_cluster_the_configuration_skips_is_not_even_looked_for_a1() -> None:
+def test_a_cluster_the_configuration_skips_is_not_even_looked_for() -> None:
     recorder = declared(replace(CLUSTER, provider="aws", adapters={}))
     assert types(recorder) == set()
     assert len(recorder.stack_outputs["skipped"]) == 4
 
 
 @pytest.mark.parametrize("preview", [True, False])
-@pytest.mark.parametrize(
+@cases(
     "cluster",
-    [
-        pytest.param(WAITING, id="A2"),
-        pytest.param(replace(CLUSTER, phase=Phase.DELETING), id="A4"),
-        pytest.param(replace(CLUSTER, known=False), id="A5"),
-    ],
+    {
+        "adapter-waits": WAITING,
+        "being-deleted": replace(CLUSTER, phase=Phase.DELETING),
+        "unknown-to-hyperfleet": replace(CLUSTER, known=False),
+    },
 )
 def test_a_cluster_that_was_ready_once_keeps_its_pull_secret_whatever_is_reported(
     cluster: Cluster, preview: bool
@@ -434,13 +445,13 @@ def test_a_cluster_that_was_ready_once_keeps_its_pull_secret_whatever_is_reporte
     assert recorder.stack_outputs["skipped"] == []
 
 
-def test_an_entry_that_stays_elsewhere_than_configured_is_told_naming_both_d6(
+def test_an_entry_that_stays_elsewhere_than_configured_is_told_naming_both(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     elsewhere = {"userManaged": {"replicas": [{"location": "europe-west1"}]}}
     recorder = declared(
         locations=["europe-west4", "europe-west1"],
-        api_url="http://127.0.0.1:1",
+        hyperfleet=HYPERFLEET,
         outputs={ENTRY: {"replication": elsewhere}},
     )
     (told,) = caplog.messages
@@ -456,7 +467,7 @@ def test_an_entry_that_is_where_it_is_configured_is_no_word_worth(caplog: pytest
     assert caplog.messages == []
 
 
-def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet_a3() -> None:
+def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet() -> None:
     recorder = declared(replace(WAITING, phase=Phase.READY))
     assert ENTRY in types(recorder)
     assert recorder.stack_outputs["skipped"] == []

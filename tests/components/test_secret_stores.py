@@ -8,17 +8,11 @@ from typing import Any
 
 import pulumi
 
-from components.secret_stores.component import (
-    ConsumerArgs,
-    CredentialArgs,
-    SecretStores,
-    SecretStoresArgs,
-    StoreArgs,
-)
-from components.secret_stores.consumers import Backend
-from components.secret_stores.model import AnyProvider
+from components.credentials import Credentials
+from components.labels import TENANT
+from components.secret_stores.component import SecretStores, SecretStoresArgs
+from components.secret_stores.settings import SecretStoresSection
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
-from tests.support.stores import cluster_store, provider, ref, store_in
 
 READ = "pulumi-python:dynamic/credfleet:SecretRead"
 PUSH = "pulumi-python:dynamic/credfleet:SecretPush"
@@ -30,40 +24,39 @@ ESO = ["external-secrets.io/v1/ClusterSecretStore", "external-secrets.io/v1/Exte
 ALL = [*ESO, "external-secrets.io/v1/SecretStore"]
 TOKEN = base64.b64encode(b"token").decode()
 
-API = provider("Kubernetes", {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}})
-GITLAB = provider(
-    "GitLab",
-    {"projectID": "7", "auth": {"SecretRef": {"accessToken": {"name": "it-credentials", "key": "token"}}}},
-    "acme",
+CLAIMED = {"key": {"account": "acme/aws", "key": "secretAccessKey"}}
+SECTION = SecretStoresSection.model_validate(
+    {
+        "providers": {
+            "it": {
+                "kind": "Kubernetes",
+                "spec": {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}},
+            },
+            "gitlab": {
+                "kind": "GitLab",
+                "namespace": "acme",
+                "credentialsFrom": "gitlab",
+                "spec": {"projectID": "7"},
+            },
+        },
+        "stores": {
+            "shared": {"cluster": True, "providerRef": "it"},
+            "ci": {"namespace": "acme", "providerRef": "gitlab"},
+        },
+        "reads": {
+            "direct": {"namespace": "acme", "store": "shared", "target": "copy", "data": CLAIMED},
+            "eso": {"namespace": "acme", "store": "shared", "backend": "eso", "data": CLAIMED},
+            "token": {"namespace": "acme", "store": "ci", "backend": "eso", "data": {"t": {"key": "T"}}},
+        },
+        "pushes": {
+            "out": {
+                "namespace": "acme",
+                "store": "shared",
+                "data": {"r": {"secret": "db", "key": "k", "property": "p"}},
+            }
+        },
+    }
 )
-
-
-def store(of: AnyProvider, *, by_eso: bool) -> StoreArgs:
-    referring = (
-        cluster_store(providerRef=ref(of))
-        if of is API
-        else store_in("acme", providerRef=ref(of, namespace="acme"))
-    )
-    return StoreArgs(
-        store=referring,
-        by_eso=by_eso,
-        namespace=None if of is API else "acme",
-        provider=of,
-        credential=None if of is API else "gitlab",
-    )
-
-
-def consumer(through: str, backend: Backend, name: str, data: Any, **more: Any) -> ConsumerArgs:
-    kind = "ClusterSecretStore" if through == "shared" else "SecretStore"
-    return ConsumerArgs(
-        caller="acme",
-        namespace="acme",
-        store=through,
-        backend=backend,
-        document={"name": name, "store": {"kind": kind, "name": "store"}, "data": data, **more},
-        owner=f"pulumi/o/p/s/secretStores/{name}",
-        labels={"team": "x"},
-    )
 
 
 class Claim(pulumi.CustomResource):
@@ -79,24 +72,16 @@ def declared(served: Sequence[str] = (), *, preview: bool = False) -> Recorder:
     """A read by each back end, a push, and a store with a credential of its own."""
 
     def program() -> None:
-        data = {"key": {"key": Claim().secret_name, "property": "secretAccessKey"}}
-        pushed = [{"secret": "db", "key": "k", "remoteKey": "r", "property": "p"}]
-        stores = SecretStores(
-            "stores",
-            SecretStoresArgs(
-                credentials={
-                    "gitlab": CredentialArgs(namespace="acme", name="it-credentials", data={"token": TOKEN})
-                },
-                stores={"shared": store(API, by_eso=True), "ci": store(GITLAB, by_eso=True)},
-                reads={
-                    "direct": consumer("shared", Backend.DIRECT, "direct", data, target="copy"),
-                    "eso": consumer("shared", Backend.ESO, "eso", data, target="eso"),
-                    "token": consumer("ci", Backend.ESO, "token", {"t": {"key": "T"}}, target="token"),
-                },
-                pushes={"out": consumer("shared", Backend.DIRECT, "out", pushed)},
-            ),
+        claim = Claim()
+        args = SecretStoresArgs(
+            section=SECTION,
+            credentials=Credentials({"gitlab": "token"}),
+            tenants={"acme": "acme"},
+            namespace=lambda name: name,
+            claimed=lambda _account: claim.secret_name,
+            delivered=lambda account: account,
         )
-        pulumi.export("skipped", stores.skipped)
+        pulumi.export("skipped", SecretStores("stores", args).skipped)
 
     outputs: Any = {LOOKOUT: {"kinds": [*served]}}
     if not preview:
@@ -118,14 +103,14 @@ def test_a_direct_read_states_references_and_nothing_else() -> None:
     assert inputs(recorder.named(READ, "stores/direct-read")) == {
         "namespace": "acme",
         "target": "copy",
-        "owner": "pulumi/o/p/s/secretStores/direct",
+        "owner": "pulumi/organization/credfleet/dev/secretStores/reads/direct",
         "read": {
             "name": "direct",
-            "store": {"kind": "ClusterSecretStore", "name": "store"},
+            "store": {"kind": "ClusterSecretStore", "name": "shared"},
             "data": {"key": {"key": "aws-1", "property": "secretAccessKey"}},
         },
         "store": {
-            "name": "store",
+            "name": "shared",
             "spec": {
                 "controller": "",
                 "providerRef": {
@@ -143,14 +128,14 @@ def test_a_direct_read_states_references_and_nothing_else() -> None:
             "spec": {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}},
             "module": "components.secret_stores.kinds",
         },
-        "labels": {"team": "x"},
+        "labels": {TENANT: "acme"},
     }
 
 
 def test_a_credential_is_drawn_as_a_secret_value() -> None:
     drawn = declared().named(SECRET, "stores/gitlab-credential")
     assert drawn.inputs["data"] == Secret({"token": TOKEN})
-    assert drawn.inputs["metadata"] == {"name": "it-credentials", "namespace": "acme"}
+    assert drawn.inputs["metadata"] == {"name": "gitlab-credentials", "namespace": "acme"}
 
 
 def test_without_eso_its_objects_are_skipped_with_the_reason_and_the_rest_is_declared() -> None:
@@ -160,8 +145,8 @@ def test_without_eso_its_objects_are_skipped_with_the_reason_and_the_rest_is_dec
         title: f"the cluster does not serve external-secrets.io/v1/{kind}: install External Secrets Operator,"
         " then update again"
         for title, kind in (
-            ("ClusterSecretStore store", "ClusterSecretStore"),
-            ("SecretStore store", "SecretStore"),
+            ("ClusterSecretStore shared", "ClusterSecretStore"),
+            ("SecretStore ci", "SecretStore"),
             ("ExternalSecret eso", "ExternalSecret"),
             ("ExternalSecret token", "ExternalSecret"),
         )
@@ -182,7 +167,7 @@ def test_with_eso_its_objects_are_declared() -> None:
     assert recorder.stack_outputs["skipped"] == {}
     read = objects["stores/eso-read"]
     assert read.inputs["metadata"] == {"name": "eso", "namespace": "acme"}
-    assert read.inputs["spec"]["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "store"}
+    assert read.inputs["spec"]["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "shared"}
     assert read.inputs["spec"]["data"] == [
         {"secretKey": "key", "remoteRef": {"key": "aws-1", "property": "secretAccessKey"}}
     ]

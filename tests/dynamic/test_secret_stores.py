@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name
-from components.secret_stores.direct import document_of
+from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from sandbox.tests.support.clouds import secret_manager
+from tests.support.cases import cases
 from tests.support.certificates import only_key, without_key
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
 from tests.support.mutual_tls import Server, mutual_tls
@@ -246,70 +247,60 @@ def reach(namespace: str, url: str = "https://127.0.0.1:1") -> dict[str, Any]:
     return {"kubernetes": {"server": {"url": url}, "auth": auth}}
 
 
-@pytest.mark.parametrize(
-    ("through", "place", "said"),
-    [
-        pytest.param(
+@cases(
+    "through, place, said",
+    {
+        "account-of-another-namespace": (
             way(store_in("acme", provider=reach("globex"))),
             "SecretStore/acme/store",
             "auth.serviceAccount names namespace globex, but through this store it may be read in acme only",
-            id="account-of-another-namespace",
         ),
-        pytest.param(
+        "store-of-another-namespace": (
             way(store_in("globex", provider=NOWHERE)),
             "SecretStore/globex/store",
             "looked for in the caller's namespace only: acme, not globex",
-            id="store-of-another-namespace",
         ),
-        pytest.param(
+        "conditions": (
             way(cluster_store(provider=NOWHERE, conditions=[{"namespaces": ["globex"]}])),
             "ClusterSecretStore/store",
             "namespace acme meets none of spec.conditions",
-            id="conditions",
         ),
-        pytest.param(
+        "no-client": (
             way(store_in("acme", provider={"gitlab": token_spec(None)})),
             "SecretStore/acme/store",
             "no client for providers of kind GitLab",
-            id="no-client",
         ),
-        pytest.param(
+        "authRef": (
             way(store_in("acme", provider={"kubernetes": {"authRef": {"name": "x", "key": "y"}}})),
             "SecretStore/acme/store: Kubernetes/acme/store",
             "takes no authRef: a kubeconfig can name programs to run",
-            id="authRef",
         ),
-        pytest.param(
+        "no-auth": (
             way(store_in("acme", provider={"kubernetes": {}})),
             "SecretStore/acme/store: Kubernetes/acme/store",
             "it does not say as whom it logs in",
-            id="no-auth",
         ),
-        pytest.param(
+        "http": (
             way(store_in("acme", provider=reach("acme", "http://api.example"))),
             "SecretStore/acme/store: Kubernetes/acme/store",
             "server.url is no https:// address",
-            id="http",
         ),
-        pytest.param(
+        "no-project": (
             way(store_in("acme", provider={"gcpsm": {}})),
             "SecretStore/acme/store: GCPSM/acme/store",
             "it does not say which project's secrets are meant",
-            id="no-project",
         ),
-        pytest.param(
+        "workload-identity": (
             way(store_in("acme", provider=IDENTITY)),
             "SecretStore/acme/store: GCPSM/acme/store",
             "knows no workload identity",
-            id="workload-identity",
         ),
-        pytest.param(
+        "another-controller": (
             way(store_in("acme", provider=NOWHERE, controller="eso")),
             "SecretStore/acme/store",
             "it is of class eso",
-            id="another-controller",
         ),
-    ],
+    },
 )
 def test_what_the_rule_refuses_is_refused_in_a_preview_before_anybody_is_asked(
     reads: Provider, through: Properties, place: str, said: str

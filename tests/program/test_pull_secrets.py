@@ -145,7 +145,7 @@ def stack(project: FleetProject, admin: DynamicClient) -> Generator[Stack]:
         services.stop()
 
 
-def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back_i1_i4(stack: Stack) -> None:
+def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack: Stack) -> None:
     first = {"east": "sentinel-1", "west": "sentinel-2", "south": "sentinel-3"}
     east, west = cluster("east"), cluster("west")
     waiting = cluster("east", adapters=FLAPPING)
@@ -191,9 +191,7 @@ def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back_i1_i4
     assert (stack.versions(EAST), stack.secrets(EAST)) == ({2: "DISABLED", 1: "DESTROYED"}, [])
 
 
-def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_d9(
-    stack: Stack, namespace: str
-) -> None:
+def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Stack, namespace: str) -> None:
     stack.share(namespace)
     stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")}, onDelete="destroy")
     stack.fail(stack.google, path=":addVersion", lost=True)
@@ -212,9 +210,7 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_d9(
     assert stack.manager.secret(entry(EAST)) is None
 
 
-def test_an_entry_somebody_else_made_is_refused_until_it_is_imported_d3_d5(
-    stack: Stack, namespace: str
-) -> None:
+def test_an_entry_somebody_else_made_is_refused_until_it_is_imported(stack: Stack, namespace: str) -> None:
     stack.share(namespace)
     stack.manager.create(entry(EAST), {"team": "platform"})
     stack.manager.add(entry(EAST), payload("sentinel-1").encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.errors import Problem
-from components.secret_stores.explain import Explanation, Surroundings, explain
+from components.secret_stores.explain import Explanation, KnownObjects, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, SecretStore
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, Kind, RefRegister
@@ -63,5 +63,5 @@ def told(
 ) -> Explanation:
     """What a use of the store comes to."""
     return explain(
-        store, caller, Surroundings(kinds, {each.key: each for each in providers}, namespaces or {})
+        store, caller, KnownObjects(kinds, {each.key: each for each in providers}, namespaces or {})
     )

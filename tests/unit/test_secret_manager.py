@@ -93,7 +93,7 @@ def test_a_version_somebody_else_turned_meanwhile_is_refused(manager: SecretMana
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 504])
-def test_the_four_codes_that_pass_are_repeated_f1(
+def test_the_four_codes_that_pass_are_repeated(
     served: Served, manager: SecretManager, secret: str, status: int
 ) -> None:
     served.service.faults.add(Fault(path=secret, status=status, times=3))
@@ -105,7 +105,7 @@ def test_the_four_codes_that_pass_are_repeated_f1(
     ("status", "code"),
     [(400, "refused"), (401, "not-allowed"), (403, "not-allowed"), (409, "exists"), (501, "refused")],
 )
-def test_any_other_code_is_told_at_once_f2(
+def test_any_other_code_is_told_at_once(
     served: Served, manager: SecretManager, secret: str, status: int, code: str
 ) -> None:
     served.service.faults.add(Fault(path=secret, status=status))
@@ -115,7 +115,7 @@ def test_any_other_code_is_told_at_once_f2(
     assert manager.versions(secret) == []
 
 
-def test_a_secret_that_is_missing_where_it_has_to_be_is_told_at_once_f2(manager: SecretManager) -> None:
+def test_a_secret_that_is_missing_where_it_has_to_be_is_told_at_once(manager: SecretManager) -> None:
     with pytest.raises(SecretManagerError) as failed:
         manager.versions(secret_name("test-project", "nobody-made-it"))
     assert failed.value.code == "absent"
@@ -165,7 +165,7 @@ def test_adding_that_was_refused_for_a_while_is_done_once(
     assert len(manager.versions(secret)) == 1
 
 
-def test_no_error_holds_the_payload_or_the_token_f4(served: Served, secret: str) -> None:
+def test_no_error_holds_the_payload_or_the_token(served: Served, secret: str) -> None:
     target = SecretManagerTarget(f"{served.url}/v1/", "sentinel-token")
     manager = open_secret_manager(target, PATIENCE)
     served.service.faults.add(Fault(path=":addVersion", status=400))
@@ -175,7 +175,7 @@ def test_no_error_holds_the_payload_or_the_token_f4(served: Served, secret: str)
     assert "sentinel" not in told
 
 
-def test_a_payload_google_refuses_for_its_size_is_told_without_it_c5(
+def test_a_payload_google_refuses_for_its_size_is_told_without_it(
     manager: SecretManager, secret: str
 ) -> None:
     with pytest.raises(SecretManagerError) as failed:

@@ -10,7 +10,8 @@ import pytest
 
 from components.errors import Problem
 from components.pull_secret.model import Availability, Phase
-from components.settings.pull_secrets import PullSecrets, secrets_of
+from components.pull_secret.settings import PullSecretsSection
+from tests.support.cases import cases
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"
@@ -41,7 +42,7 @@ def told(values: dict[str, str], root: Path | None = None) -> Problem:
     return problem
 
 
-def read(values: dict[str, str]) -> PullSecrets:
+def read(values: dict[str, str]) -> PullSecretsSection:
     found = settings(values).pull_secrets
     assert found is not None
     return found
@@ -77,28 +78,28 @@ def test_an_account_names_the_project_and_counts_as_set() -> None:
 
 
 @pytest.mark.parametrize("missing", ["project", "pullSecretFrom"])
-def test_what_a_cluster_waits_for_may_be_left_out_a1(missing: str) -> None:
+def test_what_a_cluster_waits_for_may_be_left_out(missing: str) -> None:
     assert problems(section({ID: cluster(**{missing: None})})) == ()
 
 
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        pytest.param({"project": ""}, f"{PLACE}.project.name", id="B2-project"),
-        pytest.param({"pullSecretFrom": ""}, f"{PLACE}.pullSecretFrom", id="B1-data"),
+        pytest.param({"project": ""}, f"{PLACE}.project.name", id="project"),
+        pytest.param({"pullSecretFrom": ""}, f"{PLACE}.pullSecretFrom", id="data"),
         pytest.param({"project": "Not A Project"}, f"{PLACE}.project.name", id="project"),
         pytest.param(
             {"project": {"name": "fleet-project", "account": "acme/aws"}}, f"{PLACE}.project", id="both"
         ),
         pytest.param({"project": {}}, f"{PLACE}.project", id="neither"),
-        pytest.param({"secretId": "a.b"}, f"{PLACE}.secretId", id="B4-letters"),
-        pytest.param({"secretId": "a" * 256}, f"{PLACE}.secretId", id="B4-length"),
+        pytest.param({"secretId": "a.b"}, f"{PLACE}.secretId", id="letters"),
+        pytest.param({"secretId": "a" * 256}, f"{PLACE}.secretId", id="length"),
         pytest.param({"generation": 0}, f"{PLACE}.generation", id="generation"),
         pytest.param({"generation": None}, f"{PLACE}.generation", id="no-generation"),
         pytest.param({"name": None}, f"{PLACE}.name", id="no-name"),
-        pytest.param({"phase": "Installing"}, f"{PLACE}.phase", id="A3-phase"),
-        pytest.param({"adapters": {"dns": True}}, f"{PLACE}.adapters.dns", id="A2-no-text"),
-        pytest.param({"adapters": {"dns": "true"}}, f"{PLACE}.adapters.dns", id="A2-lower-case"),
+        pytest.param({"phase": "Installing"}, f"{PLACE}.phase", id="phase"),
+        pytest.param({"adapters": {"dns": True}}, f"{PLACE}.adapters.dns", id="no-text"),
+        pytest.param({"adapters": {"dns": "true"}}, f"{PLACE}.adapters.dns", id="lower-case"),
         pytest.param({"region": "Europe"}, f"{PLACE}.region", id="region"),
         pytest.param({"colour": "red"}, f"{PLACE}.colour", id="unknown-key"),
         pytest.param({"reader": {}}, f"{PLACE}.reader", id="nobody"),
@@ -111,13 +112,13 @@ def test_a_fault_of_a_cluster_is_told_where_it_is(change: dict[str, Any], place:
     assert told(section({ID: cluster(**change)})).place == place
 
 
-@pytest.mark.parametrize(
-    ("bad", "words"),
-    [
-        pytest.param("CLS-1", ["lower-case"], id="letters"),
-        pytest.param("a" * 55, ["(clusters-{id}) has room for 54"], id="namespace"),
-        pytest.param("a" * 64, ["({id}) has room for 63", "(clusters-{id}) has room for 54"], id="label"),
-    ],
+@cases(
+    "bad, words",
+    {
+        "letters": ("CLS-1", ["lower-case"]),
+        "namespace": ("a" * 55, ["(clusters-{id}) has room for 54"]),
+        "label": ("a" * 64, ["({id}) has room for 63", "(clusters-{id}) has room for 54"]),
+    },
 )
 def test_an_id_is_told_every_limit_it_breaks_b(bad: str, words: list[str]) -> None:
     found = problems(section({bad: cluster()}))
@@ -184,28 +185,28 @@ def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
     assert (problem.place, problem.mend) == (f"{PLACE}.pullSecretFrom", "did you mean quay?")
 
 
-@pytest.mark.parametrize(
-    ("payload", "what"),
-    [
-        pytest.param("null", "auths", id="C4-null"),
-        pytest.param(f'{{"registries": {{"{CANARY}": 1}}}}', "auths", id="C4-registries"),
-        pytest.param(f'{{"Auths": {{"{CANARY}": 1}}}}', "auths", id="C4-case"),
-        pytest.param(f"{CANARY}", "payload", id="C-no-json"),
-        pytest.param(f'{{"auths": {{"r": "{CANARY * 6000}"}}}}', "payload", id="C5-too-large"),
-    ],
+@cases(
+    "payload, what",
+    {
+        "null": ("null", "auths"),
+        "registries": (f'{{"registries": {{"{CANARY}": 1}}}}', "auths"),
+        "case": (f'{{"Auths": {{"{CANARY}": 1}}}}', "auths"),
+        "C-no-json": (f"{CANARY}", "payload"),
+        "too-large": (f'{{"auths": {{"r": "{CANARY * 6000}"}}}}', "payload"),
+    },
 )
 def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown_c(payload: str, what: str) -> None:
     assert told(section(credential=payload)).place == f"{PLACE}.pullSecretFrom (quay: {what})"
 
 
-@pytest.mark.parametrize(
+@cases(
     "payload",
-    [
-        pytest.param('{"auths":{"quay.io":{"auth":"x","email":"e"}}}', id="C1"),
-        pytest.param(' {"more": 1, "auths":{"a.io":{"auth":"x"},"b.io":{"auth":"y"}}}\n', id="C2"),
-        pytest.param('{"auths":{"r":null}}', id="C3-null"),
-        pytest.param('{"auths":{"r":"x"}}', id="C3-text"),
-    ],
+    {
+        "a-further-field": '{"auths":{"quay.io":{"auth":"x","email":"e"}}}',
+        "two-registries": ' {"more": 1, "auths":{"a.io":{"auth":"x"},"b.io":{"auth":"y"}}}\n',
+        "null": '{"auths":{"r":null}}',
+        "text": '{"auths":{"r":"x"}}',
+    },
 )
 def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict_c(payload: str) -> None:
     assert problems(section(credential=payload)) == ()
@@ -321,4 +322,4 @@ def test_a_stack_of_pull_secrets_alone_names_its_cluster_too() -> None:
 
 
 def test_every_secret_of_the_section_is_named_with_its_place() -> None:
-    assert [*secrets_of(read(section()))] == [(f"clusters-{ID}", f"{ID}-pull-secret", PLACE)]
+    assert [*read(section()).written()] == [(f"clusters-{ID}", f"{ID}-pull-secret", PLACE)]

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from components.errors import Problem
-from components.settings.secret_stores import secrets_of
-from components.settings.store_models import served_by_eso
+from tests.support.cases import cases
 from tests.support.stacks import SMALL, as_passed, problems, settings
 
 CANARY = "canary-5c1d"
@@ -88,8 +87,8 @@ def told(**changes: Any) -> Problem:
 def test_a_section_with_providers_stores_reads_and_pushes_is_taken() -> None:
     section = settings(stores()).secret_stores
     assert section is not None
-    assert served_by_eso(section) == {"ci"}
-    assert [(namespace, name) for namespace, name, _ in secrets_of(section)] == [
+    assert section.served_by_eso == {"ci"}
+    assert [(namespace, name) for namespace, name, _ in section.written()] == [
         ("tenant-acme", "gitlab-credentials"),
         ("tenant-acme", "account"),
         ("tenant-acme", "ci-token"),
@@ -99,7 +98,7 @@ def test_a_section_with_providers_stores_reads_and_pushes_is_taken() -> None:
 def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
     section = settings(stores(pushes={})).secret_stores
     assert section is not None
-    assert served_by_eso(section) == {"ci", "own"}
+    assert section.served_by_eso == {"ci", "own"}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +171,7 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
         (
             {"providers__api__spec__auth": "reader"},
             "providers.api.spec.auth",
-            "map of cert, token, serviceAccount",
+            "write it as a map",
         ),
         (
             {"reads__account__data__id": {"key": "k", "version": "1"}},
@@ -209,24 +208,22 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
     return {"providers__p": given, "stores__x": {"providerRef": "p", **store}}
 
 
-@pytest.mark.parametrize(
-    ("changes", "place", "said"),
-    [
-        pytest.param({"stores__own__controller": "eso"}, "pushes.out.store", "is of class eso", id="A6"),
-        pytest.param({"stores__ci__controller": "credfleet"}, "stores.ci", "ESO would leave it", id="A6-eso"),
-        pytest.param(
+@cases(
+    "changes, place, said",
+    {
+        "another-class": ({"stores__own__controller": "eso"}, "pushes.out.store", "is of class eso"),
+        "eso": ({"stores__ci__controller": "credfleet"}, "stores.ci", "ESO would leave it"),
+        "store-of-another-namespace": (
             {"stores__own__namespace": "tenant-globex"},
             "pushes.out.store",
             "looked for in the caller's",
-            id="A2",
         ),
-        pytest.param(
+        "regex": (
             {"stores__shared__conditions": [{"namespaceRegexes": ["("]}]},
             "stores.shared",
             "spec.conditions[0].namespaceRegexes[0] is no regular expression",
-            id="B8-regex",
         ),
-        pytest.param(
+        "operator": (
             {
                 "stores__shared__conditions": [
                     {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}
@@ -234,68 +231,62 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
             },
             "reads.account.store",
             "operator is none that Kubernetes knows",
-            id="B8-operator",
         ),
-        pytest.param(
-            own(provider={"gitlab": gitlab(FAR)}), "stores.x", "accessToken names namespace far", id="C3"
+        "own-store-another-namespace": (
+            own(provider={"gitlab": gitlab(FAR)}),
+            "stores.x",
+            "accessToken names namespace far",
         ),
-        pytest.param(
+        "certificates-without-namespace": (
             {"stores__x": {"cluster": True, "provider": {"gitlab": gitlab(FAR, caProvider=CA)}}},
             "stores.x",
             "caProvider has no namespace",
-            id="C13",
         ),
-        pytest.param(
+        "certificates-of-another-namespace": (
             own(provider={"gitlab": gitlab(LOGIN, caProvider={**CA, "namespace": "far"})}),
             "stores.x",
             "caProvider names namespace far",
-            id="C15",
         ),
-        pytest.param(
+        "map-of-another-namespace": (
             own(provider={"gcpsm": {"auth": {"workloadIdentityFederation": {"credConfig": FAR}}}}),
             "stores.x",
             "credConfig names namespace far",
-            id="C19",
         ),
-        pytest.param(
-            provided(gitlab(LOGIN), namespace="tenant-globex"), "stores.x", "of its own namespace", id="D2"
+        "provider-of-another-namespace": (
+            provided(gitlab(LOGIN), namespace="tenant-globex"),
+            "stores.x",
+            "of its own namespace",
         ),
-        pytest.param(
+        "own-provider-selects-elsewhere": (
             provided(gitlab(FAR), namespace="tenant-acme"),
             "stores.x",
             "accessToken names namespace far",
-            id="D3",
         ),
-        pytest.param(
-            provided(gitlab(FAR), cluster=True), "stores.x", "accessToken names namespace far", id="D8"
+        "named-provider-selects-elsewhere": (
+            provided(gitlab(FAR), cluster=True),
+            "stores.x",
+            "accessToken names namespace far",
         ),
-        pytest.param(
-            own(provider={"fake": FAKE}, providerRef="fake"), "stores.x", "both are given", id="D11"
+        "referred-and-embedded": (
+            own(provider={"fake": FAKE}, providerRef="fake"),
+            "stores.x",
+            "both are given",
         ),
-        pytest.param(own(), "stores.x", "neither is given", id="D12-neither"),
-        pytest.param(own(provider={}), "stores.x.provider", "given: none add one", id="D12-no-key"),
-        pytest.param(
-            own(provider={"fake": FAKE, "gitlab": {}}),
-            "stores.x.provider",
-            "given: fake, gitlab",
-            id="D12-two-keys",
-        ),
-        pytest.param(
+        "neither": (own(), "stores.x", "neither is given"),
+        "no-key": (own(provider={}), "stores.x.provider", "given: none add one"),
+        "two-keys": (own(provider={"fake": FAKE, "gitlab": {}}), "stores.x.provider", "given: fake, gitlab"),
+        "unknown-kind": (
             {"providers__p": {"kind": "Vault"}},
             "providers.p.kind",
             "GitLab (providers.credfleet.io/v1alpha1)",
-            id="D13",
         ),
-        pytest.param(
+        "version": (
             {"providers__p": {"kind": "Fake", "version": "v1"}},
             "providers.p.kind",
             "did you mean cluster.providers.credfleet.io/v1alpha1?",
-            id="D13-version",
         ),
-        pytest.param(
-            own(provider={"vault": {}}), "stores.x.provider", "fake, kubernetes, gcpsm", id="D13-embedded"
-        ),
-    ],
+        "embedded": (own(provider={"vault": {}}), "stores.x.provider", "fake, kubernetes, gcpsm"),
+    },
 )
 def test_what_the_tables_reject_is_no_configuration(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
@@ -328,7 +319,7 @@ def test_conditions_know_the_labels_that_the_stack_gives_and_leave_others_to_the
     assert problems(stores(stores__shared__conditions=unknown)) == ()
 
 
-def test_a_selector_out_of_reach_is_told_with_its_path_d3() -> None:
+def test_a_selector_out_of_reach_is_told_with_its_path() -> None:
     problem = told(
         providers__gitlab={**SECTION["providers"]["gitlab"], "credentialsFrom": "gitlab"},
         stores__far={"namespace": "tenant-globex", "providerRef": "gitlab"},

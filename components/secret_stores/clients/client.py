@@ -75,7 +75,7 @@ class SecretsClient(Protocol):
     """
 
     def validate(self) -> Validity:
-        """Tell whether the place can be used."""
+        """Whether the place can be used."""
         ...
 
     def read(self, ref: RemoteRef) -> Value | None:

@@ -18,7 +18,7 @@ from components.secret_stores.clients.client import (
 
 if TYPE_CHECKING:
     from components.secret_stores.consumers import RemoteRef
-    from components.secret_stores.kinds import FakeSpec
+    from components.secret_stores.specs import FakeSpec
 
 _VALIDITY: Final = (Validity.READY, Validity.UNKNOWN, Validity.ERROR)
 """By ESO's numbers, which `validationResult` gives."""

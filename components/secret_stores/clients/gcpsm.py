@@ -36,8 +36,8 @@ from components.secret_stores.clients.client import (
 
 if TYPE_CHECKING:
     from components.secret_stores.consumers import RemoteRef
-    from components.secret_stores.kinds import GcpAuth, GcpSecretManagerSpec
     from components.secret_stores.model import SecretSelector
+    from components.secret_stores.specs import GcpAuth, GcpSecretManagerSpec
 
 PUSHED_BY: Final = "credfleet-pushed-by"
 """Label of a secret that a push made: a digest of its owner, for Google's labels take no slashes."""

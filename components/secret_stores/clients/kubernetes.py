@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
 from components.errors import Problem, StoreError
+from components.http_answers import Answer
 from components.importing import ALONE
 from components.labels import PREFIX
 from components.secret_stores.clients.client import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
     from components.secret_stores.consumers import RemoteRef
-    from components.secret_stores.kinds import KubernetesServer, KubernetesSpec
+    from components.secret_stores.specs import KubernetesServer, KubernetesSpec
 
 PUSHED_BY: Final = f"{PREFIX}pushed-by"
 """Annotation of a Secret that a push wrote; without it a Secret is somebody else's and never touched."""
@@ -41,11 +42,6 @@ OWN_SERVER: Final = "kubernetes.default"
 """ESO's default address, which inside a cluster leads to its own API server."""
 
 _FIELD_MANAGER: Final = "?fieldManager=credfleet-stores"
-_ABSENT: Final = 404
-_CONFLICT: Final = 409
-_REFUSED: Final = (401, 403)
-_OVERWHELMED: Final = 429
-"""This status and those above it pass by themselves."""
 
 
 class KubernetesClient:
@@ -107,7 +103,7 @@ class KubernetesClient:
         }
         method, path = ("POST", self._path()) if over is None else ("PUT", self._path(place.key))
         reply = self._call(method, path + _FIELD_MANAGER, place.key, body)
-        if over is None and reply.status == _ABSENT:
+        if over is None and reply.answer is Answer.ABSENT:
             cause = f"there is no namespace {self._namespace}"
             raise self._failed("absent", place.key, cause, "make it, or correct remoteNamespace")
         return self._done(reply)
@@ -121,7 +117,7 @@ class KubernetesClient:
             return self._done(self._call("PUT", self._path(place.key) + _FIELD_MANAGER, place.key, body))
         preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         reply = self._call("DELETE", self._path(place.key), place.key, {"preconditions": preconditions})
-        return reply.status == _ABSENT or self._done(reply)
+        return reply.answer is Answer.ABSENT or self._done(reply)
 
     def close(self) -> None:
         """Close the connections."""
@@ -141,7 +137,7 @@ class KubernetesClient:
 
     def _secret(self, name: str) -> dict[str, Any] | None:
         reply = self._call("GET", self._path(name), name)
-        return None if reply.status == _ABSENT else reply.body
+        return None if reply.answer is Answer.ABSENT else reply.body
 
     def _call(self, method: str, path: str, name: str, body: dict[str, Any] | None = None) -> Reply:
         try:
@@ -150,18 +146,22 @@ class KubernetesClient:
             said = "" if self._foreign else f" ({silence})"
             cause = f"the API server does not answer{said}"
             raise self._failed("unreachable", name, cause, "run again once it does") from None
-        if reply.status < 300 or reply.status in (_ABSENT, _CONFLICT):
-            return reply
-        status = f"HTTP {reply.status}"
-        if reply.status in _REFUSED:
-            said = status if self._foreign else reply.text
-            cause = f"the API server does not let the provider's identity {method} it: {said}"
-            raise self._failed("not-allowed", name, cause, "grant it by a Role there, or read what it may")
-        said = status if self._foreign else reply.body.get("reason") or status
-        cause = f"the API server refused to {method} it: {said}"
-        if reply.status >= _OVERWHELMED:
-            raise self._failed("unreachable", name, cause, "run again")
-        raise self._failed("refused", name, cause, "see what is there and what its server takes")
+        status = f"HTTP {reply.status}" if self._foreign else ""
+        refused = f"the API server refused to {method} it: {status or reply.reason}"
+        match reply.answer:
+            case Answer.NOT_ALLOWED:
+                cause = (
+                    f"the API server does not let the provider's identity {method} it: {status or reply.text}"
+                )
+                raise self._failed(
+                    "not-allowed", name, cause, "grant it by a Role there, or read what it may"
+                )
+            case Answer.UNREACHABLE:
+                raise self._failed("unreachable", name, refused, "run again")
+            case Answer.REFUSED:
+                raise self._failed("refused", name, refused, "see what is there and what its server takes")
+            case _:
+                return reply
 
     def _failed(self, code: str, name: str, cause: str, mend: str) -> StoreError:
         return StoreError(code=code, place=self._place(name), cause=cause, mend=mend)
@@ -175,7 +175,7 @@ class KubernetesClient:
 
     @staticmethod
     def _done(reply: Reply) -> bool:
-        return reply.status < 300
+        return reply.answer is Answer.DONE
 
 
 def kubernetes_limits(given: Any) -> Iterator[Problem]:

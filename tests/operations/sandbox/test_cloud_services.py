@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.model import Phase
-from components.settings.pull_secrets import PullSecrets
+from components.pull_secret.settings import PullSecretsSection
 from operations.folders import Folders
 from operations.main import app
 from operations.sandbox import updates
@@ -27,8 +27,8 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["sandbox", *arguments])
 
 
-def fleet(url: str, clusters: Mapping[str, object] | None = None) -> PullSecrets:
-    return PullSecrets.model_validate({"hyperfleet": {"apiUrl": url}, "clusters": clusters or {}})
+def fleet(url: str, clusters: Mapping[str, object] | None = None) -> PullSecretsSection:
+    return PullSecretsSection.model_validate({"hyperfleet": {"apiUrl": url}, "clusters": clusters or {}})
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_hyperfleet_is_started_where_pull_secrets_name_it_on_loopback(
     url: str, named: dict[CloudService, int]
 ) -> None:
     assert ports({}, fleet(url)) == named
-    assert ports({}, PullSecrets()) == {}
+    assert ports({}, PullSecretsSection()) == {}
 
 
 def test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped(folders: Folders) -> None:

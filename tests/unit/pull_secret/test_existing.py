@@ -1,4 +1,4 @@
-"""An entry that is there already (table D), and who may do what with one."""
+"""An entry that is there already, and who may do what with one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from components.pull_secret.existing import Existing
 from components.pull_secret.grants import grants, service_account, workload
 
 
-def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours_d5() -> None:
+def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours() -> None:
     refusal = Existing("p", "s", {"team": "platform", "env": "prod"}).refusal("east-entry")
     assert refusal.place == "projects/p/secrets/s"
     assert refusal.cause.endswith("so it is not overwritten; its labels: env=prod, team=platform")
@@ -15,7 +15,7 @@ def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours_d5
     )
 
 
-def test_one_without_labels_is_refused_too_d5() -> None:
+def test_one_without_labels_is_refused_too() -> None:
     assert "its labels: none" in Existing("p", "s", {}).refusal("east-entry").cause
 
 

@@ -65,11 +65,11 @@ def test_a_phase_that_changes_nothing_is_none(served: Served, hyperfleet: HyperF
     assert hyperfleet.observe(EAST).phase is None
 
 
-def test_a_cluster_hyperfleet_does_not_know_is_no_failure_a5(hyperfleet: HyperFleet) -> None:
+def test_a_cluster_hyperfleet_does_not_know_is_no_failure(hyperfleet: HyperFleet) -> None:
     assert hyperfleet.observe("cls-unknown") == Observed({}, known=False)
 
 
-def test_a_path_hyperfleet_does_not_know_is_a_failure_a5(served: Served) -> None:
+def test_a_path_hyperfleet_does_not_know_is_a_failure(served: Served) -> None:
     with pytest.raises(PullSecretError) as failed:
         HyperFleet(f"{served.url}/elsewhere").observe(EAST)
     assert (failed.value.code, failed.value.cause) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
@@ -88,7 +88,7 @@ class _SignIn(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize(("path", "status"), [("", 200), ("/gone", 404)])
-def test_a_page_for_people_tells_nothing_of_a_cluster_a5(path: str, status: int) -> None:
+def test_a_page_for_people_tells_nothing_of_a_cluster(path: str, status: int) -> None:
     with HTTPServer((LOOPBACK, 0), _SignIn) as page:
         Thread(target=page.handle_request, daemon=True).start()
         with pytest.raises(PullSecretError, match=f"HTTP {status}, and in words that are not its own"):

@@ -1,4 +1,4 @@
-"""What is named after a cluster, how long its id may be for it, and the labels (table B, rows 3 and 4)."""
+"""What is named after a cluster, how long its id may be for it, and the labels."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def causes(cluster_id: str) -> list[str]:
     return [fault.cause for fault in cluster_id_problems(cluster_id, "id")]
 
 
-def test_a_secret_is_named_after_its_cluster_b3() -> None:
+def test_a_secret_is_named_after_its_cluster() -> None:
     assert secret_id("cls-456", "") == secret_id("cls-456") == "hyperfleet-cls-456-pull-secret"
 
 
-def test_an_explicit_name_wins_and_the_labels_still_carry_the_cluster_b4() -> None:
+def test_an_explicit_name_wins_and_the_labels_still_carry_the_cluster() -> None:
     assert secret_id("cls-123", "custom-secret") == "custom-secret"
     assert secret_labels("cls-123")["cluster-id"] == "cls-123"
 
@@ -100,7 +100,7 @@ def test_an_id_of_other_letters_that_is_too_long_is_told_both() -> None:
     assert len(causes("X" * 60)) == 2
 
 
-def test_an_empty_id_is_refused_b2() -> None:
+def test_an_empty_id_is_refused() -> None:
     assert causes("") == ["it is empty, so nothing can be named after the cluster"]
 
 

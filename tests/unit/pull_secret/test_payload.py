@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.pull_secret.payload import LIMIT, judge
+from tests.support.cases import cases
 
 
 def auth(plain: str) -> str:
@@ -32,22 +33,18 @@ def warnings(payload: bytes) -> list[tuple[str, str]]:
     return [(fault.place, fault.cause) for fault in judge(payload).warnings]
 
 
-@pytest.mark.parametrize(
-    ("payload", "registries"),
-    [
-        pytest.param(pull_secret({"quay.io": {"auth": "x", "email": "e"}}), ("quay.io",), id="C1"),
-        pytest.param(
-            pull_secret({"quay.io": SOUND, "ghcr.io": SOUND}), ("quay.io", "ghcr.io"), id="C2-two-registries"
-        ),
-        pytest.param(pull_secret({"quay.io": SOUND}, credsStore="x"), ("quay.io",), id="C2-more-keys"),
-        pytest.param(
-            b" \r\n\t" + pull_secret({"quay.io": SOUND}) + b"\n\n", ("quay.io",), id="C2-whitespace-around"
-        ),
-        pytest.param(pull_secret({"r": {}}), ("r",), id="C3-empty-entry"),
-        pytest.param(pull_secret({"r": None}), ("r",), id="C3-null-entry"),
-        pytest.param(pull_secret({"r": "x"}), ("r",), id="C3-text-entry"),
-        pytest.param(pull_secret({"r": {"auth": "%%%"}}), ("r",), id="C3-invalid-base64"),
-    ],
+@cases(
+    "payload, registries",
+    {
+        "a-further-field": (pull_secret({"quay.io": {"auth": "x", "email": "e"}}), ("quay.io",)),
+        "two-registries": (pull_secret({"quay.io": SOUND, "ghcr.io": SOUND}), ("quay.io", "ghcr.io")),
+        "more-keys": (pull_secret({"quay.io": SOUND}, credsStore="x"), ("quay.io",)),
+        "whitespace-around": (b" \r\n\t" + pull_secret({"quay.io": SOUND}) + b"\n\n", ("quay.io",)),
+        "empty-entry": (pull_secret({"r": {}}), ("r",)),
+        "null-entry": (pull_secret({"r": None}), ("r",)),
+        "text-entry": (pull_secret({"r": "x"}), ("r",)),
+        "invalid-base64": (pull_secret({"r": {"auth": "%%%"}}), ("r",)),
+    },
 )
 def test_what_hyperfleets_job_accepts_is_valid(payload: bytes, registries: tuple[str, ...]) -> None:
     verdict = judge(payload)
@@ -60,12 +57,12 @@ MISSING = ("auths", "it is missing, so no registry has a credential")
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
-        pytest.param(b"null", MISSING, id="C4-null"),
-        pytest.param(b'{"registries":{}}', MISSING, id="C4-other-key"),
+        pytest.param(b"null", MISSING, id="null"),
+        pytest.param(b'{"registries":{}}', MISSING, id="other-key"),
         pytest.param(
             b'{"Auths":{"quay.io":{}}}',
             ("auths", "it is spelt in another case, and case counts, so no registry has a credential"),
-            id="C4-other-case",
+            id="other-case",
         ),
         pytest.param(b"[]", MISSING, id="array"),
         pytest.param(b'"text"', MISSING, id="text"),
@@ -79,8 +76,8 @@ MISSING = ("auths", "it is missing, so no registry has a credential")
             for other in ("null", "[]", '"quay.io"', "1", "true")
         ),
         pytest.param(b'{"auths":{}}', ("auths", "it is empty, so no registry has a credential"), id="empty"),
-        pytest.param(b"", ("payload", "it is empty, so the cluster could pull nothing"), id="B1"),
-        pytest.param(b" \n", ("payload", "it is empty, so the cluster could pull nothing"), id="B1-blanks"),
+        pytest.param(b"", ("payload", "it is empty, so the cluster could pull nothing"), id="empty"),
+        pytest.param(b" \n", ("payload", "it is empty, so the cluster could pull nothing"), id="blanks"),
         *(
             pytest.param(
                 mark + pull_secret({"quay.io": SOUND}),
@@ -126,7 +123,7 @@ def test_64_kib_are_taken(size: int) -> None:
     assert (judge(payload).errors, judge(payload).size) == ((), size)
 
 
-def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong_c5() -> None:
+def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong() -> None:
     told = errors(pull_secret({"quay.io": {}}).ljust(LIMIT + 1), strict=True)
     assert told == [
         ("payload", "it has 65537 bytes, and Secret Manager takes 65536"),
@@ -143,29 +140,29 @@ NO_PAIR = "its auth is not user:password in base64, so it opens nothing"
 BLANKS = "its user:password begins or ends with a blank or a line end, which then belongs to it"
 
 
-@pytest.mark.parametrize(
-    ("entry", "cause"),
-    [
-        pytest.param({}, NO_AUTH, id="C3-empty-entry"),
-        pytest.param(None, NO_AUTH, id="C3-null-entry"),
-        pytest.param("x", NO_AUTH, id="C3-text-entry"),
-        pytest.param({"auth": "%%%"}, NO_PAIR, id="C3-invalid-base64"),
-        pytest.param([], NO_AUTH, id="list"),
-        pytest.param({"auth": ""}, NO_AUTH, id="empty-auth"),
-        pytest.param({"auth": 7}, NO_AUTH, id="number"),
-        pytest.param({"Auth": auth("u:p")}, NO_AUTH, id="case"),
-        pytest.param({"username": "u", "password": "p"}, NO_AUTH, id="user-beside-password"),
-        pytest.param({"auth": auth("user")}, NO_PAIR, id="no-colon"),
-        pytest.param({"auth": auth(":password")}, NO_PAIR, id="no-user"),
-        pytest.param({"auth": auth("user:")}, NO_PAIR, id="no-password"),
-        pytest.param({"auth": "user:password"}, NO_PAIR, id="plain"),
-        pytest.param({"auth": auth("u:p1").rstrip("=")}, NO_PAIR, id="no-padding"),
-        pytest.param({"auth": auth("u:p") + "\n"}, NO_PAIR, id="line-end-behind-base64"),
-        pytest.param({"auth": "dXNlcjpwé"}, NO_PAIR, id="unicode-in-base64"),
-        pytest.param({"auth": "\ud800"}, NO_PAIR, id="half-a-character"),
-        pytest.param({"auth": base64.b64encode(b"u:\xff").decode()}, NO_PAIR, id="not-utf-8-inside"),
-        pytest.param({"auth": auth("user:password\n")}, BLANKS, id="line-end-inside"),
-    ],
+@cases(
+    "entry, cause",
+    {
+        "empty-entry": ({}, NO_AUTH),
+        "null-entry": (None, NO_AUTH),
+        "text-entry": ("x", NO_AUTH),
+        "invalid-base64": ({"auth": "%%%"}, NO_PAIR),
+        "list": ([], NO_AUTH),
+        "empty-auth": ({"auth": ""}, NO_AUTH),
+        "number": ({"auth": 7}, NO_AUTH),
+        "case": ({"Auth": auth("u:p")}, NO_AUTH),
+        "user-beside-password": ({"username": "u", "password": "p"}, NO_AUTH),
+        "no-colon": ({"auth": auth("user")}, NO_PAIR),
+        "no-user": ({"auth": auth(":password")}, NO_PAIR),
+        "no-password": ({"auth": auth("user:")}, NO_PAIR),
+        "plain": ({"auth": "user:password"}, NO_PAIR),
+        "no-padding": ({"auth": auth("u:p1").rstrip("=")}, NO_PAIR),
+        "line-end-behind-base64": ({"auth": auth("u:p") + "\n"}, NO_PAIR),
+        "unicode-in-base64": ({"auth": "dXNlcjpwé"}, NO_PAIR),
+        "half-a-character": ({"auth": "\ud800"}, NO_PAIR),
+        "not-utf-8-inside": ({"auth": base64.b64encode(b"u:\xff").decode()}, NO_PAIR),
+        "line-end-inside": ({"auth": auth("user:password\n")}, BLANKS),
+    },
 )
 def test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict(
     entry: object, cause: str
@@ -185,13 +182,13 @@ def test_numbers_of_any_length_do_no_harm() -> None:
     assert errors(b'{"n":' + b"9" * 5000 + b',"auths":{"r":{}}}') == []
 
 
-@pytest.mark.parametrize(
-    ("payload", "places"),
-    [
-        pytest.param('{"auths":{"a":null},"auths":{"r":ENTRY}}', ["payload"], id="auths"),
-        pytest.param('{"auths":{"r":ENTRY,"r":ENTRY}}', ["auths"], id="registry"),
-        pytest.param('{"auths":{"r":{"auth":"x","auth":"dTpw"}}}', ['auths["r"]'], id="auth"),
-    ],
+@cases(
+    "payload, places",
+    {
+        "auths": ('{"auths":{"a":null},"auths":{"r":ENTRY}}', ["payload"]),
+        "registry": ('{"auths":{"r":ENTRY,"r":ENTRY}}', ["auths"]),
+        "auth": ('{"auths":{"r":{"auth":"x","auth":"dTpw"}}}', ['auths["r"]']),
+    },
 )
 def test_a_repeated_key_is_told_and_the_last_one_counts(payload: str, places: list[str]) -> None:
     given = payload.replace("ENTRY", json.dumps(SOUND)).encode()

@@ -1,4 +1,4 @@
-"""Which clusters get a pull secret (table A), and what is wrong with what was said of one (table B)."""
+"""Which clusters get a pull secret, and what is wrong with what was said of one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.preconditions import ADAPTERS, decide
+from tests.support.cases import cases
 
 TRUE, FALSE, UNKNOWN = Availability.TRUE, Availability.FALSE, Availability.UNKNOWN
 
@@ -24,43 +25,39 @@ COMPLETE = Cluster(
 )
 
 
-def test_a_cluster_that_is_ready_for_its_pull_secret_proceeds_a1() -> None:
+def test_a_cluster_that_is_ready_for_its_pull_secret_proceeds() -> None:
     decision = decide(COMPLETE)
     assert (decision.proceeds, decision.unmet, decision.warnings) == (True, (), ())
 
 
-@pytest.mark.parametrize(
-    ("cluster", "reason"),
-    [
-        pytest.param(
+@cases(
+    "cluster, reason",
+    {
+        "provider": (
             replace(COMPLETE, provider="aws"),
             "its provider is aws, and Secret Manager is only there on gcp",
-            id="A1-provider",
         ),
-        pytest.param(
+        "no-provider": (
             replace(COMPLETE, provider=""),
             "its provider is not named, and Secret Manager is only there on gcp",
-            id="A1-no-provider",
         ),
-        pytest.param(replace(COMPLETE, project=None), "no GCP project is named", id="A1-project"),
-        pytest.param(replace(COMPLETE, pull_secret=None), "no pull secret is named", id="A1-pull-secret"),
-        pytest.param(
-            replace(COMPLETE, phase=Phase.DELETING), "the cluster is being deleted", id="A4-deleting"
-        ),
-    ],
+        "project": (replace(COMPLETE, project=None), "no GCP project is named"),
+        "pull-secret": (replace(COMPLETE, pull_secret=None), "no pull secret is named"),
+        "deleting": (replace(COMPLETE, phase=Phase.DELETING), "the cluster is being deleted"),
+    },
 )
 def test_one_condition_that_is_not_met_skips_the_cluster(cluster: Cluster, reason: str) -> None:
     assert (decide(cluster).proceeds, decide(cluster).unmet) == (False, (reason,))
 
 
 @pytest.mark.parametrize("adapter", ["validation", "dns", "placement"])
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        pytest.param(FALSE, "adapter {} reports False", id="A2-False"),
-        pytest.param(UNKNOWN, "adapter {} reports Unknown", id="A2-Unknown"),
-        pytest.param(None, "adapter {} has not reported", id="A2-missing"),
-    ],
+@cases(
+    "said, reason",
+    {
+        "False": (FALSE, "adapter {} reports False"),
+        "Unknown": (UNKNOWN, "adapter {} reports Unknown"),
+        "missing": (None, "adapter {} has not reported"),
+    },
 )
 def test_an_adapter_that_is_not_done_skips_the_cluster(
     adapter: str, said: Availability | None, reason: str
@@ -75,11 +72,11 @@ def test_an_adapter_nobody_waits_for_changes_nothing(said: Availability) -> None
     assert decide(replace(COMPLETE, adapters={**COMPLETE.adapters, "hypershift": said})).proceeds
 
 
-def test_a_pull_secret_that_is_available_already_skips_nothing_a4() -> None:
+def test_a_pull_secret_that_is_available_already_skips_nothing() -> None:
     assert decide(replace(COMPLETE, adapters={**COMPLETE.adapters, "pullsecret": TRUE})).proceeds
 
 
-def test_a_ready_cluster_waits_for_no_adapter_and_warns_of_it_a3() -> None:
+def test_a_ready_cluster_waits_for_no_adapter_and_warns_of_it() -> None:
     decision = decide(replace(COMPLETE, phase=Phase.READY, adapters={"validation": TRUE, "dns": FALSE}))
     assert decision.proceeds
     assert decision.warnings == (
@@ -112,21 +109,21 @@ def test_no_adapter_ever_takes_the_pull_secret_from_a_ready_cluster(
     assert decide(replace(COMPLETE, phase=Phase.READY, adapters=adapters)).proceeds
 
 
-def test_a_cluster_hyperfleet_does_not_know_is_skipped_a5() -> None:
+def test_a_cluster_hyperfleet_does_not_know_is_skipped() -> None:
     unmet = decide(replace(COMPLETE, known=False)).unmet
     assert unmet == ("HyperFleet knows no such cluster (ResourceNotFound)",)
 
 
-@pytest.mark.parametrize(
-    ("cluster", "passing"),
-    [
-        pytest.param(replace(COMPLETE, adapters={}), True, id="A2"),
-        pytest.param(replace(COMPLETE, phase=Phase.DELETING), True, id="A4"),
-        pytest.param(replace(COMPLETE, known=False, adapters={}), True, id="A5"),
-        pytest.param(replace(COMPLETE, provider="aws"), False, id="A1-provider"),
-        pytest.param(replace(COMPLETE, project=None), False, id="A1-project"),
-        pytest.param(replace(COMPLETE, pull_secret=None, adapters={}), False, id="A1-pull-secret"),
-    ],
+@cases(
+    "cluster, passing",
+    {
+        "adapter-waits": (replace(COMPLETE, adapters={}), True),
+        "being-deleted": (replace(COMPLETE, phase=Phase.DELETING), True),
+        "unknown-to-hyperfleet": (replace(COMPLETE, known=False, adapters={}), True),
+        "provider": (replace(COMPLETE, provider="aws"), False),
+        "project": (replace(COMPLETE, project=None), False),
+        "pull-secret": (replace(COMPLETE, pull_secret=None, adapters={}), False),
+    },
 )
 def test_what_is_only_reported_passes_and_what_is_configured_does_not(
     cluster: Cluster, passing: bool
@@ -143,7 +140,7 @@ def test_a_cluster_that_keeps_its_pull_secret_is_warned_of_every_condition() -> 
     )
 
 
-def test_what_is_empty_is_told_in_the_order_of_hyperfleets_job_b1_b2() -> None:
+def test_what_is_empty_is_told_in_the_order_of_hyperfleets_job() -> None:
     empty = replace(COMPLETE, pull_secret="", project="", id="")
     assert [problem.place for problem in empty.problems()] == ["pullSecret", "project", "id"]
 
@@ -157,7 +154,7 @@ def test_everything_wrong_with_a_cluster_is_told_at_once() -> None:
     assert [problem.place for problem in wrong.problems()] == ["project", "id", "secretId", "generation"]
 
 
-def test_an_explicit_name_changes_the_secrets_id_and_no_label_b4() -> None:
+def test_an_explicit_name_changes_the_secrets_id_and_no_label() -> None:
     named = replace(COMPLETE, explicit_secret_id="custom-secret")
     assert named.secret_id == "custom-secret"
     assert (named.labels["cluster-id"], named.labels["cluster-name"]) == ("cls-123", "east")

@@ -1,4 +1,4 @@
-"""What becomes of versions nobody needs any more (table I, decision 24)."""
+"""What becomes of versions nobody needs any more."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import pytest
 
 from components.pull_secret.retention import Retention, settle_all, settle_replaced
 from components.secret_manager import VersionState
+from tests.support.cases import cases
 from tests.support.memory_secret_manager import DESTROYED, DISABLED, ENABLED, SECRET, MemorySecretManager
 
 KEEP, DISABLE, DESTROY = Retention.KEEP, Retention.DISABLE, Retention.DESTROY
 
 
-@pytest.mark.parametrize(
-    ("retention", "states", "told"),
-    [
-        pytest.param(KEEP, [ENABLED, ENABLED, ENABLED], "version 2 is kept", id="I1-keep"),
-        pytest.param(DISABLE, [ENABLED, DISABLED, ENABLED], "version 2 is disabled", id="I1-disable"),
-        pytest.param(DESTROY, [ENABLED, DESTROYED, ENABLED], "version 2 is destroyed", id="I1-destroy"),
-    ],
+@cases(
+    "retention, states, told",
+    {
+        "keep": (KEEP, [ENABLED, ENABLED, ENABLED], "version 2 is kept"),
+        "disable": (DISABLE, [ENABLED, DISABLED, ENABLED], "version 2 is disabled"),
+        "destroy": (DESTROY, [ENABLED, DESTROYED, ENABLED], "version 2 is destroyed"),
+    },
 )
 def test_only_the_version_that_was_replaced_is_touched(
     retention: Retention, states: list[VersionState], told: str
@@ -47,23 +48,21 @@ def test_a_version_that_is_gone_is_none_to_settle() -> None:
     assert settle_replaced(MemorySecretManager([]), SECRET, 1, 2, DESTROY) == "version 1 was gone already"
 
 
-@pytest.mark.parametrize(
-    ("retention", "states", "told"),
-    [
-        pytest.param(KEEP, [ENABLED] * 4, "version 1 is kept", id="I1-keep"),
-        pytest.param(
+@cases(
+    "retention, states, told",
+    {
+        "keep": (KEEP, [ENABLED] * 4, "version 1 is kept"),
+        "disable": (
             DISABLE,
             [DISABLED, DISABLED, DISABLED, ENABLED],
             "version 1 is disabled; what was added since and never used is disabled (2, 3)",
-            id="I1-disable",
         ),
-        pytest.param(
+        "destroy": (
             DESTROY,
             [DESTROYED, DISABLED, DISABLED, ENABLED],
             "version 1 is destroyed; what was added since and never used is disabled (2, 3)",
-            id="I1-destroy",
         ),
-    ],
+    },
 )
 def test_versions_of_updates_that_failed_are_no_longer_read_and_never_destroyed(
     retention: Retention, states: list[VersionState], told: str
@@ -82,13 +81,13 @@ def test_a_secret_that_was_made_anew_has_no_former_version() -> None:
     assert there.writes == []
 
 
-@pytest.mark.parametrize(
-    ("retention", "states"),
-    [
-        pytest.param(KEEP, [ENABLED, DESTROYED, ENABLED], id="I4-keep"),
-        pytest.param(DISABLE, [DISABLED, DESTROYED, DISABLED], id="I4-disable"),
-        pytest.param(DESTROY, [ENABLED, DESTROYED, ENABLED], id="I4-destroy-is-the-providers"),
-    ],
+@cases(
+    "retention, states",
+    {
+        "keep": (KEEP, [ENABLED, DESTROYED, ENABLED]),
+        "disable": (DISABLE, [DISABLED, DESTROYED, DISABLED]),
+        "destroy-is-the-providers": (DESTROY, [ENABLED, DESTROYED, ENABLED]),
+    },
 )
 def test_all_versions_are_settled_when_a_cluster_leaves(
     retention: Retention, states: list[VersionState]

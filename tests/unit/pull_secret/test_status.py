@@ -1,4 +1,4 @@
-"""What HyperFleet is told (table G)."""
+"""What HyperFleet is told."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def told(conditions: tuple[Condition, ...]) -> list[tuple[str, bool, str]]:
     return [(one.type, one.holds, one.reason) for one in conditions]
 
 
-def test_a_cluster_that_waits_is_not_applied_and_healthy_g1() -> None:
+def test_a_cluster_that_waits_is_not_applied_and_healthy() -> None:
     conditions = of_skipped(["adapter dns reports False", "no GCP project is named"])
     assert told(conditions) == [
         ("Applied", False, "PreconditionsNotMet"),
@@ -21,7 +21,7 @@ def test_a_cluster_that_waits_is_not_applied_and_healthy_g1() -> None:
     assert conditions[0].message == "adapter dns reports False; no GCP project is named"
 
 
-def test_a_verified_pull_secret_is_everything_g3() -> None:
+def test_a_verified_pull_secret_is_everything() -> None:
     assert told(of_verified(3, "")) == [
         ("Applied", True, "SecretCreated"),
         ("Available", True, "SecretAvailable"),
@@ -39,7 +39,7 @@ def test_one_that_was_overtaken_is_available_and_not_healthy_e() -> None:
 
 
 @pytest.mark.parametrize("conditions", [of_skipped(["x"]), of_verified(1, ""), of_verified(1, "x")])
-def test_no_condition_is_ever_unknown_which_would_make_hyperfleet_ignore_the_report_g2(
+def test_no_condition_is_ever_unknown_which_would_make_hyperfleet_ignore_the_report(
     conditions: tuple[Condition, ...],
 ) -> None:
     assert {one.document["status"] for one in conditions} <= {"True", "False"}

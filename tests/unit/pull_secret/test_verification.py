@@ -1,4 +1,4 @@
-"""Whether the version that was added is the one that was meant (table E, and D where answers are lost)."""
+"""Whether the version that was added is the one that was meant."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from components.errors import PullSecretError
 from components.pull_secret.verification import Expected, digest_of, stand, verify
 from components.secret_manager import VersionState
+from tests.support.cases import cases
 from tests.support.memory_secret_manager import (
     DESTROYED,
     DISABLED,
@@ -33,12 +34,12 @@ def test_the_very_version_that_was_added_is_read_back_and_compared() -> None:
     assert (standing.state, standing.latest, standing.overtaken, disabled) == (ENABLED, 2, "", [])
 
 
-@pytest.mark.parametrize(
-    ("state", "cause"),
-    [
-        pytest.param(DISABLED, "it is disabled, so nobody can read it", id="E-disabled"),
-        pytest.param(DESTROYED, "it is destroyed, so nobody can read it", id="E-destroyed"),
-    ],
+@cases(
+    "state, cause",
+    {
+        "E-disabled": (DISABLED, "it is disabled, so nobody can read it"),
+        "E-destroyed": (DESTROYED, "it is destroyed, so nobody can read it"),
+    },
 )
 def test_a_version_nobody_can_read_fails(state: VersionState, cause: str) -> None:
     with pytest.raises(PullSecretError) as refused:
@@ -61,13 +62,13 @@ def test_a_version_that_holds_something_else_fails_without_telling_what_e() -> N
     assert digest_of("east", OURS) not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("newer", "told"),
-    [
-        pytest.param((THEIRS, ENABLED), "; it holds something else", id="other-content"),
-        pytest.param((OURS, ENABLED), "; it holds the same", id="same-content"),
-        pytest.param((THEIRS, DISABLED), " and is disabled, so whoever reads the latest", id="disabled"),
-    ],
+@cases(
+    "newer, told",
+    {
+        "other-content": ((THEIRS, ENABLED), "; it holds something else"),
+        "same-content": ((OURS, ENABLED), "; it holds the same"),
+        "disabled": ((THEIRS, DISABLED), " and is disabled, so whoever reads the latest"),
+    },
 )
 def test_a_newer_version_of_somebody_else_is_named_and_left_alone_e(
     newer: tuple[bytes, VersionState], told: str
@@ -87,7 +88,7 @@ def test_nobody_has_overtaken_a_version_that_is_not_the_latest_yet_e() -> None:
     assert (standing.latest, standing.overtaken) == (1, "")
 
 
-def test_what_a_lost_answer_left_behind_is_disabled_d9() -> None:
+def test_what_a_lost_answer_left_behind_is_disabled() -> None:
     there = manager((THEIRS, ENABLED), (OURS, ENABLED), (OURS, ENABLED), (OURS, ENABLED))
     _, disabled = verify(there, expected(4), before=1)
     assert disabled == [3, 2]

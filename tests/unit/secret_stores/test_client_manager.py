@@ -1,4 +1,4 @@
-"""The cache of clients: what is shared, what never is, and when a client goes (stores, table E)."""
+"""The cache of clients: what is shared, what never is, and when a client goes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 
-from components.secret_stores.client_manager import ClientKey, ClientManager, spec_digest
+from components.secret_stores.admission import Asked, Purpose, admit
+from components.secret_stores.client_manager import ClientKey, ClientManager
 from components.secret_stores.clients.client import Kept, Place, SecretsClient, Validity, Value
 from components.secret_stores.consumers import RemoteRef
-from components.secret_stores.direct import CLIENTS, Asked, Purpose, Site, admit, lent_client
+from components.secret_stores.direct import CLIENTS, StackTarget, lent_client
 from components.secret_stores.model import AnyStore, ProviderSpec, SecretSelector
 from components.secret_stores.provider import SecretPushProvider
 from components.secret_stores.registry import RefRegister
@@ -82,7 +83,7 @@ def lent(
     of = provider("Counted", spec, kinds=known)
     given = None if store.spec.provider else of
     use = admit(Asked(store, given, caller, {}, Purpose.PUSH), known)
-    with lent_client(use, Site(), Purpose.PUSH, manager) as client:
+    with lent_client(use, StackTarget(), Purpose.PUSH, manager) as client:
         return client
 
 
@@ -91,7 +92,7 @@ def shared(known: RefRegister, name: str = "store") -> AnyStore:
     return cluster_store(providerRef=ref(of)).model_copy(update={"name": name})
 
 
-def test_e1_two_stores_of_one_provider_and_one_namespace_share_a_client() -> None:
+def test_two_stores_of_one_provider_and_one_namespace_share_a_client() -> None:
     known, manager = kinds(), ClientManager()
     own = store_in("a", providerRef=ref(provider("Counted", SPEC, kinds=known)))
     first = lent(manager, shared(known, "one"), "a", known)
@@ -100,7 +101,7 @@ def test_e1_two_stores_of_one_provider_and_one_namespace_share_a_client() -> Non
     assert len(manager) == 1
 
 
-def test_c7_two_callers_of_a_referent_store_never_share_a_client() -> None:
+def test_two_callers_of_a_referent_store_never_share_a_client() -> None:
     known, manager = kinds(), ClientManager()
     first = lent(manager, shared(known), "a", known)
     second = lent(manager, shared(known), "b", known)
@@ -109,7 +110,7 @@ def test_c7_two_callers_of_a_referent_store_never_share_a_client() -> None:
 
 
 @pytest.mark.parametrize(("by_caller", "clients"), [(False, 1), (True, 2)])
-def test_e3_callers_share_a_client_that_reads_the_same_unless_its_kind_uses_the_caller_itself(
+def test_callers_share_a_client_that_reads_the_same_unless_its_kind_uses_the_caller_itself(
     *, by_caller: bool, clients: int
 ) -> None:
     known, manager = kinds(by_caller=by_caller), ClientManager()
@@ -119,7 +120,7 @@ def test_e3_callers_share_a_client_that_reads_the_same_unless_its_kind_uses_the_
     assert len(manager) == clients
 
 
-def test_e4_an_edited_provider_gets_a_new_client_and_the_old_ones_of_all_callers_are_closed() -> None:
+def test_an_edited_provider_gets_a_new_client_and_the_old_ones_of_all_callers_are_closed() -> None:
     known, manager = kinds(), ClientManager()
     old = [lent(manager, shared(known), caller, known) for caller in ("a", "b")]
     new = lent(manager, shared(known), "a", known, {**SPEC, "url": "https://elsewhere"})
@@ -136,7 +137,7 @@ def closed(client: SecretsClient) -> int:
 KEY = ClientKey("here", provider("Fake", {"data": []}).key, "digest")
 
 
-def test_e6_eight_threads_that_ask_at_once_get_the_one_client_that_was_made() -> None:
+def test_eight_threads_that_ask_at_once_get_the_one_client_that_was_made() -> None:
     manager, start, made = ClientManager(), Barrier(8), list[StubClient]()
 
     def make() -> SecretsClient:
@@ -154,7 +155,7 @@ def test_e6_eight_threads_that_ask_at_once_get_the_one_client_that_was_made() ->
     assert len(made) == 1
 
 
-def test_e6_threads_with_different_keys_do_not_wait_for_each_other() -> None:
+def test_threads_with_different_keys_do_not_wait_for_each_other() -> None:
     manager, both = ClientManager(), Barrier(2, timeout=20)
 
     def make() -> SecretsClient:
@@ -170,7 +171,7 @@ def test_e6_threads_with_different_keys_do_not_wait_for_each_other() -> None:
     assert one is not other
 
 
-def test_e7_a_client_that_could_not_be_made_is_not_kept_and_the_next_call_tries_again() -> None:
+def test_a_client_that_could_not_be_made_is_not_kept_and_the_next_call_tries_again() -> None:
     manager = ClientManager()
 
     def fail() -> SecretsClient:
@@ -183,7 +184,7 @@ def test_e7_a_client_that_could_not_be_made_is_not_kept_and_the_next_call_tries_
         assert closed(client) == 0
 
 
-def test_e7_who_waited_for_a_client_that_could_not_be_made_makes_it() -> None:
+def test_who_waited_for_a_client_that_could_not_be_made_makes_it() -> None:
     manager, began, waiting = ClientManager(), Event(), Barrier(2, timeout=20)
     outcomes = iter([ValueError("no"), None])
 
@@ -213,7 +214,7 @@ def test_e7_who_waited_for_a_client_that_could_not_be_made_makes_it() -> None:
     assert [each.result() for each in running] == ["failed", "made"]
 
 
-def test_e8_closing_closes_each_once_tells_every_fault_and_leaves_nothing() -> None:
+def test_closing_closes_each_once_tells_every_fault_and_leaves_nothing() -> None:
     manager = ClientManager()
     clients = [StubClient(OSError("one")), StubClient(), StubClient(OSError("three"))]
     for number, client in enumerate(clients):
@@ -230,7 +231,7 @@ def as_is(client: StubClient) -> Callable[[], SecretsClient]:
     return lambda: client
 
 
-def test_e8_leaving_the_block_closes_and_a_closed_manager_lends_nothing() -> None:
+def test_leaving_the_block_closes_and_a_closed_manager_lends_nothing() -> None:
     client = StubClient()
     with ClientManager() as manager, manager.lend(KEY, "1", as_is(client)):
         pass
@@ -239,7 +240,7 @@ def test_e8_leaving_the_block_closes_and_a_closed_manager_lends_nothing() -> Non
         pytest.fail("nothing is lent")
 
 
-def test_e9_a_client_grows_old_so_that_a_rotated_credential_is_read_again() -> None:
+def test_a_client_grows_old_so_that_a_rotated_credential_is_read_again() -> None:
     clock = Clock()
     manager = ClientManager(max_age=300, clock=clock)
     with manager.lend(KEY, "1", StubClient) as first:
@@ -289,5 +290,5 @@ def test_a_dynamic_provider_that_has_lent_a_client_holds_none(tmp_path: Path) ->
 
 
 def test_two_specs_are_told_apart_by_every_namespace() -> None:
-    digests = {spec_digest(provider("Kubernetes", {"authRef": selector(each)}).spec) for each in ("a", "b")}
+    digests = {provider("Kubernetes", {"authRef": selector(each)}).spec.digest for each in ("a", "b")}
     assert len(digests) == 2

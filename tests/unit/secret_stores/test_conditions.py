@@ -7,6 +7,7 @@ import pytest
 from components.secret_stores.conditions import NAME_LABEL, condition_objections
 from components.secret_stores.explain import Ready
 from components.secret_stores.model import Condition
+from tests.support.cases import cases
 from tests.support.stores import cluster_store, token_spec, told
 
 BLOCK = {"gitlab": token_spec("vault")}
@@ -30,34 +31,27 @@ def expressions(*requirements: dict[str, Any]) -> list[dict[str, Any]]:
 GOLD = {"key": "tier", "operator": "In", "values": ["gold"]}
 
 
-@pytest.mark.parametrize(
-    ("conditions", "caller", "allowed"),
-    [
-        pytest.param([], "a", True, id="B1"),
-        pytest.param([{}], "a", False, id="B2"),
-        pytest.param([{"namespaces": ["a"]}], "a", True, id="B3-a"),
-        pytest.param([{"namespaces": ["a"]}], "b", False, id="B3-b"),
-        pytest.param([{"namespaces": ["a"]}], "alias", True, id="B3-by-label"),
-        pytest.param([{"namespaceSelector": {}}], "b", True, id="B4"),
-        pytest.param(
-            expressions(GOLD, {"key": "region", "operator": "Exists"}), "a", False, id="B5-expressions"
-        ),
-        pytest.param(
-            [{"namespaceSelector": {"matchLabels": {"tier": "gold", "region": "eu"}}}],
-            "a",
-            False,
-            id="B5-labels",
-        ),
-        pytest.param([{"namespaceRegexes": ["^prod$"]}], "nonprod", False, id="B7"),
-        pytest.param([{"namespaceRegexes": ["prod"]}], "nonprod", True, id="B7-unanchored"),
-        pytest.param([{"namespaces": ["b"]}, {"namespaceRegexes": ["^a"]}], "a", True, id="any-entry"),
-        pytest.param([{"namespaces": ["b"], "namespaceRegexes": ["^a"]}], "a", True, id="any-way"),
-        pytest.param(expressions(GOLD), "a", True, id="In"),
-        pytest.param(expressions(GOLD), "b", False, id="In-absent"),
-        pytest.param(expressions({**GOLD, "operator": "NotIn"}), "b", True, id="NotIn-absent"),
-        pytest.param(expressions({**GOLD, "operator": "NotIn"}), "a", False, id="NotIn"),
-        pytest.param(expressions({"key": "tier", "operator": "DoesNotExist"}), "a", False, id="absent"),
-    ],
+@cases(
+    "conditions, caller, allowed",
+    {
+        "no-conditions": ([], "a", True),
+        "an-empty-condition": ([{}], "a", False),
+        "named": ([{"namespaces": ["a"]}], "a", True),
+        "not-named": ([{"namespaces": ["a"]}], "b", False),
+        "by-label": ([{"namespaces": ["a"]}], "alias", True),
+        "every-namespace": ([{"namespaceSelector": {}}], "b", True),
+        "expressions": (expressions(GOLD, {"key": "region", "operator": "Exists"}), "a", False),
+        "labels": ([{"namespaceSelector": {"matchLabels": {"tier": "gold", "region": "eu"}}}], "a", False),
+        "anchored-regex": ([{"namespaceRegexes": ["^prod$"]}], "nonprod", False),
+        "unanchored": ([{"namespaceRegexes": ["prod"]}], "nonprod", True),
+        "any-entry": ([{"namespaces": ["b"]}, {"namespaceRegexes": ["^a"]}], "a", True),
+        "any-way": ([{"namespaces": ["b"], "namespaceRegexes": ["^a"]}], "a", True),
+        "In": (expressions(GOLD), "a", True),
+        "In-absent": (expressions(GOLD), "b", False),
+        "NotIn-absent": (expressions({**GOLD, "operator": "NotIn"}), "b", True),
+        "NotIn": (expressions({**GOLD, "operator": "NotIn"}), "a", False),
+        "absent": (expressions({"key": "tier", "operator": "DoesNotExist"}), "a", False),
+    },
 )
 def test_conditions_let_in_whom_they_name(
     conditions: list[dict[str, Any]], caller: str, allowed: bool
@@ -65,23 +59,21 @@ def test_conditions_let_in_whom_they_name(
     assert ready(conditions, caller) is (Ready.READY if allowed else Ready.DENIED)
 
 
-@pytest.mark.parametrize(
+@cases(
     "conditions",
-    [
-        pytest.param([{"namespaces": ["a"]}, {"namespaceRegexes": ["("]}], id="B8-regex"),
-        pytest.param([{"namespaceRegexes": ["^(?!kube-)"]}], id="B8-not-RE2"),
-        pytest.param(expressions({"key": "tier", "operator": "Is", "values": ["gold"]}), id="B8-operator"),
-        pytest.param(expressions({"key": "tier", "operator": "In"}), id="B8-no-values"),
-        pytest.param(
-            expressions({"key": "tier", "operator": "Exists", "values": ["gold"]}), id="B8-idle-values"
-        ),
-    ],
+    {
+        "regex": [{"namespaces": ["a"]}, {"namespaceRegexes": ["("]}],
+        "not-RE2": [{"namespaceRegexes": ["^(?!kube-)"]}],
+        "operator": expressions({"key": "tier", "operator": "Is", "values": ["gold"]}),
+        "no-values": expressions({"key": "tier", "operator": "In"}),
+        "idle-values": expressions({"key": "tier", "operator": "Exists", "values": ["gold"]}),
+    },
 )
 def test_conditions_that_make_no_sense_are_an_error_not_a_denial(conditions: list[dict[str, Any]]) -> None:
     assert ready(conditions, "a") is Ready.INVALID
 
 
-def test_b8_a_bad_regular_expression_is_refused_before_anybody_calls_a_bad_operator_is_not() -> None:
+def test_a_bad_regular_expression_is_refused_before_anybody_calls_a_bad_operator_is_not() -> None:
     assert ready([{"namespaceRegexes": ["("]}], "") is Ready.INVALID
     assert ready(expressions({"key": "tier", "operator": "Is"}), "") is Ready.READY
 
@@ -90,7 +82,7 @@ UNFIT = "spec.conditions[0].namespaceRegexes[0] "
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2}{3}", "[a", "a**", "x)"])
-def test_b8_what_is_no_regular_expression_is_told_so(pattern: str) -> None:
+def test_what_is_no_regular_expression_is_told_so(pattern: str) -> None:
     assert judged(pattern) == f"{UNFIT}is no regular expression → correct it, such as ^tenant-"
 
 
@@ -110,14 +102,14 @@ def test_b8_what_is_no_regular_expression_is_told_so(pattern: str) -> None:
         "a{,5}",
     ],
 )
-def test_b8_what_go_does_not_know_is_told_so(pattern: str) -> None:
+def test_what_go_does_not_know_is_told_so(pattern: str) -> None:
     assert judged(pattern) == f"{UNFIT}is read otherwise by Go (RE2), or not at all → do without it"
 
 
 @pytest.mark.parametrize(
     "pattern", [r"\pL", r"a\z", r"\Qa.b\E", "a(?i)b", "[[:alpha:]]", r"[\pL]", "(?U)a+", "(?<x>a)"]
 )
-def test_b8_what_only_go_knows_is_told_to_be_no_fault_of_the_pattern(pattern: str) -> None:
+def test_what_only_go_knows_is_told_to_be_no_fault_of_the_pattern(pattern: str) -> None:
     assert judged(pattern).startswith(f"{UNFIT}says what only Go's regular expressions (RE2) can")
 
 
@@ -134,7 +126,7 @@ def test_b8_what_only_go_knows_is_told_to_be_no_fault_of_the_pattern(pattern: st
         ("(a{40}|b){30}", False),
     ],
 )
-def test_b8_go_repeats_a_part_a_thousand_times_at_most(pattern: str, *, taken: bool) -> None:
+def test_go_repeats_a_part_a_thousand_times_at_most(pattern: str, *, taken: bool) -> None:
     assert (judged(pattern) == "") is taken
     assert taken or "more than 1000 times" in judged(pattern)
 
@@ -155,7 +147,7 @@ def test_b8_go_repeats_a_part_a_thousand_times_at_most(pattern: str, *, taken: b
         "{}",
     ],
 )
-def test_b8_what_both_know_is_taken(pattern: str) -> None:
+def test_what_both_know_is_taken(pattern: str) -> None:
     assert judged(pattern) == ""
 
 
@@ -164,7 +156,7 @@ def judged(pattern: str) -> str:
     return "; ".join(f"{each.cause} → {each.mend}" for each in objections)
 
 
-def test_b11_the_validation_of_a_store_is_not_barred_by_its_conditions() -> None:
+def test_the_validation_of_a_store_is_not_barred_by_its_conditions() -> None:
     assert ready([{"namespaces": ["a"]}], "") is Ready.READY
 
 

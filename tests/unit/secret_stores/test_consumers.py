@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from components.errors import StoreError
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.consumers import ExternalSecret, PushSecret, RemoteRef
-from components.secret_stores.kinds import FakeSpec
+from components.secret_stores.specs import FakeSpec
 
 READ: dict[str, Any] = {
     "namespace": "a",

@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.convert import convert, embed
-from components.secret_stores.kinds import KINDS, FakeSpec
+from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import ClusterProvider, Provider, ProviderSpec
 from components.secret_stores.registry import RefRegister
+from components.secret_stores.specs import FakeSpec
 from tests.support.stores import PROVIDERS, cluster_store, store_in, token_spec
 
 TEXTS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)

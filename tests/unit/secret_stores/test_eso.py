@@ -28,6 +28,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import selectors
 from components.secret_stores.registry import RefRegister
+from tests.support.cases import cases
 from tests.support.stores import cluster_store, kind, provider, ref, selector, store_in, token_spec, told
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -80,7 +81,7 @@ CLUSTER_API = called(
 )
 
 
-def test_d4_stores_share_the_address_of_a_provider_and_bring_their_own_credential() -> None:
+def test_stores_share_the_address_of_a_provider_and_bring_their_own_credential() -> None:
     stores = [
         named("accounts", store_in(namespace, providerRef=ref(CLUSTER_API)))
         for namespace in ("tenant-acme", "tenant-globex")
@@ -88,7 +89,7 @@ def test_d4_stores_share_the_address_of_a_provider_and_bring_their_own_credentia
     assert [stored(store, CLUSTER_API) for store in stores] == golden("shared-endpoint")
 
 
-def test_d6_a_referent_store_keeps_its_selectors_open_and_says_all_it_says() -> None:
+def test_a_referent_store_keeps_its_selectors_open_and_says_all_it_says() -> None:
     spec = {
         "server": {
             "url": "https://pool.example.com",
@@ -122,7 +123,7 @@ def test_d6_a_referent_store_keeps_its_selectors_open_and_says_all_it_says() -> 
     assert [stored(named("shared", store), of)] == golden("referent")
 
 
-def test_d7_a_store_on_a_provider_of_one_namespace_reads_the_credential_there() -> None:
+def test_a_store_on_a_provider_of_one_namespace_reads_the_credential_there() -> None:
     spec = {
         "vaultUrl": "https://acme.vault.azure.net",
         "tenantId": "11111111-2222-3333-4444-555555555555",
@@ -236,16 +237,26 @@ WIDE_B = provider("GCPSM", identity("b"))
 @pytest.mark.parametrize(
     ("store", "of", "namespace"),
     [
-        pytest.param(store_in("a", provider={"gcpsm": identity(None)}), None, "a", id="C1"),
-        pytest.param(store_in("a", provider={"gcpsm": identity("a")}), None, "a", id="C2"),
-        pytest.param(cluster_store(provider={"gcpsm": identity(None)}), None, None, id="C4-C7-C8"),
-        pytest.param(cluster_store(provider={"gcpsm": identity("b")}), None, "b", id="C5-C9"),
-        pytest.param(store_in("a", providerRef=ref(IN_A)), IN_A, "a", id="D1"),
-        pytest.param(store_in("a", providerRef=ref(IN_A, namespace="a")), IN_A, "a", id="D1-named"),
-        pytest.param(store_in("a", providerRef=ref(WIDE)), WIDE, "a", id="D4"),
-        pytest.param(cluster_store(providerRef=ref(WIDE)), WIDE, None, id="D6-omitted"),
-        pytest.param(cluster_store(providerRef=ref(WIDE_B)), WIDE_B, "b", id="D6-b"),
-        pytest.param(cluster_store(providerRef=ref(IN_N, namespace="n")), IN_N, "n", id="D7"),
+        pytest.param(
+            store_in("a", provider={"gcpsm": identity(None)}), None, "a", id="own-store-no-namespace"
+        ),
+        pytest.param(
+            store_in("a", provider={"gcpsm": identity("a")}), None, "a", id="own-store-its-namespace"
+        ),
+        pytest.param(
+            cluster_store(provider={"gcpsm": identity(None)}), None, None, id="cluster-store-no-namespace"
+        ),
+        pytest.param(
+            cluster_store(provider={"gcpsm": identity("b")}), None, "b", id="a-namespace-and-no-caller"
+        ),
+        pytest.param(store_in("a", providerRef=ref(IN_A)), IN_A, "a", id="own-provider"),
+        pytest.param(store_in("a", providerRef=ref(IN_A, namespace="a")), IN_A, "a", id="named"),
+        pytest.param(store_in("a", providerRef=ref(WIDE)), WIDE, "a", id="own-store-cluster-provider"),
+        pytest.param(cluster_store(providerRef=ref(WIDE)), WIDE, None, id="omitted"),
+        pytest.param(cluster_store(providerRef=ref(WIDE_B)), WIDE_B, "b", id="named"),
+        pytest.param(
+            cluster_store(providerRef=ref(IN_N, namespace="n")), IN_N, "n", id="cluster-store-named-provider"
+        ),
     ],
 )
 def test_a_selector_is_pinned_where_it_is_read_or_left_to_the_caller(
@@ -276,27 +287,31 @@ def ca_spec(namespace: str | None) -> dict[str, Any]:
     return {**token_spec("a"), "caProvider": selector(namespace, type="Secret", key="ca.crt")}
 
 
-@pytest.mark.parametrize(
-    ("store", "of", "words"),
-    [
-        pytest.param(store_in("a", provider={"gcpsm": identity("b")}), None, f"{IDENTITY} names", id="C3"),
-        pytest.param(cluster_store(provider={"gitlab": token_spec(None)}), None, ONLY_WITH, id="C12-GitLab"),
-        pytest.param(cluster_store(provider=kubernetes(cert=PAIR)), None, ONLY_WITH, id="C12-cert"),
-        pytest.param(
-            cluster_store(provider=kubernetes(token={"bearerToken": SECRET})), None, ONLY_WITH, id="C12-token"
+@cases(
+    "store, of, words",
+    {
+        "own-store-another-namespace": (
+            store_in("a", provider={"gcpsm": identity("b")}),
+            None,
+            f"{IDENTITY} names",
         ),
-        pytest.param(
-            cluster_store(provider={"gitlab": ca_spec(None)}), None, "caProvider has no namespace", id="C13"
+        "GitLab": (cluster_store(provider={"gitlab": token_spec(None)}), None, ONLY_WITH),
+        "cert": (cluster_store(provider=kubernetes(cert=PAIR)), None, ONLY_WITH),
+        "token": (cluster_store(provider=kubernetes(token={"bearerToken": SECRET})), None, ONLY_WITH),
+        "certificates-without-namespace": (
+            cluster_store(provider={"gitlab": ca_spec(None)}),
+            None,
+            "caProvider has no namespace",
         ),
-        pytest.param(
-            store_in("a", provider={"gitlab": ca_spec("b")}), None, "caProvider names namespace b", id="C15"
+        "certificates-of-another-namespace": (
+            store_in("a", provider={"gitlab": ca_spec("b")}),
+            None,
+            "caProvider names namespace b",
         ),
-        pytest.param(cluster_store(provider={"gcpsm": FEDERATION}), None, NEVER_READY, id="C17-federation"),
-        pytest.param(
-            cluster_store(provider={"kubernetes": {"authRef": SECRET}}), None, NEVER_READY, id="C17-authRef"
-        ),
-        pytest.param(cluster_store(provider={"azurekv": MIXED}), None, NEVER_READY, id="C18"),
-        pytest.param(
+        "federation": (cluster_store(provider={"gcpsm": FEDERATION}), None, NEVER_READY),
+        "authRef": (cluster_store(provider={"kubernetes": {"authRef": SECRET}}), None, NEVER_READY),
+        "one-of-two-namespaces": (cluster_store(provider={"azurekv": MIXED}), None, NEVER_READY),
+        "map-of-another-namespace": (
             store_in(
                 "a",
                 provider={
@@ -305,30 +320,31 @@ def ca_spec(namespace: str | None) -> dict[str, Any]:
             ),
             None,
             "credConfig names namespace b",
-            id="C19",
         ),
-        pytest.param(store_in("a", providerRef=ref(IN_N, namespace="n")), IN_N, "namespace a only", id="D2"),
-        pytest.param(
+        "provider-of-another-namespace": (
+            store_in("a", providerRef=ref(IN_N, namespace="n")),
+            IN_N,
+            "namespace a only",
+        ),
+        "own-provider-selects-elsewhere": (
             store_in("a", providerRef=ref(IN_A)),
             provider("GCPSM", identity("b"), "a"),
             f"{IDENTITY} names namespace b",
-            id="D3",
         ),
-        pytest.param(
+        "named-provider-selects-elsewhere": (
             cluster_store(providerRef=ref(IN_N, namespace="n")),
             provider("GCPSM", identity("m"), "n"),
             f"{IDENTITY} names namespace m",
-            id="D8",
         ),
-        pytest.param(cluster_store(providerRef=ref(IN_A)), IN_A, "another provider for each", id="D9-D10"),
-        pytest.param(
-            store_in("a", provider={"gcpsm": {}}, providerRef=ref(IN_A)), IN_A, "both are given", id="D11"
+        "provider-of-each-caller": (cluster_store(providerRef=ref(IN_A)), IN_A, "another provider for each"),
+        "referred-and-embedded": (
+            store_in("a", provider={"gcpsm": {}}, providerRef=ref(IN_A)),
+            IN_A,
+            "both are given",
         ),
-        pytest.param(store_in("a"), IN_A, "neither is given", id="D12"),
-        pytest.param(
-            store_in("a", providerRef={**ref(IN_A), "kind": "Vault"}), IN_A, "known are Fake", id="D13"
-        ),
-    ],
+        "neither": (store_in("a"), IN_A, "neither is given"),
+        "unknown-kind": (store_in("a", providerRef={**ref(IN_A), "kind": "Vault"}), IN_A, "known are Fake"),
+    },
 )
 def test_what_eso_would_read_elsewhere_or_not_at_all_is_refused(
     store: AnyStore, of: AnyProvider | None, words: str
@@ -403,31 +419,22 @@ WITH = {**ONE, "property": "p"}
 VAULT = {"vaultUrl": "https://a.vault.azure.net"}
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "given", "words"),
-    [
-        pytest.param("GitLab", token_spec(None), {"data": [ONE]}, "only read", id="GitLab"),
-        pytest.param("Kubernetes", {}, {"data": [WITH, ONE]}, r"data\[1\] has no property", id="Kubernetes"),
-        pytest.param("Fake", {"data": []}, {"data": [WITH]}, "write the whole secret", id="Fake"),
-        pytest.param("AzureKV", VAULT, {"data": [WITH]}, "write the whole secret", id="AzureKV"),
-        pytest.param(
-            "GCPSM",
-            {},
-            {"data": [WITH], "updatePolicy": "IfNotExists"},
-            "would write none",
-            id="GCPSM-unseen",
-        ),
-        pytest.param(
-            "GCPSM", {}, {"data": [WITH], "deletionPolicy": "Delete"}, "delete the whole", id="GCPSM-deleted"
-        ),
-        pytest.param(
+@cases(
+    "name, spec, given, words",
+    {
+        "GitLab": ("GitLab", token_spec(None), {"data": [ONE]}, "only read"),
+        "Kubernetes": ("Kubernetes", {}, {"data": [WITH, ONE]}, r"data\[1\] has no property"),
+        "Fake": ("Fake", {"data": []}, {"data": [WITH]}, "write the whole secret"),
+        "AzureKV": ("AzureKV", VAULT, {"data": [WITH]}, "write the whole secret"),
+        "GCPSM-unseen": ("GCPSM", {}, {"data": [WITH], "updatePolicy": "IfNotExists"}, "would write none"),
+        "GCPSM-deleted": ("GCPSM", {}, {"data": [WITH], "deletionPolicy": "Delete"}, "delete the whole"),
+        "two-Secrets": (
             "GCPSM",
             {},
             {"data": [ONE, {**ONE, "secret": "t", "remoteKey": "y"}]},
             "Secrets, s, t, and",
-            id="two-Secrets",
         ),
-    ],
+    },
 )
 def test_a_push_that_eso_would_carry_out_otherwise_is_refused(
     name: str, spec: dict[str, Any], given: dict[str, Any], words: str

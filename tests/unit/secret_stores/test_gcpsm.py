@@ -13,11 +13,12 @@ from google.auth.transport import requests as google_requests
 
 from components.errors import StoreError
 from components.secret_manager import SecretManager, SecretManagerTarget, new_secret_manager, secret_name
+from components.secret_stores.admission import Asked, Purpose, admit
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import ClientRequest, Cluster, Place
 from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
-from components.secret_stores.direct import Asked, Purpose, Site, admit, lent_client
-from components.secret_stores.kinds import GcpSecretManagerSpec
+from components.secret_stores.direct import StackTarget, lent_client
+from components.secret_stores.specs import GcpSecretManagerSpec
 from sandbox.tests.support import clouds
 from tests.support.certificates import only_key
 from tests.support.stores import store_in
@@ -32,7 +33,7 @@ def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[SecretManagerT
         yield SecretManagerTarget(f"{cloud.url}/v1/", "any")
 
 
-def test_e8_a_connection_is_its_clients_and_closed_with_it_by_the_manager(
+def test_a_connection_is_its_clients_and_closed_with_it_by_the_manager(
     google: SecretManagerTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[SecretManager] = []
@@ -43,7 +44,7 @@ def test_e8_a_connection_is_its_clients_and_closed_with_it_by_the_manager(
     monkeypatch.setattr(SecretManager, "close", close)
     store = store_in("a", provider={"gcpsm": {"projectID": "p"}})
     use = admit(Asked(store, None, "a", {}, Purpose.READ))
-    with ClientManager() as manager, lent_client(use, Site(None, google), Purpose.READ, manager):
+    with ClientManager() as manager, lent_client(use, StackTarget(None, google), Purpose.READ, manager):
         assert closed == []
     assert len(closed) == 1
 

@@ -10,32 +10,34 @@ import pytest
 
 from components.errors import StoreError
 from components.projection.model import JsonObject, SecretRef
+from components.secret_stores.admission import push_objections
 from components.secret_stores.clients.client import Kept, Place
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.consumers import PushSecret, UpdatePolicy
-from components.secret_stores.kinds import FakeSpec
-from components.secret_stores.pushing import Move, Pusher, decide, push_objections
+from components.secret_stores.pushing import Move, Pusher, decide
+from components.secret_stores.specs import FakeSpec
+from tests.support.cases import cases
 from tests.support.stores import kind
 
 REPLACE, IF_NOT_EXISTS = UpdatePolicy.REPLACE, UpdatePolicy.IF_NOT_EXISTS
 OURS, THEIRS = "ours", "theirs"
 
 
-@pytest.mark.parametrize(
-    ("there", "policy", "move"),
-    [
-        pytest.param(None, REPLACE, Move.WRITE, id="nothing-Replace"),
-        pytest.param(None, IF_NOT_EXISTS, Move.WRITE, id="nothing-IfNotExists"),
-        pytest.param(Kept(b"new", owned=True), REPLACE, Move.KEEP, id="same-Replace"),
-        pytest.param(Kept(b"new", owned=True), IF_NOT_EXISTS, Move.KEEP, id="same-IfNotExists"),
-        pytest.param(Kept(b"old", owned=True), REPLACE, Move.WRITE, id="older-Replace"),
-        pytest.param(Kept(b"old", owned=True), IF_NOT_EXISTS, Move.KEEP, id="older-IfNotExists"),
-        pytest.param(Kept(None, owned=True), IF_NOT_EXISTS, Move.WRITE, id="no-property-IfNotExists"),
-        pytest.param(Kept(b"old", owned=False), REPLACE, Move.REFUSE, id="foreign-Replace"),
-        pytest.param(Kept(b"new", owned=False), REPLACE, Move.REFUSE, id="foreign-and-same-Replace"),
-        pytest.param(Kept(b"old", owned=False), IF_NOT_EXISTS, Move.KEEP, id="foreign-IfNotExists"),
-        pytest.param(Kept(None, owned=False), IF_NOT_EXISTS, Move.REFUSE, id="foreign-object-IfNotExists"),
-    ],
+@cases(
+    "there, policy, move",
+    {
+        "nothing-Replace": (None, REPLACE, Move.WRITE),
+        "nothing-IfNotExists": (None, IF_NOT_EXISTS, Move.WRITE),
+        "same-Replace": (Kept(b"new", owned=True), REPLACE, Move.KEEP),
+        "same-IfNotExists": (Kept(b"new", owned=True), IF_NOT_EXISTS, Move.KEEP),
+        "older-Replace": (Kept(b"old", owned=True), REPLACE, Move.WRITE),
+        "older-IfNotExists": (Kept(b"old", owned=True), IF_NOT_EXISTS, Move.KEEP),
+        "no-property-IfNotExists": (Kept(None, owned=True), IF_NOT_EXISTS, Move.WRITE),
+        "foreign-Replace": (Kept(b"old", owned=False), REPLACE, Move.REFUSE),
+        "foreign-and-same-Replace": (Kept(b"new", owned=False), REPLACE, Move.REFUSE),
+        "foreign-IfNotExists": (Kept(b"old", owned=False), IF_NOT_EXISTS, Move.KEEP),
+        "foreign-object-IfNotExists": (Kept(None, owned=False), IF_NOT_EXISTS, Move.REFUSE),
+    },
 )
 def test_a_push_decides_by_what_is_there(there: Kept | None, policy: UpdatePolicy, move: Move) -> None:
     assert decide(there, b"new", policy) is move

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.errors import Problem, StoreError
-from components.secret_stores.direct import Asked, Purpose, admit
+from components.secret_stores.admission import Asked, Purpose, admit
 from components.secret_stores.explain import Ready
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
@@ -20,6 +20,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import resolve, selector_objections, selectors, store_objections
 from components.secret_stores.registry import RefRegister
+from tests.support.cases import cases
 from tests.support.stores import (
     PROVIDERS,
     cluster_store,
@@ -46,31 +47,31 @@ def wide(spec: dict[str, Any]) -> AnyProvider:
     return provider("GitLab", spec)
 
 
-def test_a1_a_store_of_the_callers_namespace_is_found() -> None:
+def test_a_store_of_the_callers_namespace_is_found() -> None:
     assert told(store_in("a", provider=embedded(None)), "a").admitted
 
 
-def test_a2_a_store_of_another_namespace_is_never_looked_up() -> None:
+def test_a_store_of_another_namespace_is_never_looked_up() -> None:
     answer = told(store_in("a", provider=embedded(None)), "b")
     assert (answer.admitted, answer.ready) == (False, Ready.INVALID)
     assert answer.selectors == {}
 
 
-def test_a3_a_store_of_the_whole_cluster_is_found_from_everywhere() -> None:
+def test_a_store_of_the_whole_cluster_is_found_from_everywhere() -> None:
     store = cluster_store(provider=embedded("x"))
     assert [told(store, caller).admitted for caller in ("a", "b")] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("store", "caller", "read", "referent"),
-    [
-        pytest.param(store_in("a", provider=embedded(None)), "a", {TOKEN: "a"}, False, id="C1"),
-        pytest.param(store_in("a", provider=embedded("a")), "a", {TOKEN: "a"}, False, id="C2"),
-        pytest.param(cluster_store(provider=embedded(None)), "a", {TOKEN: "a"}, True, id="C4"),
-        pytest.param(cluster_store(provider=embedded("b")), "a", {TOKEN: "b"}, False, id="C5"),
-        pytest.param(cluster_store(provider=embedded(None)), "b", {TOKEN: "b"}, True, id="C7"),
-        pytest.param(cluster_store(provider=embedded("b")), "", {TOKEN: "b"}, False, id="C9"),
-    ],
+@cases(
+    "store, caller, read, referent",
+    {
+        "own-store-no-namespace": (store_in("a", provider=embedded(None)), "a", {TOKEN: "a"}, False),
+        "own-store-its-namespace": (store_in("a", provider=embedded("a")), "a", {TOKEN: "a"}, False),
+        "cluster-store-no-namespace": (cluster_store(provider=embedded(None)), "a", {TOKEN: "a"}, True),
+        "cluster-store-a-namespace": (cluster_store(provider=embedded("b")), "a", {TOKEN: "b"}, False),
+        "cluster-store-another-caller": (cluster_store(provider=embedded(None)), "b", {TOKEN: "b"}, True),
+        "a-namespace-and-no-caller": (cluster_store(provider=embedded("b")), "", {TOKEN: "b"}, False),
+    },
 )
 def test_an_embedded_selector_is_read_where_the_rule_says(
     store: SecretStore | ClusterSecretStore, caller: str, read: dict[str, str], referent: bool
@@ -88,14 +89,14 @@ MIXED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("block", "read"),
-    [
-        pytest.param(embedded(None), {}, id="C8"),
-        pytest.param({"gcpsm": FEDERATION}, {}, id="C17-federation"),
-        pytest.param({"kubernetes": KUBECONFIG}, {}, id="C17-authRef"),
-        pytest.param({"azurekv": MIXED}, {"authSecretRef.clientId": "b"}, id="C18"),
-    ],
+@cases(
+    "block, read",
+    {
+        "no-namespace-and-no-caller": (embedded(None), {}),
+        "federation": ({"gcpsm": FEDERATION}, {}),
+        "authRef": ({"kubernetes": KUBECONFIG}, {}),
+        "one-of-two-namespaces": ({"azurekv": MIXED}, {"authSecretRef.clientId": "b"}),
+    },
 )
 def test_without_a_caller_a_referent_store_stays_unknown(block: dict[str, Any], read: dict[str, str]) -> None:
     answer = told(cluster_store(provider=block), "")
@@ -111,13 +112,13 @@ def refused_at_run_time(store: AnyStore, known: AnyProvider | None) -> str:
     return f"{caught.value.cause} {caught.value.mend}"
 
 
-@pytest.mark.parametrize(
-    ("store", "path"),
-    [
-        pytest.param(store_in("a", provider=embedded("b")), TOKEN, id="C3"),
-        pytest.param(cluster_store(provider={"gitlab": ca_spec(None)}), "caProvider", id="C13"),
-        pytest.param(store_in("a", provider={"gitlab": ca_spec("b")}), "caProvider", id="C15"),
-        pytest.param(
+@cases(
+    "store, path",
+    {
+        "own-store-another-namespace": (store_in("a", provider=embedded("b")), TOKEN),
+        "certificates-without-namespace": (cluster_store(provider={"gitlab": ca_spec(None)}), "caProvider"),
+        "certificates-of-another-namespace": (store_in("a", provider={"gitlab": ca_spec("b")}), "caProvider"),
+        "map-of-another-namespace": (
             store_in(
                 "a",
                 provider={
@@ -125,9 +126,8 @@ def refused_at_run_time(store: AnyStore, known: AnyProvider | None) -> str:
                 },
             ),
             "auth.workloadIdentityFederation.credConfig",
-            id="C19",
         ),
-    ],
+    },
 )
 def test_a_selector_out_of_reach_is_refused_with_its_path(
     store: SecretStore | ClusterSecretStore, path: str
@@ -138,7 +138,7 @@ def test_a_selector_out_of_reach_is_refused_with_its_path(
     assert f"{answer.provider}: {path} " in refused_at_run_time(store, None)
 
 
-def test_c13_certificates_are_missed_even_before_anybody_calls() -> None:
+def test_certificates_are_missed_even_before_anybody_calls() -> None:
     assert told(cluster_store(provider={"gitlab": ca_spec(None)}), "").ready is Ready.INVALID
 
 
@@ -153,7 +153,7 @@ def strict_kinds() -> RefRegister:
 
 
 @pytest.mark.parametrize("caller", ["", "a"])
-def test_c12_a_kind_may_insist_on_a_namespace_in_stores_of_the_whole_cluster(caller: str) -> None:
+def test_a_kind_may_insist_on_a_namespace_in_stores_of_the_whole_cluster(caller: str) -> None:
     loose = cluster_store(provider={"strict": {"login": selector(None)}})
     pinned = cluster_store(provider={"strict": {"login": selector("b")}})
     assert told(loose, caller, kinds=strict_kinds()).ready is Ready.INVALID
@@ -166,31 +166,23 @@ WIDE = wide(token_spec(None))
 WIDE_B = wide(token_spec("b"))
 
 
-@pytest.mark.parametrize(
-    ("store", "known", "caller", "title", "read"),
-    [
-        pytest.param(store_in("a", providerRef=ref(IN_A)), IN_A, "a", "GitLab/a/it", "a", id="D1"),
-        pytest.param(
-            store_in("a", providerRef=ref(IN_A, namespace="a")),
-            IN_A,
-            "a",
-            "GitLab/a/it",
-            "a",
-            id="D1-named",
-        ),
-        pytest.param(store_in("a", providerRef=ref(WIDE)), WIDE, "a", "GitLab/it", "a", id="D4"),
-        pytest.param(cluster_store(providerRef=ref(WIDE)), WIDE, "a", "GitLab/it", "a", id="D6-omitted"),
-        pytest.param(cluster_store(providerRef=ref(WIDE_B)), WIDE_B, "a", "GitLab/it", "b", id="D6-b"),
-        pytest.param(
+@cases(
+    "store, known, caller, title, read",
+    {
+        "own-provider": (store_in("a", providerRef=ref(IN_A)), IN_A, "a", "GitLab/a/it", "a"),
+        "named": (store_in("a", providerRef=ref(IN_A, namespace="a")), IN_A, "a", "GitLab/a/it", "a"),
+        "own-store-cluster-provider": (store_in("a", providerRef=ref(WIDE)), WIDE, "a", "GitLab/it", "a"),
+        "omitted": (cluster_store(providerRef=ref(WIDE)), WIDE, "a", "GitLab/it", "a"),
+        "selects-a-namespace": (cluster_store(providerRef=ref(WIDE_B)), WIDE_B, "a", "GitLab/it", "b"),
+        "cluster-store-named-provider": (
             cluster_store(providerRef=ref(IN_N, namespace="n")),
             IN_N,
             "a",
             "GitLab/n/it",
             "n",
-            id="D7",
         ),
-        pytest.param(cluster_store(providerRef=ref(IN_A)), IN_A, "a", "GitLab/a/it", "a", id="D9"),
-    ],
+        "provider-of-the-caller": (cluster_store(providerRef=ref(IN_A)), IN_A, "a", "GitLab/a/it", "a"),
+    },
 )
 def test_a_referred_provider_is_read_where_the_rule_says(
     store: SecretStore | ClusterSecretStore, known: AnyProvider, caller: str, title: str, read: str
@@ -199,51 +191,44 @@ def test_a_referred_provider_is_read_where_the_rule_says(
     assert (answer.ready, answer.provider, answer.selectors) == (Ready.READY, title, {TOKEN: read})
 
 
-@pytest.mark.parametrize(
-    ("store", "known", "words"),
-    [
-        pytest.param(
+@cases(
+    "store, known, words",
+    {
+        "provider-of-another-namespace": (
             store_in("a", providerRef=ref(IN_N, namespace="n")),
             IN_N,
             "namespace a only",
-            id="D2",
         ),
-        pytest.param(
+        "own-provider-selects-elsewhere": (
             store_in("a", providerRef=ref(IN_A)),
             provider("GitLab", token_spec("b"), "a"),
             f"{TOKEN} names namespace b",
-            id="D3",
         ),
-        pytest.param(
-            store_in("a", providerRef=ref(WIDE)), WIDE_B, f"{TOKEN} names namespace b", id="D4-elsewhere"
-        ),
-        pytest.param(
+        "elsewhere": (store_in("a", providerRef=ref(WIDE)), WIDE_B, f"{TOKEN} names namespace b"),
+        "named-provider-selects-elsewhere": (
             cluster_store(providerRef=ref(IN_N, namespace="n")),
             provider("GitLab", token_spec("m"), "n"),
             f"{TOKEN} names namespace m",
-            id="D8",
         ),
-        pytest.param(
-            store_in("a", provider=embedded(None), providerRef=ref(IN_A)), IN_A, "both are given", id="D11"
+        "referred-and-embedded": (
+            store_in("a", provider=embedded(None), providerRef=ref(IN_A)),
+            IN_A,
+            "both are given",
         ),
-        pytest.param(store_in("a"), IN_A, "neither is given", id="D12-neither"),
-        pytest.param(store_in("a", provider={}), IN_A, "given: none", id="D12-no-key"),
-        pytest.param(
+        "neither": (store_in("a"), IN_A, "neither is given"),
+        "no-key": (store_in("a", provider={}), IN_A, "given: none"),
+        "two-keys": (
             store_in("a", provider={"fake": {"data": []}, "gitlab": {}}),
             IN_A,
             "given: fake, gitlab",
-            id="D12-two-keys",
         ),
-        pytest.param(
+        "unknown-kind": (
             store_in("a", providerRef={"apiVersion": PROVIDERS, "kind": "Gitlab", "name": "it"}),
             IN_A,
             "did you mean GitLab?",
-            id="D13",
         ),
-        pytest.param(
-            store_in("a", provider={"vault": {}}), IN_A, "fake, kubernetes, gcpsm", id="D13-embedded"
-        ),
-    ],
+        "embedded": (store_in("a", provider={"vault": {}}), IN_A, "fake, kubernetes, gcpsm"),
+    },
 )
 def test_what_the_rule_rejects_is_refused_with_the_reason(
     store: SecretStore | ClusterSecretStore, known: AnyProvider, words: str
@@ -254,7 +239,7 @@ def test_what_the_rule_rejects_is_refused_with_the_reason(
     assert words in refused_at_run_time(store, known)
 
 
-def test_d10_a_provider_of_the_callers_namespace_is_not_judged_before_anybody_calls() -> None:
+def test_a_provider_of_the_callers_namespace_is_not_judged_before_anybody_calls() -> None:
     answer = told(cluster_store(providerRef=ref(IN_A)), "", IN_A)
     assert (answer.ready, answer.provider, answer.referent) == (Ready.UNKNOWN, None, True)
 

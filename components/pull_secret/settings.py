@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Self, TypeAlias
+from typing import Annotated, ClassVar, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from components.account_pool.rules import Pool
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
-from components.naming import config_path
-from components.pull_secret import grants, model, names
+from components.pull_secret import grants, names
 from components.pull_secret.hyperfleet import Observed
-from components.pull_secret.model import Availability, Phase
+from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.observations import read
-from components.pull_secret.payload import judge
+from components.pull_secret.payload import Verdict, judge
 from components.pull_secret.retention import Retention
 from components.settings.document import nearest
 from components.settings.noun import Noun
-from components.settings.nouns import AccountPool, Cluster, Tenant
-from components.settings.review import (
-    unknown_credential,
-    unusable_namespace,
-    usable_namespaces,
-)
-from components.settings.section import Written
-from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, unfit
-
-KEY: Final = "pullSecrets"
+from components.settings.section import Problems, Section, Surroundings, Written
+from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, fit, unfit
 
 _PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-
-_Problems = Iterator[Problem]
-
-
-def _matches(pattern: re.Pattern[str], cause: str, mend: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not pattern.fullmatch(text):
-            raise unfit(cause, mend)
-        return text
-
-    return AfterValidator(check)
 
 
 def _reachable(text: str) -> str:
@@ -63,8 +42,8 @@ def _reachable(text: str) -> str:
 
 ProjectId: TypeAlias = Annotated[
     str,
-    _matches(
-        _PROJECT,
+    fit(
+        _PROJECT.fullmatch,
         "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
         "take it from: gcloud projects list",
     ),
@@ -95,7 +74,7 @@ class EntryWorkload(Noun):
     """A ServiceAccount of a GKE cluster, with an identity of its own in Google Cloud."""
 
     project_number: Annotated[
-        str, _matches(_NUMBER, "a project's number has digits only", "write it in quotes")
+        str, fit(_NUMBER.fullmatch, "a project's number has digits only", "write it in quotes")
     ] = Field(description="Number of the project of the GKE cluster, in quotes.")
     project: ProjectId = Field(description="Id of that project.")
     namespace: NamespaceName = Field(description="Namespace of the ServiceAccount.")
@@ -109,8 +88,10 @@ class EntryUser(Noun):
     service_account: (
         Annotated[
             str,
-            _matches(
-                _EMAIL, "it is no account of Google Cloud", "write it as NAME@PROJECT.iam.gserviceaccount.com"
+            fit(
+                _EMAIL.fullmatch,
+                "it is no account of Google Cloud",
+                "write it as NAME@PROJECT.iam.gserviceaccount.com",
             ),
         ]
         | None
@@ -131,7 +112,7 @@ class EntryUser(Noun):
         return grants.workload(one.project_number, one.project, one.namespace, one.service_account)
 
 
-class PullSecretCluster(Noun):
+class ClusterEntry(Noun):
     """A cluster of HyperFleet, and the pull secret it gets."""
 
     name: Text = Field(description="Name of the cluster, for people: label cluster-name.")
@@ -163,9 +144,10 @@ class HyperFleetApi(Noun):
     api_url: Url = Field(description="URL in front of /api/hyperfleet; the token is in HYPERFLEET_API_TOKEN.")
 
 
-class PullSecrets(Noun):
+class PullSecretsSection(Section):
     """The pull secrets of clusters."""
 
+    KEY: ClassVar = "pullSecrets"
     namespace_template: Text = Field(
         default=names.NAMESPACE.template,
         description="Namespace of a cluster's Secret, of {id} and {region}; with {id} the stack declares it.",
@@ -193,7 +175,7 @@ class PullSecrets(Noun):
         default=None, description="File that credfleet pull-secret observe writes."
     )
     hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet that is told.")
-    clusters: Mapping[Text, PullSecretCluster] = Field(default={}, description="Id of a cluster → cluster.")
+    clusters: Mapping[Text, ClusterEntry] = Field(default={}, description="Id of a cluster → cluster.")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -217,25 +199,24 @@ class PullSecrets(Noun):
         return names.cluster_secret_of(self.secret_name_template)
 
     def place_of(self, id_: str) -> tuple[str, str]:
-        """Tell namespace and name of a cluster's Secret."""
+        """Return namespace and name of a cluster's Secret."""
         region = self.clusters[id_].region or ""
         return self.namespaces.of(id_, region), self.cluster_secrets.of(id_, region)
 
     def observed(self, root: Path) -> Mapping[str, Observed]:
-        """Read what HyperFleet told of clusters; raises OSError and ValueError for an unfit file."""
+        """Return what HyperFleet told of clusters. Raises OSError or ValueError for an unfit file."""
         return {} if self.adapters_from is None else read((root / self.adapters_from).read_text("utf-8"))
 
-    def cluster(self, id_: str, observed: Mapping[str, Observed]) -> model.Cluster:
-        """Give a cluster as the room has it; what the configuration says goes before what was observed."""
+    def cluster(self, id_: str, observed: Mapping[str, Observed]) -> Cluster:
+        """Return a cluster; what the configuration says goes before what was observed."""
         given, seen = self.clusters[id_], observed.get(id_, Observed({}))
-        project = given.project and (given.project.name or given.project.account)
-        return model.Cluster(
+        return Cluster(
             id=id_,
             name=given.name,
             region=given.region or "",
             generation=given.generation,
             provider=given.provider,
-            project=project,
+            project=given.project and (given.project.name or given.project.account),
             pull_secret=given.pull_secret_from,
             explicit_secret_id=given.secret_id,
             adapters={**seen.adapters, **given.adapters},
@@ -243,123 +224,95 @@ class PullSecrets(Noun):
             known=seen.known,
         )
 
+    def verdict(self, id_: str, credentials: Credentials) -> Verdict | None:
+        """Return what is to be said of a cluster's pull secret; None when it has none that can be read."""
+        name = self.clusters[id_].pull_secret_from
+        return None if name is None else credentials.judged(name, partial(judge, strict=self.strict))
 
-def secrets_of(section: PullSecrets) -> Iterator[Written]:
-    """Name every Secret the section writes in the cluster: namespace, name, and the place it comes from."""
-    for id_ in section.clusters:
-        yield *section.place_of(id_), config_path(KEY, "clusters", id_)
+    def grants(self, id_: str) -> Sequence[grants.Grant]:
+        """Return the rights on a cluster's entry."""
+        given = self.clusters[id_]
+        reader, adapter = given.reader or self.reader, given.adapter or self.adapter
+        return [*grants.grants(reader and reader.member, adapter and adapter.member)]
 
+    def written(self) -> Iterator[Written]:
+        """Yield the Secret that each cluster pulls with."""
+        for id_ in self.clusters:
+            yield *self.place_of(id_), self.place("clusters", id_)
 
-def review_pull_secrets(
-    section: PullSecrets,
-    tenants: Mapping[str, Tenant],
-    pool: AccountPool | None,
-    cluster: Cluster,
-    *,
-    credentials: Credentials,
-    root: Path,
-    whole: bool,
-) -> _Problems:
-    """Check names and their limits, namespaces, references, and what pull secrets hold.
+    def review(self, around: Surroundings) -> Problems:
+        """Check names and their limits, namespaces, references, and what pull secrets hold."""
+        unfit_templates = [*self._review_templates()]
+        yield from unfit_templates
+        yield from self._review_observations(around.root)
+        for id_, given in self.clusters.items():
+            place = self.place("clusters", id_)
+            yield from self._review_names(place, id_)
+            if not unfit_templates and not self.namespaces.is_of_one_cluster:
+                yield from around.review_namespace(
+                    self.place("namespaceTemplate"),
+                    self.place_of(id_)[0],
+                    "name a tenant's, list it in cluster.existingNamespaces if it is there already,"
+                    " or use {id}",
+                )
+            if (name := given.pull_secret_from) is not None:
+                where = f"{place}.pullSecretFrom"
+                yield from around.review_credential(where, name)
+                verdict = self.verdict(id_, around.credentials)
+                for problem in verdict.errors if verdict else ():
+                    yield problem.within(f"{where} ({name}: {problem.place})")
+            if given.project is not None and given.project.account is not None and around.whole("tenants"):
+                yield from _review_account(f"{place}.project.account", given.project.account, around)
+        yield from self._review_entries()
 
-    root: directory of Pulumi.yaml. whole: no tenant was left out for a fault; else nobody could say which
-    accounts there are.
-    """
-    unfit_templates = [*_review_templates(section)]
-    yield from unfit_templates
-    yield from _review_observations(section, root)
-    namespaces = usable_namespaces(tenants, cluster)
-    for id_, given in section.clusters.items():
-        place = config_path(KEY, "clusters", id_)
-        yield from _review_names(place, id_, section)
-        if not unfit_templates and not section.namespaces.is_of_one_cluster:
-            yield from _review_namespace(section.place_of(id_)[0], namespaces)
-        if given.pull_secret_from is not None:
-            yield from _review_payload(
-                f"{place}.pullSecretFrom", given.pull_secret_from, section, credentials
+    @property
+    def _templates(self) -> Sequence[tuple[names.Name, str]]:
+        return (self.namespaces, "namespaceTemplate"), (self.cluster_secrets, "secretNameTemplate")
+
+    def _review_templates(self) -> Problems:
+        for name, key in self._templates:
+            problem = names.template_problem(name, self.place(key))
+            if problem is not None:
+                yield problem
+
+    def _review_observations(self, root: Path) -> Problems:
+        try:
+            self.observed(root)
+        except (OSError, ValueError) as error:
+            cause = error.strerror if isinstance(error, OSError) else str(error)
+            yield Problem(
+                self.place("adaptersFrom"),
+                f"what adapters report is unknown: {cause}",
+                "write it with: credfleet pull-secret observe",
             )
-        if given.project is not None and given.project.account is not None and whole:
-            yield from _review_account(f"{place}.project.account", given.project.account, tenants, pool)
-    yield from _review_entries(section)
+
+    def _review_names(self, place: str, id_: str) -> Problems:
+        given = self.clusters[id_]
+        made = [name.in_region(given.region or "") for name, _ in self._templates]
+        derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
+        for problem in self.cluster(id_, {}).problems(derived):
+            yield problem.within(place if problem.place == "id" else f"{place}.{problem.place}")
+        for name, key in self._templates:
+            if "{region}" in name.template and given.region is None:
+                cause = f"{self.place(key)} has {{region}} in it, and the cluster has none"
+                yield Problem(f"{place}.region", cause, "give the region of the cluster")
+
+    def _review_entries(self) -> Problems:
+        """Keep two clusters from sharing an entry."""
+        first: dict[tuple[str, str], str] = {}
+        for id_ in self.clusters:
+            cluster, place = self.cluster(id_, {}), self.place("clusters", id_)
+            owner = first.setdefault((cluster.project or place, cluster.secret_id), place)
+            if owner != place:
+                cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
+                yield Problem(f"{place}.secretId", cause, "leave it out, or give another one")
 
 
-def _review_templates(section: PullSecrets) -> _Problems:
-    for name, key in (
-        (section.namespaces, "namespaceTemplate"),
-        (section.cluster_secrets, "secretNameTemplate"),
-    ):
-        problem = names.template_problem(name, config_path(KEY, key))
-        if problem is not None:
-            yield problem
-
-
-def _review_observations(section: PullSecrets, root: Path) -> _Problems:
-    try:
-        section.observed(root)
-    except (OSError, ValueError) as error:
-        cause = error.strerror if isinstance(error, OSError) else str(error)
-        yield Problem(
-            config_path(KEY, "adaptersFrom"),
-            f"what adapters report is unknown: {cause}",
-            "write it with: credfleet pull-secret observe",
-        )
-
-
-def _review_names(place: str, id_: str, section: PullSecrets) -> _Problems:
-    given = section.clusters[id_]
-    made = [name.in_region(given.region or "") for name in (section.namespaces, section.cluster_secrets)]
-    derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
-    for problem in section.cluster(id_, {}).problems(derived):
-        yield problem.within(place if problem.place == "id" else f"{place}.{problem.place}")
-    for name, key in (
-        (section.namespaces, "namespaceTemplate"),
-        (section.cluster_secrets, "secretNameTemplate"),
-    ):
-        if "{region}" in name.template and given.region is None:
-            cause = f"{config_path(KEY, key)} has {{region}} in it, and the cluster has none"
-            yield Problem(f"{place}.region", cause, "give the region of the cluster")
-
-
-def _review_namespace(namespace: str, known: Collection[str]) -> _Problems:
-    if namespace not in known:
-        yield unusable_namespace(
-            config_path(KEY, "namespaceTemplate"),
-            namespace,
-            "name a tenant's, list it in cluster.existingNamespaces if it is there already, or use {id}",
-        )
-
-
-def _review_payload(place: str, name: str, section: PullSecrets, credentials: Credentials) -> _Problems:
-    if name not in credentials.names:
-        yield unknown_credential(place, name, credentials)
-        return
-    verdict = credentials.judged(name, partial(judge, strict=section.strict))
-    for problem in verdict.errors if verdict else ():
-        yield problem.within(f"{place} ({name}: {problem.place})")
-
-
-def _review_account(
-    place: str, account: str, tenants: Mapping[str, Tenant], pool: AccountPool | None
-) -> _Problems:
-    known = {
-        f"{name}/{slot}": one for name, tenant in tenants.items() for slot, one in tenant.accounts.items()
-    }
-    if account not in known:
+def _review_account(place: str, account: str, around: Surroundings) -> Problems:
+    known = around.accounts.get(account)
+    if known is None:
         cause = f"{account} is no account of a tenant, so nobody knows the project"
-        yield Problem(place, cause, nearest(account, known))
-        return
-    choice = None if pool is None else known[account].pool(pool.ruleset)
-    if isinstance(choice, Pool) and hyperscaler_of(choice.type) != "gcp":
-        cause = f"the account is of type {choice.type}, and its id is no project of Google Cloud"
+        yield Problem(place, cause, nearest(account, around.accounts))
+    elif known.type is not None and hyperscaler_of(known.type) != "gcp":
+        cause = f"the account is of type {known.type}, and its id is no project of Google Cloud"
         yield Problem(place, cause, "name an account of type gcp")
-
-
-def _review_entries(section: PullSecrets) -> _Problems:
-    """Keep two clusters from sharing an entry."""
-    first: dict[tuple[str, str], str] = {}
-    for id_ in section.clusters:
-        cluster, place = section.cluster(id_, {}), config_path(KEY, "clusters", id_)
-        owner = first.setdefault((cluster.project or place, cluster.secret_id), place)
-        if owner != place:
-            cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
-            yield Problem(f"{place}.secretId", cause, "leave it out, or give another one")

@@ -1,13 +1,12 @@
-"""What `credfleet:secretStores` holds: providers apart from stores, and what goes through them."""
+"""The entries of `credfleet:secretStores`: providers apart from stores, reads and pushes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Self
+from collections.abc import Mapping
+from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from components.naming import config_path
 from components.secret_stores.consumers import (
     Backend,
     DeletionPolicy,
@@ -15,17 +14,13 @@ from components.secret_stores.consumers import (
     RemoteKey,
     UpdatePolicy,
 )
-from components.secret_stores.login import secret_name
 from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 from components.settings.noun import Noun
-from components.settings.section import Written
 from components.settings.words import NamespaceName, ObjectName, Text, unfit
 
-KEY: Final = "secretStores"
 
-
-class StoreProvider(Noun):
+class ProviderEntry(Noun):
     """Where secrets are kept. With a namespace it is that namespace's, without the whole cluster's."""
 
     kind: Text = Field(description="Kind of provider, such as Kubernetes or GCPSM.")
@@ -55,7 +50,7 @@ class StoreProvider(Noun):
         return self
 
 
-class Store(Noun):
+class StoreEntry(Noun):
     """What reads and pushes name: a provider, and who may use it."""
 
     cluster: bool = Field(default=False, description="Whether the whole cluster's namespaces use it.")
@@ -140,7 +135,7 @@ class _Consumer(Noun):
         return self
 
 
-class Read(_Consumer):
+class ReadEntry(_Consumer):
     """A Secret made of values of a store."""
 
     target: ObjectName | None = Field(default=None, description="Name of the Secret; absent: the read's own.")
@@ -171,7 +166,7 @@ class PushValue(Noun):
         return self
 
 
-class Push(_Consumer):
+class PushEntry(_Consumer):
     """Keys of Secrets that are written to a store."""
 
     update_policy: UpdatePolicy = Field(
@@ -183,21 +178,3 @@ class Push(_Consumer):
     data: Annotated[Mapping[RemoteKey, PushValue], Field(min_length=1)] = Field(
         description="Key in the store → value."
     )
-
-
-class SecretStores(Noun):
-    """Stores of secrets, and what goes through them."""
-
-    providers: Mapping[ObjectName, StoreProvider] = Field(default={}, description="Name → provider.")
-    stores: Mapping[ObjectName, Store] = Field(default={}, description="Name → store.")
-    reads: Mapping[ObjectName, Read] = Field(default={}, description="Name → read.")
-    pushes: Mapping[ObjectName, Push] = Field(default={}, description="Name → push.")
-
-
-def secrets_of(section: SecretStores) -> Iterator[Written]:
-    """Name every Secret the section makes in the cluster: namespace, name, and the place it comes from."""
-    for name, provider in section.providers.items():
-        if provider.credentials_from is not None and provider.namespace is not None:
-            yield provider.namespace, secret_name(name), config_path(KEY, "providers", name)
-    for name, read in section.reads.items():
-        yield read.namespace, read.target or name, config_path(KEY, "reads", name)

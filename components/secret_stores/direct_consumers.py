@@ -7,84 +7,80 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any
 
 from components.errors import CredfleetError, Problem, StoreError
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Written
-from components.secret_stores.clients.client import Place
-from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
-from components.secret_stores.direct import (
+from components.secret_stores.admission import (
     Asked,
     Purpose,
-    Site,
     Use,
     admit,
-    lent_client,
+    parsed,
     provider_from,
+    push_objections,
+    read_objections,
     store_from,
 )
-from components.secret_stores.faults import faults
+from components.secret_stores.clients.client import Place
+from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
+from components.secret_stores.direct import StackTarget, lent_client, retried
 from components.secret_stores.model import ClusterSecretStore
-from components.secret_stores.pushing import Done, Pusher, place, push_objections
-from components.secret_stores.reading import Reading, is_current, open_secrets, read_objections, written
-from components.secret_stores.stack_cluster import StackCluster
+from components.secret_stores.pushing import Done, Pusher, place
+from components.secret_stores.reading import Reading, is_current, open_secrets, written
 
 Properties = Mapping[str, Any]
-Model = TypeVar("Model", bound=BaseModel)
 
 
-class CarriedRead:
+class DirectRead:
     """A read of a stack: {namespace, target, owner, read, store, provider?, labels}."""
 
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
-        self._site = Site.configured(configured)
+        self._target = StackTarget.configured(configured)
         self._properties = properties
         document = {**properties["read"], "namespace": properties["namespace"]}
-        read = _parsed(
-            ExternalSecret, {**document, "target": properties["target"], "backend": Backend.DIRECT}
-        )
+        document |= {"target": properties["target"], "backend": Backend.DIRECT}
+        read = parsed(ExternalSecret, f"ExternalSecret {document['name']}", document)
         self._reading = Reading(read, properties["owner"])
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
-        use = _admitted(self._properties, Purpose.READ, self._site)
+        use = _admitted(self._properties, Purpose.READ, self._target)
         _refuse(self._reading.read.title, read_objections(self._reading.read, use.kind))
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
-        """Tell that its target is somebody else's."""
-        taken = open_projector(self._site.cluster).taken(self._reading)
+        """Return the error that its target is somebody else's, if it is."""
+        taken = open_projector(self._target.cluster).taken(self._reading)
         return [] if taken is None else [taken]
 
     def write(self) -> Written:
         """Make its target."""
         use = self.admitted()
-        return use.retried(lambda: written(self._reading, use, self._site))
+        return retried(use, lambda: written(self._reading, use, self._target))
 
     def is_current(self, known: str) -> bool:
         """Whether its target, of this digest, is what the store says now."""
-        return is_current(self._reading, self.admitted(), self._site, known)
+        return is_current(self._reading, self.admitted(), self._target, known)
 
     def digest(self) -> str | None:
-        """Tell what is in its target; None when that is gone, or somebody else's."""
-        return open_projector(self._site.cluster).digest(self._reading)
+        """Return what is in its target; None when that is gone, or somebody else's."""
+        return open_projector(self._target.cluster).digest(self._reading)
 
     def remove(self) -> None:
         """Remove its target, unless that is somebody else's."""
-        open_projector(self._site.cluster).remove(self._reading)
+        open_projector(self._target.cluster).remove(self._reading)
 
 
-class CarriedPush:
+class DirectPush:
     """A push of a stack: {namespace, owner, push, store, provider?, labels}."""
 
     def __init__(self, properties: Properties, configured: Callable[[str], str | None]) -> None:
-        self._site = Site.configured(configured)
+        self._target = StackTarget.configured(configured)
         self._properties = properties
         document = {**properties["push"], "namespace": properties["namespace"], "backend": Backend.DIRECT}
-        self._push = _parsed(PushSecret, document)
+        self._push = parsed(PushSecret, f"PushSecret {document['name']}", document)
 
     @property
     def places(self) -> Sequence[Place]:
@@ -93,12 +89,12 @@ class CarriedPush:
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
-        use = _admitted(self._properties, Purpose.PUSH, self._site)
+        use = _admitted(self._properties, Purpose.PUSH, self._target)
         _refuse(self._push.title, push_objections(self._push, use.kind))
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
-        """Tell the places that somebody else has."""
+        """Return an error for each place that somebody else has."""
         with self._pusher(self.admitted()) as pusher:
             return [*pusher.conflicts()]
 
@@ -110,7 +106,7 @@ class CarriedPush:
             with self._pusher(use) as pusher:
                 return pusher.write(former)
 
-        return use.retried(attempt)
+        return retried(use, attempt)
 
     def is_current(self, known: str) -> bool:
         """Whether what is pushed has this digest, and the store has it."""
@@ -144,8 +140,8 @@ class CarriedPush:
 
     @contextmanager
     def _pusher(self, use: Use) -> Generator[Pusher]:
-        with lent_client(use, self._site, Purpose.PUSH) as client:
-            secrets = open_secrets(self._site)
+        with lent_client(use, self._target, Purpose.PUSH) as client:
+            secrets = open_secrets(self._target)
             yield Pusher(self._push, self._properties["owner"], secrets, client)
 
 
@@ -154,34 +150,10 @@ def _refuse(place: str, objections: Iterable[Problem]) -> None:
         raise StoreError(code="refused", place=place, cause=objection.cause, mend=objection.mend)
 
 
-def _parsed(model: type[Model], document: Mapping[str, Any]) -> Model:
-    with _told(model.__name__, document):
-        return model.model_validate(document)
-
-
-@contextmanager
-def _told(kind: str, document: Mapping[str, Any]) -> Generator[None]:
-    try:
-        yield
-    except ValidationError as error:
-        path, cause, mend = next(faults(error, None))
-        raise StoreError(
-            code="misconfigured", place=f"{kind} {document['name']}: {path}", cause=cause, mend=mend
-        ) from None
-
-
-def _admitted(properties: Properties, purpose: Purpose, site: Site) -> Use:
-    with _told("store", properties["store"]):
-        store = store_from(properties["store"])
-    document, provider = properties.get("provider"), None
-    if document is not None:
-        with _told(document["kind"], document):
-            provider = provider_from(document)
-    if isinstance(provider, Problem):
-        raise StoreError(code="refused", place=store.title, cause=provider.cause, mend=provider.mend)
+def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> Use:
+    store, given = store_from(properties["store"]), properties.get("provider")
+    provider = None if given is None else provider_from(given)
     caller, labels = properties["namespace"], properties["labels"]
-    if isinstance(store, ClusterSecretStore) and any(
-        each.namespace_selector for each in store.spec.conditions
-    ):
-        labels = {**StackCluster(site.target).labels(caller), **labels}
+    if isinstance(store, ClusterSecretStore) and store.spec.goes_by_labels:
+        labels = {**target.stack_cluster.labels(caller), **labels}
     return admit(Asked(store, provider, caller, labels, purpose))

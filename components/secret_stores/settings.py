@@ -1,0 +1,352 @@
+"""What `credfleet:secretStores` holds, the models it stands for, and what no entry of it can know alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+from pydantic import Field, ValidationError
+
+from components.errors import CredfleetError, Problem
+from components.labels import TENANT
+from components.naming import tenant_label
+from components.secret_stores.admission import Asked, Purpose, admit, push_objections, read_objections
+from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
+from components.secret_stores.entries import ProviderEntry, PushEntry, ReadEntry, StoreEntry
+from components.secret_stores.eso import compile_push, compile_read, compile_store
+from components.secret_stores.explain import KnownObjects, Ready, explain
+from components.secret_stores.kinds import KINDS
+from components.secret_stores.login import login_problem, secret_name, with_login
+from components.secret_stores.model import AS_ESO, AnyProvider, AnyStore, ClusterSecretStore, SecretStore
+from components.secret_stores.referent import provider_of, selector_objections, store_objections
+from components.secret_stores.specs import KubernetesSpec
+from components.settings.document import nearest, problems_of
+from components.settings.section import Problems, Section, Surroundings, Written
+from components.settings.words import ObjectName
+
+Named: TypeAlias = Callable[[str], Any]
+"""Gives the name of the Secret of an account, tenant/slot: a text, or an output."""
+
+
+class SecretStoresSection(Section):
+    """Stores of secrets, and what goes through them. Its methods make models of sound entries."""
+
+    KEY: ClassVar = "secretStores"
+    providers: Mapping[ObjectName, ProviderEntry] = Field(default={}, description="Name → provider.")
+    stores: Mapping[ObjectName, StoreEntry] = Field(default={}, description="Name → store.")
+    reads: Mapping[ObjectName, ReadEntry] = Field(default={}, description="Name → read.")
+    pushes: Mapping[ObjectName, PushEntry] = Field(default={}, description="Name → push.")
+
+    def provider(self, name: str) -> AnyProvider | Problem:
+        """Return a provider. Raises pydantic.ValidationError for a spec its kind does not know."""
+        given = self.providers[name]
+        kind = KINDS.referred(given.api_version, given.kind)
+        if isinstance(kind, Problem):
+            return kind
+        spec = given.spec if given.credentials_from is None else with_login(kind, given.spec, name)
+        return spec if isinstance(spec, Problem) else kind.provider(given.namespace, name, spec)
+
+    def store(self, name: str) -> AnyStore:
+        """Return a store whose provider is known."""
+        given = self.stores[name]
+        spec: dict[str, Any] = {
+            "controller": given.controller or "",
+            "provider": given.provider,
+            "providerRef": self._reference(given),
+            "retrySettings": given.retry_settings,
+            "refreshInterval": given.refresh_interval,
+        }
+        if given.cluster:
+            return ClusterSecretStore.model_validate(
+                {"name": name, "spec": {**spec, "conditions": given.conditions}}
+            )
+        return SecretStore.model_validate({"namespace": given.namespace, "name": name, "spec": spec})
+
+    def provider_of(self, store: str) -> AnyProvider | Problem:
+        """Return the provider of a store, referred to or embedded. Raises pydantic.ValidationError."""
+        reference = self.stores[store].provider_ref
+        if reference is not None:
+            return self.provider(reference)
+        found = provider_of(self.store(store), "", KINDS)
+        if found is None or isinstance(found, tuple):
+            raise TypeError(f"store {store} has no embedded provider")
+        return found
+
+    def read_document(self, name: str, named: Named) -> Mapping[str, Any]:
+        """Return a read as ExternalSecret has it, without namespace and backend."""
+        read = self.reads[name]
+        data = {
+            key: {"key": named(value.account), "property": value.key}
+            if value.account is not None
+            else _given(key=value.key, property=value.property_name, version=value.version)
+            for key, value in read.data.items()
+        }
+        return {**self._consumer(name, read), "target": read.target or name, "data": data}
+
+    def push_document(self, name: str, named: Named) -> Mapping[str, Any]:
+        """Return a push as PushSecret has it, without namespace and backend."""
+        push = self.pushes[name]
+        data = [
+            {
+                "secret": value.secret if value.account is None else named(value.account),
+                "key": value.key,
+                "remoteKey": value.remote_key or key,
+                **_given(property=value.property_name),
+            }
+            for key, value in push.data.items()
+        ]
+        policies = {"updatePolicy": str(push.update_policy), "deletionPolicy": str(push.deletion_policy)}
+        return {**self._consumer(name, push), **policies, "data": data}
+
+    @property
+    def served_by_eso(self) -> Collection[str]:
+        """The stores that become ESO's objects: all but those that only this program uses."""
+        consumers = (*self.reads.values(), *self.pushes.values())
+        directly, by_eso = (
+            {each.store for each in consumers if each.backend is backend} for backend in Backend
+        )
+        return self.stores.keys() - (directly - by_eso)
+
+    def written(self) -> Iterator[Written]:
+        """Yield every Secret that is drawn for a provider or made by a read."""
+        for name, provider in self.providers.items():
+            if provider.credentials_from is not None and provider.namespace is not None:
+                yield provider.namespace, secret_name(name), self.place("providers", name)
+        for name, read in self.reads.items():
+            yield read.namespace, read.target or name, self.place("reads", name)
+
+    def review(self, around: Surroundings) -> Problems:
+        """Check references, specs, who may use which store, what each back end can do, and clashes."""
+        review = _Review(self, around)
+        for name in self.providers:
+            yield from review.provider(name)
+        for name in self.stores:
+            yield from review.store(name)
+        if review.whole:
+            for name, read in self.reads.items():
+                yield from review.read(name, read)
+            for name, push in self.pushes.items():
+                yield from review.push(name, push)
+
+    def _consumer(self, name: str, given: ReadEntry | PushEntry) -> dict[str, Any]:
+        kind = "ClusterSecretStore" if self.stores[given.store].cluster else "SecretStore"
+        store = {"kind": kind, "name": given.store}
+        return {"name": name, "store": store, **_given(refreshInterval=given.refresh_interval)}
+
+    def _reference(self, given: StoreEntry) -> Mapping[str, Any] | None:
+        if given.provider_ref is None:
+            return None
+        provider = self.providers[given.provider_ref]
+        return _given(
+            apiVersion=provider.api_version,
+            kind=provider.kind,
+            name=given.provider_ref,
+            namespace=provider.namespace,
+        )
+
+
+def namespace_labels(tenants: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """Return the labels that the stack gives to namespaces, by their names. tenants: name → namespace."""
+    return {namespace: {TENANT: tenant_label(name)} for name, namespace in tenants.items()}
+
+
+class _Review:
+    """Goes through a section; what is built on a part with a fault is not judged.
+
+    whole: no part of the section or of the tenants was left out for a fault; else references may miss it.
+    """
+
+    def __init__(self, section: SecretStoresSection, around: Surroundings) -> None:
+        self._section = section
+        self._around = around
+        self.whole = around.whole(section.KEY, "tenants")
+        self._labels = namespace_labels(around.tenants)
+        self._sound: set[str] = set()
+        self._ways: dict[str, tuple[AnyStore, AnyProvider]] = {}
+        self._places: dict[tuple[str, str], str] = {}
+
+    def provider(self, name: str) -> Problems:
+        """Judge a provider, and what it logs in with."""
+        given, place = self._section.providers[name], self._section.place("providers", name)
+        kind = KINDS.referred(given.api_version, given.kind)
+        if isinstance(kind, Problem):
+            yield kind.within(f"{place}.kind")
+            return
+        problems: list[Problem] = []
+        if given.namespace is not None:
+            problems += self._around.review_namespace(f"{place}.namespace", given.namespace)
+        if (credential := given.credentials_from) is not None:
+            where = f"{place}.credentialsFrom"
+            problems += self._around.review_credential(where, credential)
+            if unfit := self._around.credentials.judged(credential, partial(login_problem, kind)):
+                problems.append(unfit.within(f"{where} ({credential})"))
+        try:
+            model = self._section.provider(name)
+            if isinstance(model, Problem):
+                problems.append(model.within(f"{place}.credentialsFrom"))
+        except ValidationError as error:
+            problems += problems_of(error, kind.spec, f"{place}.spec", otherwise=AS_ESO)
+        if not problems:
+            self._sound.add(name)
+        yield from problems
+
+    def store(self, name: str) -> Problems:
+        """Judge a store with its provider, and whether ESO could have it where it is to."""
+        section = self._section
+        given, place = section.stores[name], section.place("stores", name)
+        if given.namespace is not None and given.namespace not in self._around.namespaces:
+            yield from self._around.review_namespace(f"{place}.namespace", given.namespace)
+            return
+        reference = given.provider_ref
+        if reference is not None and reference not in self._sound:
+            if self.whole and reference not in section.providers:
+                cause = f"{reference} is no entry of providers"
+                yield Problem(f"{place}.providerRef", cause, nearest(reference, section.providers))
+            return
+        store = section.store(name)
+        try:
+            provider = section.provider_of(name)
+        except ValidationError as error:
+            [key] = given.provider or {}
+            kind = KINDS.embedded(key)
+            if not isinstance(kind, Problem):
+                yield from problems_of(error, kind.spec, f"{place}.provider.{key}", otherwise=AS_ESO)
+            return
+        if isinstance(provider, Problem):
+            yield provider.within(f"{place}.provider")
+            return
+        objections = [*store_objections(store, KINDS), *selector_objections(store, provider, KINDS)]
+        yield from (objection.within(place) for objection in dict.fromkeys(objections))
+        if not objections:
+            self._ways[name] = store, provider
+            if name in section.served_by_eso:
+                yield from _refused(place, partial(compile_store, store, provider, KINDS))
+
+    def read(self, name: str, read: ReadEntry) -> Problems:
+        """Judge a read by its back end."""
+        place = self._section.place("reads", name)
+        problems = [*self._consumer(place, read, Purpose.READ)]
+        for key, value in read.data.items():
+            if value.account is not None and read.namespace in self._around.namespaces:
+                problems += self._claimed(f"{place}.data.{key}.account", value.account, read)
+        yield from problems
+        if problems or read.store not in self._ways:
+            return
+        _, provider = self._ways[read.store]
+        model = ExternalSecret.model_validate(_as_model(self._section.read_document(name, _some), read))
+        if read.backend is Backend.ESO:
+            yield from _refused(place, partial(compile_read, model, provider, KINDS))
+        else:
+            for objection in read_objections(model, KINDS.kind_of(provider)):
+                yield objection.within(place)
+
+    def push(self, name: str, push: PushEntry) -> Problems:
+        """Judge a push by its back end, and that no other goes where it does."""
+        place = self._section.place("pushes", name)
+        problems = [*self._consumer(place, push, Purpose.PUSH)]
+        for key, value in push.data.items():
+            if value.account is not None and push.namespace in self._around.namespaces:
+                problems += self._delivered(f"{place}.data.{key}.account", value.account, push)
+        yield from problems
+        if problems or push.store not in self._ways:
+            return
+        _, provider = self._ways[push.store]
+        for remote in dict.fromkeys(each.remote_key or key for key, each in push.data.items()):
+            first = self._places.setdefault((provider.key.title, remote), place)
+            if first != place:
+                cause = f"{first} writes {remote} of provider {provider.key.title} already"
+                yield Problem(place, cause, "push to another key, or make one push of the two")
+        try:
+            model = PushSecret.model_validate(_as_model(self._section.push_document(name, _some), push))
+        except ValidationError as error:
+            for problem in problems_of(error, PushSecret, place):
+                yield problem.within(f"{place}.data")
+            return
+        if push.backend is Backend.ESO:
+            yield from _refused(place, partial(compile_push, model, provider, KINDS))
+        else:
+            for objection in push_objections(model, KINDS.kind_of(provider)):
+                yield objection.within(f"{place}.data")
+
+    def _consumer(self, place: str, given: ReadEntry | PushEntry, purpose: Purpose) -> Problems:
+        yield from self._around.review_namespace(f"{place}.namespace", given.namespace)
+        if given.store not in self._section.stores:
+            cause = f"{given.store} is no entry of stores"
+            yield Problem(f"{place}.store", cause, nearest(given.store, self._section.stores))
+            return
+        way = self._ways.get(given.store)
+        if given.namespace not in self._around.namespaces or way is None:
+            return
+        store, provider = way
+        labels = self._labels.get(given.namespace, {})
+        known = KnownObjects(KINDS, {provider.key: provider}, {given.namespace: labels})
+        found = explain(store, given.namespace, known)
+        if found.ready is Ready.DENIED and _goes_by_labels(store):
+            return  # whoever made the namespace may have labelled it: the update asks the cluster
+        if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
+            asked = Asked(store, provider, given.namespace, labels, purpose)
+            yield from _refused(f"{place}.store", partial(admit, asked))
+
+    def _claimed(self, place: str, account: str, read: ReadEntry) -> Problems:
+        """Judge a read of an account where the pool keeps it."""
+        problems = [*self._account(place, account, read)]
+        yield from problems
+        way, pool = self._ways.get(read.store), self._around.pool
+        if problems or way is None or pool is None:
+            return
+        spec = way[1].spec
+        if not isinstance(spec, KubernetesSpec) or spec.remote_namespace != pool:
+            yield Problem(
+                place,
+                f"store {read.store} does not lead to namespace {pool}, where accounts are",
+                f"use a provider of kind Kubernetes with remoteNamespace: {pool}",
+            )
+
+    def _delivered(self, place: str, account: str, push: PushEntry) -> Problems:
+        """Judge a push of an account: of the copy that its tenant has."""
+        problems = [*self._account(place, account, push)]
+        yield from problems
+        known = self._around.accounts.get(account)
+        if not problems and known is not None and known.delivery is None:
+            yield Problem(
+                place,
+                f"{account} has no copy in the namespace of its tenant, and pushes are of Secrets there",
+                "add deliverTo to the account",
+            )
+
+    def _account(self, place: str, account: str, consumer: ReadEntry | PushEntry) -> Problems:
+        known = self._around.accounts.get(account)
+        if known is None:
+            cause = f"{account} is no account of a tenant"
+            yield Problem(place, cause, nearest(account, self._around.accounts))
+        elif known.namespace != consumer.namespace:
+            yield Problem(
+                place,
+                f"{account} is an account of namespace {known.namespace}, and no other namespace gets at it",
+                "name an account of this namespace's tenant",
+            )
+
+
+def _as_model(document: Mapping[str, Any], given: ReadEntry | PushEntry) -> Mapping[str, Any]:
+    return {**document, "namespace": given.namespace, "backend": given.backend}
+
+
+def _some(_account: str) -> str:
+    """Stand in for the Secret of an account, which is known once it is claimed."""
+    return "claimed-account"
+
+
+def _goes_by_labels(store: AnyStore) -> bool:
+    return isinstance(store, ClusterSecretStore) and store.spec.goes_by_labels
+
+
+def _refused(place: str, made: Callable[[], object]) -> Problems:
+    try:
+        made()
+    except CredfleetError as error:
+        yield Problem(place, error.cause, error.mend)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}

@@ -1,0 +1,233 @@
+"""What each kind of provider needs to know: ESO's fields and ESO's defaults, one spec a kind."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from components.secret_stores.model import (
+    CaBundle,
+    CaSelector,
+    DataKey,
+    NamespaceName,
+    ProviderSpec,
+    SecretSelector,
+    Selector,
+    ServiceAccountSelector,
+    Shape,
+)
+from components.settings.words import fit, unfit
+
+_REGION: Final = re.compile("[a-z0-9-]{1,50}")
+_SERVICE_ACCOUNT: Final = re.compile(r".*@.*\.iam\.gserviceaccount\.com")
+
+NotEmpty: TypeAlias = Annotated[str, fit(bool, "it is empty", "give its text")]
+ServiceAccountEmail: TypeAlias = Annotated[
+    str,
+    fit(
+        _SERVICE_ACCOUNT.fullmatch,
+        "Google has no service account of such a name",
+        "write name@project.iam.gserviceaccount.com",
+    ),
+]
+
+
+class FakeEntry(Shape):
+    """One secret of the fake provider, given in its own spec."""
+
+    key: NotEmpty
+    value: NotEmpty = Field(repr=False)
+    version: str | None = None
+
+
+class FakeSpec(ProviderSpec):
+    """Secrets written in the provider itself, for tests."""
+
+    data: tuple[FakeEntry, ...]
+    validation_result: Annotated[int, Field(ge=0, le=2)] | None = None
+
+
+class KubernetesServer(Shape):
+    """The API server secrets are read from."""
+
+    url: str = "kubernetes.default"
+    ca_bundle: CaBundle | None = None
+    ca_provider: CaSelector | None = None
+
+
+class ClientCertificate(Shape):
+    """A certificate and its key."""
+
+    client_cert: SecretSelector
+    client_key: SecretSelector
+
+
+class BearerToken(Shape):
+    """A token kept in a Secret."""
+
+    bearer_token: SecretSelector
+
+
+class KubernetesAuth(Shape):
+    """How to log in: exactly one way."""
+
+    cert: ClientCertificate | None = None
+    token: BearerToken | None = None
+    service_account: ServiceAccountSelector | None = None
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise unfit("there is exactly one way to log in", "give cert, token or serviceAccount")
+        return self
+
+
+class KubernetesSpec(ProviderSpec):
+    """Secrets of a namespace of a cluster; `auth_ref` names a kubeconfig."""
+
+    server: KubernetesServer | None = None
+    auth: KubernetesAuth | None = None
+    auth_ref: SecretSelector | None = None
+    remote_namespace: NamespaceName = "default"
+
+    @model_validator(mode="after")
+    def _logs_in_one_way(self) -> Self:
+        if self.auth and self.auth_ref:
+            raise unfit("auth and authRef are two ways to log in, and only one is taken", "leave one out")
+        return self
+
+
+class GcpSecretAuth(Shape):
+    """A key of a service account, kept in a Secret."""
+
+    secret_access_key_secret_ref: SecretSelector | None = None
+
+
+class WorkloadIdentity(Shape):
+    """A ServiceAccount of a GKE cluster that Google knows."""
+
+    service_account_ref: ServiceAccountSelector
+    cluster_location: str | None = None
+    cluster_name: str | None = None
+    cluster_project_id: Annotated[str | None, Field(alias="clusterProjectID")] = None
+
+
+class AwsCredentials(Shape):
+    """An AWS identity that Google trusts."""
+
+    aws_credentials_secret_ref: Selector
+    region: Annotated[str, fit(_REGION.fullmatch, "AWS has no such region", "write such as eu-central-1")]
+
+
+class ConfigMapSelector(Selector):
+    """One key of a ConfigMap."""
+
+    key: DataKey
+
+
+class WorkloadIdentityFederation(Shape):
+    """An identity of somebody else that Google trusts."""
+
+    audience: str | None = None
+    aws_security_credentials: AwsCredentials | None = None
+    cred_config: ConfigMapSelector | None = None
+    external_token_endpoint: str | None = None
+    gcp_service_account_email: ServiceAccountEmail | None = None
+    service_account_ref: ServiceAccountSelector | None = None
+
+
+class GcpAuth(Shape):
+    """How to log in to Google; none means the identity the process runs with."""
+
+    secret_ref: GcpSecretAuth | None = None
+    workload_identity: WorkloadIdentity | None = None
+    workload_identity_federation: WorkloadIdentityFederation | None = None
+
+
+class GcpSecretManagerSpec(ProviderSpec):
+    """Google's Secret Manager."""
+
+    auth: GcpAuth | None = None
+    project_id: Annotated[str | None, Field(alias="projectID")] = None
+    location: str | None = None
+    secret_version_selection_policy: Literal["LatestOrFail", "LatestOrFetch"] = "LatestOrFail"  # noqa: S105 - a policy, no secret
+
+
+class GitLabSecretAuth(Shape):
+    """A token kept in a Secret."""
+
+    access_token: SecretSelector
+
+
+class GitLabAuth(Shape):
+    """How to log in; ESO spells the field with a capital."""
+
+    secret_ref: Annotated[GitLabSecretAuth, Field(alias="SecretRef")]
+
+
+class GitLabSpec(ProviderSpec):
+    """Variables of GitLab projects and groups."""
+
+    auth: GitLabAuth
+    url: str | None = None
+    project_id: Annotated[str | None, Field(alias="projectID")] = None
+    group_ids: Annotated[tuple[str, ...] | None, Field(alias="groupIDs")] = None
+    inherit_from_groups: bool | None = None
+    environment: str | None = None
+    ca_bundle: CaBundle | None = None
+    ca_provider: CaSelector | None = None
+
+    @model_validator(mode="after")
+    def _has_variables(self) -> Self:
+        if not self.project_id and not self.group_ids:
+            raise unfit("it does not say whose variables are meant", "add projectID or groupIDs")
+        if self.inherit_from_groups and self.group_ids:
+            raise unfit(
+                "inheritFromGroups means the groups of the project, and groupIDs others",
+                "leave one of the two out",
+            )
+        return self
+
+
+class AzureSecretAuth(Shape):
+    """A service principal, each part kept in a Secret."""
+
+    client_id: SecretSelector | None = None
+    tenant_id: SecretSelector | None = None
+    client_secret: SecretSelector | None = None
+    client_certificate: SecretSelector | None = None
+
+
+class AzureCustomCloud(Shape):
+    """The addresses of an Azure that is none of Microsoft's public ones."""
+
+    active_directory_endpoint: str
+    key_vault_endpoint: str | None = None
+    key_vault_dns_suffix: Annotated[str | None, Field(alias="keyVaultDNSSuffix")] = None
+    resource_manager_endpoint: str | None = None
+
+
+class AzureKeyVaultSpec(ProviderSpec):
+    """Azure Key Vault."""
+
+    vault_url: str
+    auth_type: Literal["ServicePrincipal", "ManagedIdentity", "WorkloadIdentity"] = "ServicePrincipal"
+    tenant_id: str | None = None
+    environment_type: Literal[
+        "PublicCloud", "USGovernmentCloud", "ChinaCloud", "GermanCloud", "AzureStackCloud"
+    ] = "PublicCloud"
+    auth_secret_ref: AzureSecretAuth | None = None
+    service_account_ref: ServiceAccountSelector | None = None
+    identity_id: str | None = None
+    use_azure_sdk: Annotated[bool, Field(alias="useAzureSDK")] = False
+    custom_cloud_config: AzureCustomCloud | None = None
+
+    @model_validator(mode="after")
+    def _knows_its_cloud(self) -> Self:
+        if self.environment_type == "AzureStackCloud" and self.custom_cloud_config is None:
+            raise unfit("the addresses of an Azure Stack are nowhere else", "add customCloudConfig")
+        if self.custom_cloud_config and not self.use_azure_sdk:
+            raise unfit("only the new Azure SDK takes customCloudConfig", "add useAzureSDK: true")
+        return self
