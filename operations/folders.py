@@ -34,7 +34,7 @@ class Folders(folders.Folders):
         return (pack,) if (pack / "PulumiPolicy.yaml").is_file() else ()
 
     def policy_config(self, stack: str) -> Path | None:
-        """Give what a stack's environment says to the project's own policy pack, if anything."""
+        """Return what a stack's environment says to the project's own policy pack, if anything."""
         config = self.project / "policies" / "config" / f"{stack}.json"
         return config if config.is_file() else None
 
@@ -48,5 +48,5 @@ class Folders(folders.Folders):
         return self.dev_passphrase if stack == "dev" else None
 
     def existing(self, stack: str) -> Path:
-        """Give the file of what the sandbox's cluster has before the first update of a stack, if any."""
+        """Return the file of what the sandbox's cluster has before the first update of a stack, if any."""
         return self.project / "stacks" / stack / "existing.yaml"

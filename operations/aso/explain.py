@@ -14,7 +14,7 @@ from operations.pool.access import Where
 
 
 def explained(files: Sequence[Path], operator: Operator, live: Where | None) -> Answer:
-    """Tell what ASO makes of each resource; exit code 1 when it refuses one.
+    """Return what ASO makes of each resource; exit code 1 when it refuses one.
 
     live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,
     `live_secrets`, `resolve` and `connect`.

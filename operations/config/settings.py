@@ -78,7 +78,7 @@ def pool_of_plan(stack: str, request: Request) -> Served:
 
 
 def pool_of(settings: Settings, stack: str) -> AccountPool:
-    """Give the pool a stack declares; raises CredfleetError with code `no-pool` when it declares none."""
+    """Return the pool a stack declares; raises CredfleetError with code `no-pool` when it declares none."""
     if settings.account_pool is None:
         raise CredfleetError(
             code="no-pool",

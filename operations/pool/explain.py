@@ -17,7 +17,7 @@ _SHOWN: Final = 20
 
 
 def explained(asked: Asked, where: Where) -> Answer:
-    """Tell what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
+    """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
     request, rule = placed(asked)
     pool = where.open()
     explanation = explain(Census(pool.members(), pool.records()), request, pool.settings.partition_keys)

@@ -76,7 +76,7 @@ def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagno
 
 
 def admission(get: Callable[[str, str], Reply], namespace: str) -> Iterator[Diagnosis]:
-    """Tell whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
+    """Whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
     found: dict[str, list[str]] = {"in force": [], "unseen": [], "missing": [], "strange": []}
     for manifest in admission_manifests(namespace, allow_destroy=True):
         kind, name = manifest["kind"], manifest["metadata"]["name"]
@@ -130,7 +130,7 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
 
 
 def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
-    """Tell what accounts wait for somebody, and where none is left."""
+    """Return what accounts wait for somebody, and where none is left."""
     if not status.accounts:
         yield wrong(
             "accounts", f"pool {namespace} has no accounts", "add members to accountPool, and run `up`"
@@ -161,7 +161,7 @@ def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
 
 
 def claims(census: Census, survey: SweepReport, namespace: str) -> Iterator[Diagnosis]:
-    """Tell which claims and accounts do not belong together any more, and what stands half-done."""
+    """Return which claims and accounts do not belong together any more, and what stands half-done."""
     bound = sum(record.phase is Phase.BOUND for record in census.records)
     yield Diagnosis("claims", Health.WELL, f"{bound} bound")
     sweep = f"`credfleet pool sweep -n {namespace}`"

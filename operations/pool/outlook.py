@@ -26,7 +26,7 @@ BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
 
 
 def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answer:
-    """Tell what each claim of a stack's configuration can expect of the pool as it is; nothing is written.
+    """Return what each claim of a stack's configuration can expect of the pool as it is; nothing is written.
 
     Raises as `sound_settings`, `pool_of` and `Pool.census`.
     """

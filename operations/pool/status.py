@@ -17,7 +17,7 @@ _ALWAYS_TOLD: Final = frozenset(
 
 
 def status(where: Where) -> Answer:
-    """Tell how the accounts of a pool stand.
+    """Return how the accounts of a pool stand.
 
     Raises as `Pool.open`, and CredfleetError with code `no-pool` for a namespace that is none.
     """

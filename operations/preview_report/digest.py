@@ -165,7 +165,7 @@ def _of_kind(events: Iterable[dict[str, Any]], kind: str) -> Any:
 
 
 def _policies(events: list[dict[str, Any]]) -> list[Any] | None:
-    """Tell what policies said; None when no pack was loaded."""
+    """Return what policies said; None when no pack was loaded."""
     if not any("policyLoadEvent" in event for event in events):
         return None
     return [*_of_kind(events, "policyEvent")]

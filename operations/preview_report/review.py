@@ -168,7 +168,7 @@ class Review:
         return {action: counted[action] for action in Action if counted[action]}
 
     def by_owner(self) -> Iterator[tuple[str, bool, Sequence[Change]]]:
-        """Give each owner, whether it is a tenant, and its changes: tenants first, in order of name."""
+        """Return each owner, whether it is a tenant, and its changes: tenants first, in order of name."""
         for owner, is_tenant in dict.fromkeys((each.owner, each.is_tenant) for each in self.changes):
             yield (
                 owner,
@@ -208,7 +208,7 @@ def review(digest: Digest) -> Review:
 
 
 def shown(text: str, longest: int = _LONGEST) -> str:
-    """Give a text as it may be shown: short, and nothing in it that is not seen."""
+    """Return a text as it may be shown: short, and nothing in it that is not seen."""
     kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return "".join(
         one if one == " " or unicodedata.category(one)[0] not in "CZ" else "\ufffd" for one in kept
@@ -223,7 +223,7 @@ def _whose(digest: Digest) -> tuple[str, str]:
 
 
 def _namespaces(steps: Iterable[Step]) -> Mapping[str, str]:
-    """Tell whose namespaces are: those the stack has told of, and those it declares now."""
+    """Return whose namespaces are: those the stack has told of, and those it declares now."""
     owners: dict[str, str] = {}
     for step in steps:
         named = urns.parse(step.urn)
@@ -294,7 +294,7 @@ def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str, bool]:
-    """Tell whose a resource is: a tenant's, the pool's or the stack's own."""
+    """Return whose a resource is: a tenant's, the pool's or the stack's own."""
     states = [state for step in steps for state in (step.new, step.old) if state]
     for each in (urn, *(state.parent for state in states if state.parent)):
         named = urns.parse(each)
@@ -331,7 +331,7 @@ def _order(change: Change) -> tuple[Any, ...]:
 
 
 def _claim(step: Step) -> Claim:
-    """Tell which claim a resource is, by its name: tenant, slash, slot."""
+    """Return which claim a resource is, by its name: tenant, slash, slot."""
     tenant, _, slot = urns.parse(step.urn).name.rpartition("/")
     return tenant, slot
 

@@ -43,7 +43,7 @@ def status(folders: Folders) -> dict[str, Any]:
 
 
 def shown_status() -> Answer:
-    """Tell what runs."""
+    """Return what runs."""
     told = status(Folders.find(Path.cwd()))
     parts: list[str | Table] = ["The API server does not run; `credfleet sandbox up` starts it."]
     if told["server"] is not None:
@@ -61,7 +61,7 @@ def shown_status() -> Answer:
 
 
 def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables with which the genuine Pulumi CLI runs a stack of this sandbox."""
+    """Return the variables with which the genuine Pulumi CLI runs a stack of this sandbox."""
     cluster = StackCluster.recall(folders.clusters(stack))
     plane = ControlPlane.find(folders.control_plane)
     kubeconfig = cluster.kubeconfig if cluster else plane.kubeconfig("admin") if plane else None

@@ -103,13 +103,13 @@ class Report:
     next: tuple[tuple[str, str], ...]
 
     def tenants(self) -> Iterator[tuple[str, Sequence[Claimed]]]:
-        """Give each tenant with its claims, in order of name."""
+        """Return each tenant with its claims, in order of name."""
         ordered = sorted(self.claimed, key=lambda claim: (claim.tenant, claim.slot))
         for tenant, claims in groupby(ordered, key=lambda claim: claim.tenant):
             yield tenant, tuple(claims)
 
     def parts(self) -> list[tuple[str, list[Declared]]]:
-        """Give the parts of the stack, in order of name, each with its resources as a tree."""
+        """Return the parts of the stack, in order of name, each with its resources as a tree."""
         by_part: dict[str, list[Declared]] = {}
         for resource in self.declared:
             by_part.setdefault(resource.part, []).append(resource)
@@ -128,7 +128,7 @@ def actions_in(resources: Iterable[Declared]) -> str:
 
 
 def render(report: Report) -> str:
-    """Give the page as HTML; every value is escaped."""
+    """Return the page as HTML; every value is escaped."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(

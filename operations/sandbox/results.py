@@ -30,7 +30,7 @@ _CLAIM_NOUN: Final = ":AccountClaim"
 def declared(
     resources: Sequence[Resource], steps: Iterable[StepPlanned | StepFinished]
 ) -> tuple[Declared, ...]:
-    """Give the resources as a tree, children below their parents; without the stack and default providers."""
+    """Return the resources as a tree, without the stack itself and default providers."""
     actions = _actions(steps)
     shown = [resource for resource in resources if not _is_engines_own(resource) and not resource.delete]
     known = {resource.urn for resource in shown}
@@ -52,7 +52,7 @@ def declared(
 def claimed(
     resources: Iterable[Resource], steps: Iterable[StepPlanned | StepFinished]
 ) -> tuple[Claimed, ...]:
-    """Give the accounts that the stack's claims hold."""
+    """Return the accounts that the stack's claims hold."""
     actions = _actions(steps)
     return tuple(
         _claimed(resource, actions.get(resource.urn, UNCHANGED))

@@ -34,7 +34,7 @@ def open_workspace(folders: Folders, stack: str) -> Workspace:
 
 
 def outputs(snapshot: Snapshot) -> Properties:
-    """Give what a stack exports."""
+    """Return what a stack exports."""
     stacks = (each for each in snapshot.resources if each.type == urns.ROOT_STACK_TYPE)
     return next((stack.outputs for stack in stacks), {})
 
@@ -45,14 +45,14 @@ def shown_outputs(snapshot: Snapshot) -> dict[str, Json]:
 
 
 def exported(stack: str) -> Answer:
-    """Tell what a stack exports."""
+    """Return what a stack exports."""
     shown = shown_outputs(_here(stack).store.load())
     table = Table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
     return Answer(json.loads(_ordered(shown)), [table if shown else f"Stack {stack} exports nothing."])
 
 
 def as_text(value: Json) -> str:
-    """Give a value as people read it: a text as it is, anything else as JSON."""
+    """Return a value as people read it: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else _ordered(value)
 
 

@@ -20,7 +20,7 @@ from operations.sandbox import cloud_services
 
 
 def addresses(record: Path) -> str | None:
-    """Give PULUMI_DEBUG_PROVIDERS of the providers that run, None when none do.
+    """Return PULUMI_DEBUG_PROVIDERS of the providers that run, None when none do.
 
     A record whose writer was killed counts for nothing.
     """

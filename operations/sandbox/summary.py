@@ -86,7 +86,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
 
 
 def typed_command() -> str:
-    """Give what has to be typed to run this command again: its name, or its path if PATH has it not."""
+    """Return what has to be typed to run this command again: its name, or its path if PATH has it not."""
     if shutil.which("credfleet"):
         return "credfleet"
     path = Path(sys.argv[0]).absolute()
@@ -129,7 +129,7 @@ def _tables(report: Report) -> Iterator[Table]:
 
 
 def _remark(message: str) -> str:
-    """Give what is said of this resource; the line before it says what the rule is for."""
+    """Return what is said of this resource; the line before it says what the rule is for."""
     about, *said = message.strip().splitlines()
     return " ".join(said) or about
 

@@ -37,9 +37,9 @@ from operations.cli.options import Form
 from operations.config.settings import sound_settings
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing
-from operations.sandbox.commands import Run
 from operations.sandbox.report import write
 from operations.sandbox.results import declared
+from operations.sandbox.runs import Run
 from operations.sandbox.stack_state import open_workspace, outputs
 from operations.sandbox.summary import as_document, as_parts, report_of
 
@@ -184,7 +184,7 @@ def _catch_up(workspace: Workspace, wanted: Run) -> None:
 
 
 def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:
-    """Tell whether an update would find nothing to do, not even an output to write down."""
+    """Whether an update would find nothing to do, not even an output to write down."""
     changes = foreseen.summary.changes
     return not (
         snapshot.pending

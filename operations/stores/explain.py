@@ -12,7 +12,7 @@ from operations.stores.documents import read
 
 
 def explained(files: Sequence[str], callers: Sequence[str]) -> Answer:
-    """Tell what each store comes to for each caller; raises as `documents.read`.
+    """Return what each store comes to for each caller; raises as `documents.read`.
 
     Without callers a store is validated as ESO does: from its own namespace, or from none.
     """

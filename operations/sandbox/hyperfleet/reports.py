@@ -29,7 +29,7 @@ def problems(report: Report) -> Iterator[str]:
 
 
 def counts(report: Report) -> bool:
-    """Tell whether a report is kept: one that does not know whether its adapter is available is dropped."""
+    """Whether a report is kept: one that does not know whether its adapter is available is dropped."""
     return _states(report).get("Available") != "Unknown"
 
 

@@ -38,11 +38,11 @@ class Store:
             ) from None
 
     def cluster(self, id_: str) -> dict[str, Any] | None:
-        """Give a cluster."""
+        """Return a cluster."""
         return self._clusters.get(id_)
 
     def reports(self, id_: str) -> dict[str, Report]:
-        """Give what adapters last reported of a cluster, by adapter, in their order."""
+        """Return what adapters last reported of a cluster, by adapter, in their order."""
         return dict(sorted(self._reports.get(id_, {}).items()))
 
     def keep_cluster(self, id_: str, cluster: dict[str, Any]) -> None:

@@ -1,0 +1,71 @@
+"""The options of what runs the engine, each run with those of the lesser one and some of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from operations.cli.options import Form, JsonOption, OutputOption, StackOption, YesOption, note_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run of the engine. events: show what happens as JSON, one event a line.
+
+    policy_pack: None means the project's own.
+    """
+
+    stack: StackOption = "dev"
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubeconfig", metavar="FILE", help="Use this cluster of yours instead of the sandbox's own."
+        ),
+    ] = None
+    yes: YesOption = False
+    parallel: Annotated[
+        int, typer.Option("--parallel", "-p", min=1, help="How many steps may run at the same time.")
+    ] = 16
+    output: OutputOption = Form.TABLE
+    events: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            callback=note_json,
+            is_eager=True,
+            help="Events as JSON, one a line, as `pulumi up --json`.",
+        ),
+    ] = False
+    expect_no_changes: bool = False
+    policy_pack: list[Path] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRun(Run):
+    """A run that may be expected to change nothing."""
+
+    expect_no_changes: Annotated[
+        bool, typer.Option("--expect-no-changes", help="Fail with exit code 7 when anything changes.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRun(CheckedRun):
+    """A run that policies judge."""
+
+    policy_pack: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--policy-pack", metavar="FOLDER", help="Policy packs instead of the project's policies/."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewRun(JudgedRun):
+    """A run whose answer is a preview, whichever way JSON is asked for."""
+
+    events: JsonOption = False
