@@ -32,7 +32,7 @@ ACTS = {"components.connection", "components.secret_manager"}
 READS_THE_STACK = {"components.credentials", "components.settings.stack"}
 DECLARES = re.compile(
     r"components\.(fleet|providers|dynamic|wiring(\..+)?"
-    r"|\w+\.(component|provider|resources|identity|service_account|rights|replication|eso_objects))"
+    r"|\w+\.(component|provider|resources|identity|service_account|replication|eso_objects))"
 )
 
 Import: TypeAlias = tuple[str, str]
@@ -219,7 +219,7 @@ def lint(house: Path) -> list[str]:
     ran = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"],
         cwd=house,
-        env={**os.environ, "PYTHONPATH": f"{house}{os.pathsep}{house / 'sandbox'}"},
+        env={**os.environ, "COLUMNS": "200", "PYTHONPATH": f"{house}{os.pathsep}{house / 'sandbox'}"},
         capture_output=True,
         text=True,
         check=False,
@@ -239,13 +239,13 @@ def test_no_import_breaks_what_the_linter_holds(house: Path) -> None:
         ("components/naming", "pulumi_sandbox.engine", "what a stack declares"),
         ("sandbox/pulumi_sandbox/errors", "components.naming", "the sandbox would run any Pulumi program"),
         ("sandbox/pulumi_sandbox/errors", "operations.main", "the sandbox would run any Pulumi program"),
-        ("sandbox/pulumi_sandbox/providers/server", "pulumi_sandbox.services.build", "engine, providers"),
+        ("sandbox/pulumi_sandbox/providers/server", "pulumi_sandbox.services.build", "the sandbox is built"),
         (
             "sandbox/pulumi_sandbox/engine/deploy/monitor",
             "pulumi_sandbox.providers.kubernetes",
-            "engine, pro",
+            "the sandbox is built",
         ),
-        ("sandbox/pulumi_sandbox/protocol/urns", "pulumi_sandbox.services.build", "engine, providers"),
+        ("sandbox/pulumi_sandbox/protocol/urns", "pulumi_sandbox.services.build", "the sandbox is built"),
         (
             "sandbox/pulumi_sandbox/engine/model/goal",
             "pulumi_sandbox.engine.deploy.plan",
