@@ -149,13 +149,21 @@ class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class Restored(PoolError):  # noqa: N818 - the word of the protocol
-    """The pool came back from a backup: every token would look dead, so everybody refuses."""
+    """The pool came back from a backup: every token would look dead, so everybody refuses.
 
-    def __init__(self, *, namespace: str) -> None:
+    member: the one account that shows it, where the pool as a whole does not.
+    """
+
+    def __init__(self, *, namespace: str, member: str | None = None) -> None:
         super().__init__(
             code="pool-restored",
-            place=f"pool {namespace}",
-            cause="it was restored from a backup, so every claim looks dead; nothing was written",
+            place=f"pool {namespace}" if member is None else f"account {member}",
+            cause=(
+                "it was restored from a backup, so every claim looks dead; nothing was written"
+                if member is None
+                else "its claim came back from a backup and looks dead, though the account may be in use;"
+                " nothing was taken off it"
+            ),
             mend=f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
         )
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool.keys import POOL_STATE, STATE_REASON, TENANT_ID
-from components.account_pool.model import Member, Partition, Record, State, Token
+from components.account_pool.model import Member, Partition, Phase, Record, State, Token
 from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
 
@@ -87,7 +87,7 @@ def _judgements(
             yield Judgement(Verdict.FULL, f"full: {used}")
         yield Judgement(Verdict.ROOM, used)
     if member.token is not None:
-        yield _of_claimed(member.token, records)
+        yield _of_claimed(member, member.token, records)
     if member.tenant is not None and member.tenant == owner:
         yield Judgement(Verdict.OWN, "its own tenant asks")
     if member.tenant is not None:
@@ -105,14 +105,33 @@ def _state_in_words(member: Member) -> str:
     return f"{state}: {reason}" if reason else state
 
 
-def _of_claimed(token: Token, records: Mapping[str, Record] | None) -> Judgement:
+def _of_claimed(member: Member, token: Token, records: Mapping[str, Record] | None) -> Judgement:
     if records is None:
         return Judgement(Verdict.CLAIMED, "claimed")
     record = records.get(token.record)
+    if is_restored(member, token, record):
+        why = "its claim came back from a backup; `credfleet pool recover` binds it again"
+        return Judgement(Verdict.CLAIMED, why)
     if record is None or record.token != token:
         why = "carries a claim that is gone; `credfleet pool sweep` takes it off"
         return Judgement(Verdict.ORPHANED, why)
     return Judgement(Verdict.CLAIMED, f"claimed by tenant {record.tenant}, slot {record.slot}")
+
+
+def is_restored(member: Member, token: Token, record: Record | None) -> bool:
+    """Whether a token that looks dead is that of a claim that came back from a backup.
+
+    record: the one of the token's name. A Bound record names a member only after the member bears its token,
+    and no step takes that off before the record is gone; so only a restore leads to a record that is Bound to
+    a member which bears its name with another uid. The account is in use.
+    """
+    return (
+        record is not None
+        and record.phase is Phase.BOUND
+        and record.member == member.name
+        and record.uid != token.uid
+        and not member.bears(record.token)
+    )
 
 
 def may_take(member: Member, record: Record) -> bool:

@@ -15,11 +15,11 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool import changes
-from components.account_pool.judgement import Verdict, judge, may_take, unusable
+from components.account_pool.judgement import Verdict, is_restored, judge, may_take, unusable
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
-from components.errors import Misconfigured
+from components.errors import Misconfigured, PoolError, Restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class _Allotment:
             for position, wanted in list(waiting.items()):
                 try:
                     expectation = allot(wanted)
-                except Misconfigured as error:
+                except PoolError as error:
                     expectation = _expect(wanted, Prospect.REFUSED, f"{error.place}: {error.cause}")
                 if expectation is not None:
                     expected[position] = expectation
@@ -235,6 +235,8 @@ class _Allotment:
     def _remove_dead(self, member: Member, tokens: Iterable[Token]) -> None:
         for token in tokens:
             record = self._records.get(token.record)
+            if is_restored(member, token, record):
+                raise Restored(namespace="", member=member.name)
             if token.record not in self._census.unreadable and (record is None or record.token != token):
                 self._remove(self.members[member.name], token, record)
 

@@ -16,7 +16,14 @@ from typing import TypeAlias
 
 from components.account_pool import changes
 from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
-from components.account_pool.judgement import Verdict, judge, may_take, misconfiguration, unusable
+from components.account_pool.judgement import (
+    Verdict,
+    is_restored,
+    judge,
+    may_take,
+    misconfiguration,
+    unusable,
+)
 from components.account_pool.model import (
     Claimed,
     Fence,
@@ -55,6 +62,7 @@ from components.errors import (
     Misconfigured,
     NotAllowed,
     PoolError,
+    Restored,
 )
 
 
@@ -71,7 +79,8 @@ Choice: TypeAlias = Member | Again | None
 def claim(wanted: Wanted) -> Steps[Claimed]:
     """Find the one account of this tenant's slot, or take one from the pool.
 
-    Raises Exhausted, LimitReached, Misconfigured, LostMember or NotAllowed; ends by itself in no other way.
+    Raises Exhausted, LimitReached, Misconfigured, LostMember, NotAllowed or Restored; ends by itself in no
+    other way.
     """
     page: list[Member] = []
     for attempt in count():
@@ -138,6 +147,8 @@ def _usable(wanted: Wanted, bodies: Iterable[JsonObject]) -> Steps[Sequence[Memb
     for member in by_hash(wanted.record, members):
         for token in tokens_to_look_behind(wanted, member):
             record, alive = yield from record_of(token)
+            if is_restored(member, token, record):
+                raise Restored(namespace=wanted.namespace, member=member.name)
             if not alive:
                 yield from change_member(changes.remove(member, token, record))
             if not alive or token.record == wanted.record:
@@ -220,7 +231,7 @@ def _secure(
             if member is not None and unusable(member, record) is None and member.carries(record):
                 return record, member
             if member is None or not may_take(member, record):
-                outcome = yield from _set_right(record, member)
+                outcome = yield from _set_right(record, member, wanted.namespace)
                 if outcome is Standing.AGAIN:
                     return None
                 if outcome is Standing.LOOK:
@@ -248,7 +259,7 @@ class Standing(StrEnum):
     LEAVE = "leave"
 
 
-def _set_right(record: Record, member: Member | None) -> Steps[Standing]:
+def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[Standing]:
     """C4: the member is neither the record's nor usable. Mend what a hand edit or a dead claim left on it."""
     if member is None or member.shared or unusable(member, record) or member.token is None:
         return Standing.LEAVE
@@ -258,6 +269,8 @@ def _set_right(record: Record, member: Member | None) -> Steps[Standing]:
     if member.tenant not in (None, record.tenant_label):
         return Standing.LEAVE
     other, alive = yield from record_of(member.token)
+    if is_restored(member, member.token, other):
+        raise Restored(namespace=namespace, member=member.name)
     if not alive:
         yield from change_member(changes.remove(member, member.token, other))
         return Standing.LOOK
@@ -327,6 +340,8 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
         if member is not None and member.is_stripped_of(record):
             yield from change_member(changes.heal(member, record))
             return None
+        if member is not None and any(is_restored(member, token, record) for token in member.tokens):
+            raise Restored(namespace=wanted.namespace, member=member.name)
         raise _lost(record, member)
     why = unusable(member, record)
     if why is not None and wanted.holder not in record.holders:

@@ -18,7 +18,7 @@ from itertools import count
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Pause, Replace, Steps
 from components.account_pool.config_map import CONFIG_MAP, with_pool_uid
-from components.account_pool.judgement import may_take, misconfiguration
+from components.account_pool.judgement import is_restored, may_take, misconfiguration
 from components.account_pool.model import JsonObject, Member, Phase, Record, State, Token
 from components.account_pool.protocol import finish
 from components.account_pool.selection import MEMBERS, RECORDS
@@ -79,7 +79,9 @@ def sweep(
         (member, token)
         for member in members
         for token in (() if misconfiguration(member, ()) else member.tokens)
-        if token.record not in unreadable and not _is_alive(token, records)
+        if token.record not in unreadable
+        and not _is_alive(token, records)
+        and not is_restored(member, token, records.get(token.record))
     ]
     found = tuple(Orphan(member.name, token) for member, token in orphans)
     stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
@@ -141,7 +143,14 @@ def _findings(
         )
     for record in records.values():
         member = by_name.get(record.member)
-        if record.phase is Phase.BOUND and (member is None or not member.carries(record)):
+        if member is not None and _is_restored(member, record, keys):
+            yield Problem(
+                f"claim {record.name}",
+                f"it came back from a backup, so account {record.member} does not carry it any more; tenant"
+                f" {record.tenant} may still use it, and the sweep leaves it alone",
+                f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
+            )
+        elif record.phase is Phase.BOUND and (member is None or not member.carries(record)):
             yield Problem(
                 f"claim {record.name}",
                 f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
@@ -174,6 +183,12 @@ def _findings(
                 f"Secrets {', '.join(sorted(names))} are one account: cleaning one would wipe the others",
                 "keep one of them, and quarantine or decommission the others",
             )
+
+
+def _is_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:
+    if misconfiguration(member, keys):
+        return False
+    return any(is_restored(member, token, record) for token in member.tokens if token.record == record.name)
 
 
 def _release(record: Record, namespace: str) -> str:

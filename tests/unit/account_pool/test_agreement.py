@@ -116,13 +116,14 @@ RECORDS = st.builds(
     limit=st.sampled_from([None, None, 1, 2]),
     carried=st.booleans(),
 )
-TOKENS = st.sampled_from(["", "", "", "dead attempt", "gone record", "no token"])
+TOKENS = st.sampled_from(["", "", "", "dead attempt", "gone record", "restored record", "no token"])
 
 
 @st.composite
 def pools(draw: st.DrawFn) -> MemoryServer:
     server = MemoryServer()
     tokens: dict[str, list[Token]] = {name: [] for name in NAMES}
+    former: dict[str, list[Token]] = {name: [] for name in NAMES}
     records = draw(st.lists(RECORDS, max_size=3, unique_by=lambda made: made.name))
     for made in records:
         body = Record(
@@ -145,10 +146,13 @@ def pools(draw: st.DrawFn) -> MemoryServer:
         assert record is not None
         if made.carried:
             tokens[made.member].append(record.token)
+        else:
+            former[made.member].append(replace(record.token, uid="before"))
     for name in NAMES[: draw(st.integers(0, len(NAMES)))]:
         labels, notes = draw(st.one_of(FEW_LABELS, LABELS)), draw(NOTES)
         left = {
             "dead attempt": [replace(token, attempt=1) for token in tokens[name]],
+            "restored record": former[name],
             "gone record": [Token("claim-0", "u", 1)],
             "no token": ["no token"],
         }.get(draw(TOKENS), [])

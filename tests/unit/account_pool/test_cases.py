@@ -35,12 +35,13 @@ from components.account_pool.keys import (
     POOL_STATE,
     SHARED_CAPACITY,
 )
-from components.account_pool.model import Claimed, Member, Partition, Policy, Record
+from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Policy, Record
+from components.account_pool.outlook import Census, Prospect, outlook
 from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
 from components.account_pool.status import Standing, adoptions, status_of
 from components.account_pool.steps import list_all
-from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed
+from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
 
@@ -589,6 +590,51 @@ def test_recovery_leaves_an_account_that_is_somebody_elses_now() -> None:
     server.by_hand("m0", {TENANT_NAME: "b"})
     assert run(sweeping.recover(POOL, dry_run=False), server).lost == (claimed.record,)
     assert server.member("m0").tenant == "b"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_sweep_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(*, shared: bool) -> None:
+    server = pool("m0")
+    server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
+    claimed = claim(server, Claims("a", "h1", slot="x", shared=shared, policy=Policy.CLEAN))
+    restore(server, claimed)
+    before = labels_of(server)
+    report = sweep(server)
+    assert labels_of(server) == before
+    assert (report.freed, report.withheld) == ((), ())
+    assert [(each.place, each.mend) for each in report.findings] == [
+        (
+            f"claim {claimed.record}",
+            f"run `credfleet pool recover --namespace {POOL}`, which binds them again",
+        )
+    ]
+    assert run(sweeping.recover(POOL, dry_run=False), server).rebound == (claimed.record,)
+    assert sweep(server) == sweeping.SweepReport()
+
+
+@pytest.mark.parametrize("slot", ["0", "1"], ids=["the same slot", "another slot"])
+def test_a_claim_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(slot: str) -> None:
+    server = pool("m0")
+    restore(server, claim(server, Claims("a", "h1")))
+    before = labels_of(server)
+    request = ClaimRequest(tenant="a", type="aws", slot=slot, holder="h2")
+    (expected,) = outlook(Census(tuple(server.members), tuple(server.records)), [request], ())
+    with pytest.raises(Restored, match="account m0: its claim came back from a backup"):
+        claim(server, Claims("a", "h2", slot=slot))
+    assert labels_of(server) == before
+    assert expected.prospect is Prospect.REFUSED
+
+
+def test_a_claim_in_progress_leaves_an_account_in_use_whose_claim_came_back_from_a_backup() -> None:
+    server = pool("m0")
+    server.add_member("m1", {TENANT_NAME: "a"})
+    steps = protocol.claim(replace(Claims("a", "h2", slot="1").wanted, only="m1"))
+    asked = paused_before(Patch, server, steps)
+    restore(server, claim(server, Claims("a", "h1", policy=Policy.CLEAN)))
+    before = labels_of(server)
+    with pytest.raises(Restored):
+        go_on(server, steps, asked)
+    assert labels_of(server) == before
 
 
 def test_accounts_of_before_are_adopted_one_slot_each() -> None:

@@ -100,7 +100,7 @@ def carried_by_label(member: Member, record: Record) -> bool:
     return member.tenant == record.tenant_label
 
 
-def judged_by_the_old_view(record: Record, member: Member | None) -> Steps[Standing]:
+def judged_by_the_old_view(record: Record, member: Member | None, namespace: str) -> Steps[Standing]:
     if member is None or member.token is None:
         return Standing.LEAVE
     if member.token != record.token:
@@ -135,7 +135,7 @@ def unfenced(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
     return (yield from right_join(record, wanted))
 
 
-def unhealing(record: Record, member: Member | None) -> Steps[Standing]:
+def unhealing(record: Record, member: Member | None, _namespace: str) -> Steps[Standing]:
     if member is None or member.token is None or member.tenant not in (None, record.tenant_label):
         return Standing.LEAVE
     _, alive = yield from record_of(member.token)
