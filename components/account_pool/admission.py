@@ -2,9 +2,9 @@
 
 The protocol keeps its own promises; these keep everybody else from breaking them: kubectl, another
 controller, a program with a fault. They are in force about a second after they were written. Written against
-every write of the protocol (`changes.py` for members, `protocol.py` for records), all of which pass. An empty
-text stands for an absent key. Who may do what is asked of RBAC, by virtual verbs on `accounts` in group
-`credfleet.io`: `claim`, `clean`, `operate`.
+every write of the protocol (`changes.py` for members, `protocol.py` for records), all of which pass. A
+Secret is judged as a member if it was one or becomes one. An empty text stands for an absent key. Who may do
+what is asked of RBAC, by virtual verbs on `accounts` in group `credfleet.io`: `claim`, `clean`, `operate`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from components.account_pool.config_map import CONFIG_MAP, POOL_UID
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
@@ -31,6 +32,9 @@ API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
 BINDING: Final = "ValidatingAdmissionPolicyBinding"
 
+GUARDED: Final = ("members", "records", "settings")
+"""What has a policy and a binding, in the order they are drawn."""
+
 
 def admission_manifests(namespace: str, *, allow_destroy: bool = False) -> tuple[JsonObject, ...]:
     """Draw the policies of the pool in a namespace, each before the binding that puts it into force.
@@ -38,11 +42,12 @@ def admission_manifests(namespace: str, *, allow_destroy: bool = False) -> tuple
     allow_destroy: the pool may be thrown away, so nothing is kept from being deleted.
     """
     drawn = (
-        ("members", "secrets", IS_MEMBER, MEMBER_VARIABLES, MEMBER_RULES),
-        ("records", "configmaps", IS_RECORD, RECORD_VARIABLES, RECORD_RULES),
+        ("secrets", IS_MEMBER, MEMBER_VARIABLES, MEMBER_RULES),
+        ("configmaps", IS_RECORD, RECORD_VARIABLES, RECORD_RULES),
+        ("configmaps", IS_SETTINGS, SETTINGS_VARIABLES, SETTINGS_RULES),
     )
     manifests: list[JsonObject] = []
-    for what, resource, condition, variables, rules in drawn:
+    for what, (resource, condition, variables, rules) in zip(GUARDED, drawn, strict=True):
         name = f"credfleet-{what}.{namespace}"
         kept = [rule for rule in rules if not (allow_destroy and rule.on == "DELETE")]
         manifests += _policy(name, resource, condition, variables, kept), _binding(name, namespace)
@@ -152,8 +157,34 @@ def _may(*verbs: str) -> dict[str, str]:
     }
 
 
+def _same(*fields: str) -> str:
+    return " && ".join(
+        f"object.{field}.orValue({empty}) == oldObject.{field}.orValue({empty})"
+        for field, empty in ((field, _EMPTY[field]) for field in fields)
+    )
+
+
+_REFERENCES: Final = "metadata.?ownerReferences"
+_FINALIZERS: Final = "metadata.?finalizers"
+_LOCK: Final = "?immutable"
+_LABELS: Final = "metadata.?labels"
+_NOTES: Final = "metadata.?annotations"
+_BYTES: Final = "?binaryData"
+_EMPTY: Final = {
+    _REFERENCES: "[]",
+    _FINALIZERS: "[]",
+    _LOCK: "false",
+    _LABELS: "{}",
+    _NOTES: "{}",
+    _BYTES: "{}",
+}
+
+_NAME: Final = "(object == null ? oldObject : object).metadata.name"
+"""Unlike `request.name`, it is there when many are deleted at once."""
+
 IS_MEMBER: Final = _has_label(HYPERSCALER_TYPE)
-IS_RECORD: Final = f"request.name.startsWith('claim-') || {_has_label(POOL_RECORD)}"
+IS_RECORD: Final = f"{_NAME}.startsWith('claim-') || {_has_label(POOL_RECORD)}"
+IS_SETTINGS: Final = f"{_NAME} == '{CONFIG_MAP}'"
 
 MEMBER_VARIABLES: Final[Mapping[str, str]] = {
     **_may(CLAIM, CLEAN, OPERATE),
@@ -176,20 +207,53 @@ MEMBER_VARIABLES: Final[Mapping[str, str]] = {
     "isHeld": "variables.oldToken != '' || !(variables.oldSharing in ['', '{}'])",
     "isReleased": "variables.oldToken != '' && variables.newToken == ''",
     "isFromPool": "variables.oldOrigin == 'pool'",
-    "isBrought": "(variables.newOwner == '' ? variables.oldBrought : variables.newBrought) == 'true'",
+    "isUnclaimed": " && ".join(
+        f"variables.new{noun} == ''"
+        for noun in (
+            "Owner",
+            "State",
+            "Token",
+            "Origin",
+            "Policy",
+            "Tenant",
+            "Cleaning",
+            "Reason",
+            "Sharing",
+            "Brought",
+        )
+    ),
 }
 
 _ASK: Final = f"or ask for the verb {{}} on {VIRTUAL_RESOURCE}.{VIRTUAL_GROUP}"
+
+DELETION_RULES: Final = (
+    Rule(
+        "nothing-new-is-deleted-or-locked-with-another",
+        "CREATE",
+        f"variables.mayOperate || (object.{_REFERENCES}.orValue([]).size() == 0"
+        f" && object.{_FINALIZERS}.orValue([]).size() == 0 && !object.{_LOCK}.orValue(false))",
+        "owner references, finalizers and `immutable` let others delete it, or keep it from going and from"
+        " rotating; leave them out, " + _ASK.format(OPERATE),
+    ),
+    Rule(
+        "what-deletes-or-locks-is-an-operators",
+        "UPDATE",
+        f"variables.mayOperate || ({_same(_REFERENCES, _LOCK)} && ({_same(_FINALIZERS)}"
+        " || (oldObject.metadata.?deletionTimestamp.hasValue()"
+        f" && oldObject.{_FINALIZERS}.orValue([]).all(f, f in ['foregroundDeletion', 'orphan']))))",
+        "owner references, finalizers and `immutable` let others delete it, or keep it from going and from"
+        " rotating; leave them, " + _ASK.format(OPERATE),
+    ),
+)
+"""Of members and records alike. The garbage collector ends a deletion that was allowed to begin."""
 
 MEMBER_RULES: Final = (
     Rule(
         "a-new-account-is-unclaimed",
         "CREATE",
-        "variables.mayOperate || (variables.newToken == '' && variables.newState == ''"
-        " && variables.newSharing == '' && variables.newOrigin == '' && variables.newCleaning == ''"
-        " && (variables.newOwner == '' || variables.isBrought))",
-        "a new account has no token and no state, and an owner only if its tenant brought it along;"
-        f" leave them out, or annotate it with {BRING_YOUR_OWN}: true",
+        "variables.mayOperate || variables.isUnclaimed",
+        "a new account has no owner, no state and no trace of a claim; leave them out. One that its tenant"
+        " brought along is made by operators; " + _ASK.format(OPERATE).removeprefix("or "),
     ),
     Rule(
         "an-owner-never-changes-at-once",
@@ -211,8 +275,7 @@ MEMBER_RULES: Final = (
         " || (variables.mayClaim && variables.newToken != '')"
         " || (variables.mayClaim && variables.isReleased && variables.isFromPool)"
         " || (variables.mayClean && variables.isFromPool"
-        " && variables.oldState == 'cleaning' && variables.newState == '')"
-        " || (variables.isBrought && variables.oldToken == '' && variables.newToken == '')",
+        " && variables.oldState == 'cleaning' && variables.newState == '')",
         f"{TENANT_NAME} is written by claims and cleaners; run `credfleet pool claim` or `release`, "
         + _ASK.format(OPERATE),
     ),
@@ -255,19 +318,37 @@ MEMBER_RULES: Final = (
     Rule(
         "what-a-claim-noted-stays",
         "UPDATE",
-        "variables.mayOperate || ((variables.mayClaim || variables.oldPolicy == variables.newPolicy)"
+        "variables.mayOperate || (variables.oldBrought == variables.newBrought"
+        " && (variables.mayClaim || variables.oldPolicy == variables.newPolicy)"
         " && (variables.mayClean || variables.oldCleaning == variables.newCleaning)"
         " && (variables.mayClaim || variables.mayClean || (variables.oldOrigin == variables.newOrigin"
         " && variables.oldTenant == variables.newTenant && variables.oldReason == variables.newReason)))",
         "these annotations say what is to become of the account, and change with its claim only; leave them",
     ),
     Rule(
+        "an-account-enters-unclaimed",
+        "UPDATE",
+        f"'{HYPERSCALER_TYPE}' in variables.oldLabels || variables.mayOperate || variables.isUnclaimed",
+        "a Secret that becomes an account has no owner, no state and no trace of a claim; take them off it"
+        " first, " + _ASK.format(OPERATE),
+    ),
+    Rule(
         "a-claimed-account-keeps-its-type",
         "UPDATE",
-        "!(variables.isHeld || variables.oldState == 'cleaning')"
+        f"!('{HYPERSCALER_TYPE}' in variables.oldLabels)"
+        " || !(variables.isHeld || variables.oldState == 'cleaning')"
         " || (variables.oldType == variables.newType && variables.oldShared == variables.newShared)",
         f"the account is claimed or being cleaned, and is found by its {HYPERSCALER_TYPE}; release it first",
     ),
+    Rule(
+        "an-account-leaves-by-an-operator",
+        "UPDATE",
+        f"!('{HYPERSCALER_TYPE}' in variables.oldLabels) || '{HYPERSCALER_TYPE}' in variables.newLabels"
+        " || (variables.mayOperate && !variables.isHeld && !(variables.oldState in ['dirty', 'cleaning']))",
+        f"without its {HYPERSCALER_TYPE} nothing would guard the account; release and clean it, then "
+        + _ASK.format(OPERATE).removeprefix("or "),
+    ),
+    *DELETION_RULES,
     Rule(
         "an-account-in-use-is-not-deleted",
         "DELETE",
@@ -324,11 +405,47 @@ RECORD_RULES: Final = (
         " || (variables.oldMember == variables.newMember && variables.oldAttempt == variables.newAttempt)",
         "its holders use the account, so it never names another one; release it and claim again",
     ),
+    *DELETION_RULES,
     Rule(
         "a-bound-record-is-not-deleted",
         "DELETE",
         "variables.oldPhase != 'Bound'",
         "somebody holds the account it names, and could not be told from others without it; run"
         " `credfleet pool release` (its namespace stays as long as it does)",
+    ),
+)
+
+SETTINGS_VARIABLES: Final[Mapping[str, str]] = {
+    **_may(CLAIM, OPERATE),
+    "oldData": "oldObject == null ? {} : oldObject.?data.orValue({})",
+    "newData": "object == null ? {} : object.?data.orValue({})",
+    "isAsBefore": "variables.oldData.all(key, key in variables.newData"
+    " && variables.newData[key] == variables.oldData[key])"
+    " && variables.newData.all(key, key in variables.oldData"
+    f" || (variables.mayClaim && key == '{POOL_UID}' && variables.newData[key] == oldObject.metadata.uid))"
+    f" && {_same(_BYTES, _LOCK, _LABELS, _NOTES, _REFERENCES, _FINALIZERS)}",
+}
+
+SETTINGS_RULES: Final = (
+    Rule(
+        "settings-are-made-by-operators",
+        "CREATE",
+        "variables.mayOperate",
+        "they divide the pool, and claims under other keys would get second accounts; declare them in a stack"
+        " and run `up`, " + _ASK.format(OPERATE),
+    ),
+    Rule(
+        "settings-are-declared",
+        "UPDATE",
+        "variables.mayOperate || variables.isAsBefore",
+        f"a claim writes nothing but {POOL_UID}, once; change them in the stack that declares them and run"
+        " `up`, " + _ASK.format(OPERATE),
+    ),
+    Rule(
+        "settings-stay",
+        "DELETE",
+        "variables.mayOperate || namespaceObject.metadata.?deletionTimestamp.hasValue()",
+        "without them claims would get second accounts; remove the pool from the stack that declares it, "
+        + _ASK.format(OPERATE),
     ),
 )

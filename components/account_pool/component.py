@@ -24,7 +24,7 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission import CLAIM, CLEAN, admission_manifests
+from components.account_pool.admission import CLAIM, CLEAN, GUARDED, admission_manifests
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
 from components.account_pool.model import ClaimRequest
@@ -169,14 +169,9 @@ class AccountPool(pulumi.ComponentResource):
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
         """Let the API server refuse what would break a claim, whoever tries it."""
-        members, members_binding, records, records_binding = admission_manifests(
-            args.namespace, allow_destroy=args.allow_destroy
-        )
+        manifests = admission_manifests(args.namespace, allow_destroy=args.allow_destroy)
         guards: list[pulumi.Resource] = []
-        for what, policy, binding in (
-            ("members", members, members_binding),
-            ("records", records, records_binding),
-        ):
+        for what, policy, binding in zip(GUARDED, manifests[::2], manifests[1::2], strict=True):
             metadata = ObjectMetaArgs(name=policy["metadata"]["name"])
             drawn = ValidatingAdmissionPolicy(
                 f"{self._name}-{what}-policy", metadata=metadata, spec=policy["spec"], opts=self._child

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.account_pool import changes
 from components.account_pool.admission import MEMBER_RULES
@@ -59,11 +60,21 @@ CLAIMED: Keys = {
 OWN_CLAIMED: Keys = {**CLAIMED, CLAIM_ORIGIN: "owner"}
 USED: Keys = {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"}
 SHARING: Keys = {SHARED_CLAIMS: json.dumps({TOKEN: "one"}), SHARED_CAPACITY: "2"}
+GONE: Mapping[str, str] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "name": "gone",
+    "uid": "00000000-0000-4000-8000-000000000000",
+}
+"""An owner that is not there: the garbage collector deletes what it owns."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """A change of labels and annotations, from a state, by a user; and the rule that refuses it."""
+    """A change of labels and annotations, from a state, by a user; and the rule that refuses it.
+
+    body: what else the write says, beside or in `metadata`.
+    """
 
     user: str
     rule: str
@@ -71,6 +82,7 @@ class Write:
     notes: Keys = field(default_factory=dict[str, str | None])
     old_labels: Keys = field(default_factory=dict[str, str | None])
     old_notes: Keys = field(default_factory=dict[str, str | None])
+    body: JsonObject = field(default_factory=dict[str, Any])
 
 
 REFUSED: Mapping[str, Write] = {
@@ -212,6 +224,93 @@ REFUSED: Mapping[str, Write] = {
     "an operator shares an account that is being cleaned": Write(
         "operator", "a-claimed-account-keeps-its-type", {SHARED: "true"}, {}, {POOL_STATE: "cleaning"}
     ),
+    **{
+        f"{user} takes {account} out of the pool": Write(
+            user, "an-account-leaves-by-an-operator", {HYPERSCALER_TYPE: None}, {}, labels, notes
+        )
+        for user in ("owner", "claimer", "cleaner")
+        for account, labels, notes in (
+            ("a free account", {}, {}),
+            ("a retained account", CLAIMED_LABELS, {}),
+            ("a dirty account", {**CLAIMED_LABELS, POOL_STATE: "dirty"}, USED),
+        )
+    },
+    "an operator takes a dirty account out of the pool": Write(
+        "operator", "an-account-leaves-by-an-operator", {HYPERSCALER_TYPE: None}, {}, {POOL_STATE: "dirty"}
+    ),
+    **{
+        f"{user} puts a Secret with {what} into the pool": Write(
+            user,
+            "an-account-enters-unclaimed",
+            {HYPERSCALER_TYPE: "aws"},
+            {},
+            {HYPERSCALER_TYPE: None, **labels},
+            notes,
+        )
+        for user in ("owner", "claimer", "cleaner")
+        for what, labels, notes in (
+            ("an owner", CLAIMED_LABELS, {}),
+            ("an owner who is said to have brought it", CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}),
+            ("a claim", CLAIMED_LABELS, CLAIMED),
+            ("a state", {POOL_STATE: "dirty"}, {}),
+            ("the traces of a claim", {}, USED),
+        )
+    },
+    **{
+        f"{user} says that {what}": Write(user, rule, labels, notes, old_labels, old_notes)
+        for user in ("owner", "cleaner", "claimer")
+        for what, rule, labels, notes, old_labels, old_notes in (
+            (
+                "a free account was brought by a tenant",
+                "an-owner-is-written-by-claims",
+                {TENANT_NAME: "acme"},
+                {BRING_YOUR_OWN: "true"},
+                {},
+                {},
+            ),
+            (
+                "a retained account was brought by another tenant",
+                "an-owner-never-changes-at-once",
+                {TENANT_NAME: "b"},
+                {BRING_YOUR_OWN: "true"},
+                {TENANT_NAME: "a"},
+                {},
+            ),
+            (
+                "an account is no longer its tenant's",
+                "an-owner-is-written-by-claims",
+                {TENANT_NAME: None},
+                {},
+                CLAIMED_LABELS,
+                {BRING_YOUR_OWN: "true"},
+            ),
+            (
+                "nobody brought an account",
+                "what-a-claim-noted-stays",
+                {},
+                {BRING_YOUR_OWN: None},
+                CLAIMED_LABELS,
+                {BRING_YOUR_OWN: "true"},
+            ),
+            (
+                "somebody brought a retained account",
+                "what-a-claim-noted-stays",
+                {},
+                {BRING_YOUR_OWN: "true"},
+                CLAIMED_LABELS,
+                {},
+            ),
+        )
+    },
+    **{
+        f"{user} {what}": Write(user, "what-deletes-or-locks-is-an-operators", body=body)
+        for user in ("owner", "claimer", "cleaner")
+        for what, body in (
+            ("gives an account to the garbage collector", {"metadata": {"ownerReferences": [GONE]}}),
+            ("keeps an account from going", {"metadata": {"finalizers": ["example.com/kept"]}}),
+            ("locks a credential", {"immutable": True}),
+        )
+    },
 }
 
 
@@ -226,7 +325,8 @@ def test_every_rule_about_changes_is_put_to_the_test() -> None:
 
 
 def _change(write: Write) -> JsonObject:
-    return {"metadata": {"labels": dict(write.labels), "annotations": dict(write.notes)}}
+    metadata = {"labels": dict(write.labels), "annotations": dict(write.notes)}
+    return {**write.body, "metadata": {**metadata, **write.body.get("metadata", {})}}
 
 
 ALLOWED: Mapping[str, Write] = {
@@ -235,11 +335,26 @@ ALLOWED: Mapping[str, Write] = {
     "the pool's owner annotates a claimed account": Write(
         "owner", "", {}, {"note": "x"}, CLAIMED_LABELS, CLAIMED
     ),
-    "the pool's owner gives an account to who brought it": Write(
-        "owner", "", {TENANT_NAME: "acme"}, {BRING_YOUR_OWN: "true"}
+    "the pool's owner puts a bare Secret into the pool": Write(
+        "owner", "", {HYPERSCALER_TYPE: "aws"}, {}, {HYPERSCALER_TYPE: None}
     ),
-    "the pool's owner takes a licence back that is not in use": Write(
-        "owner", "", {TENANT_NAME: None}, {BRING_YOUR_OWN: None}, CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}
+    "an operator takes a quarantined account out of the pool": Write(
+        "operator", "", {HYPERSCALER_TYPE: None}, {}, {**CLAIMED_LABELS, POOL_STATE: "quarantined"}, USED
+    ),
+    "an operator puts an account back into the pool": Write(
+        "operator", "", {HYPERSCALER_TYPE: "aws"}, {}, {HYPERSCALER_TYPE: None, **CLAIMED_LABELS}
+    ),
+    "an operator gives a claimed account its type back": Write(
+        "operator", "", {HYPERSCALER_TYPE: "aws"}, {}, {HYPERSCALER_TYPE: None, **CLAIMED_LABELS}, CLAIMED
+    ),
+    "an operator gives an account to who brought it": Write(
+        "operator", "", {TENANT_NAME: "acme"}, {BRING_YOUR_OWN: "true"}
+    ),
+    "an operator takes a licence back that is not in use": Write(
+        "operator", "", {TENANT_NAME: None}, {BRING_YOUR_OWN: None}, CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}
+    ),
+    "an operator keeps an account from going": Write(
+        "operator", "", body={"metadata": {"finalizers": ["example.com/kept"]}, "immutable": True}
     ),
     "an operator takes a retained account back": Write(
         "operator", "", {TENANT_NAME: None}, {}, CLAIMED_LABELS
@@ -383,20 +498,54 @@ def test_every_write_of_the_protocol_to_a_member_passes(
     assert pool.patch(user, member, change(member).body) is None
 
 
-def test_a_new_account_of_the_pools_owner_is_free_or_brought_along(pool: GuardedPool) -> None:
+def test_a_new_account_of_the_pools_owner_is_free(pool: GuardedPool) -> None:
     def create(labels: Keys, notes: Keys, user: str = "owner") -> str | None:
         return pool.create(user, "Secret", secret(labels, notes))
 
     assert create({}, {}) is None
-    assert create(CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}) is None
+    assert create(CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}, "operator") is None
     assert create(CLAIMED_LABELS, CLAIMED, "operator") is None
     for labels, notes in (
         (CLAIMED_LABELS, {}),
+        (CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}),
+        ({}, {BRING_YOUR_OWN: "true"}),
+        ({}, USED),
         ({}, {CLAIM_TOKEN: TOKEN}),
         ({POOL_STATE: "quarantined"}, {}),
         ({SHARED: "true"}, SHARING),
     ):
         assert " a-new-account-is-unclaimed: " in str(create(labels, notes))
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_what_is_made_is_not_made_to_vanish_or_to_stay(pool: GuardedPool, kind: str) -> None:
+    def body(change: JsonObject) -> JsonObject:
+        drawn = secret({}, {}) if kind == "Secret" else record_of(Phase.PENDING).render(pool.namespace)
+        metadata = {**drawn["metadata"], **change.get("metadata", {})}
+        return {**drawn, **change, "metadata": metadata}
+
+    assert pool.create("claimer", kind, body({})) is None
+    for change in (
+        {"metadata": {"ownerReferences": [GONE]}},
+        {"metadata": {"finalizers": ["example.com/kept"]}},
+        {"immutable": True},
+    ):
+        refused = pool.create("claimer", kind, body(change))
+        assert " nothing-new-is-deleted-or-locked-with-another: " in str(refused)
+        assert pool.create("operator", kind, body(change)) is None
+
+
+def test_an_account_deleted_in_the_foreground_goes_once_the_garbage_collector_says_so(
+    pool: GuardedPool,
+) -> None:
+    member = pool.member({}, {})
+    api, where = pool.api("owner", "Secret"), {"name": member.name, "namespace": pool.namespace}
+    api.delete(**where, body={"propagationPolicy": "Foreground"})
+    gone: JsonObject = {"metadata": {"finalizers": None}}
+    try:
+        assert pool.patch("owner", member, gone) is None
+    except NotFoundError:
+        assert pool.create("owner", "Secret", secret({}, {})) is None
 
 
 def test_secrets_that_are_no_accounts_are_nobodys_business(pool: GuardedPool) -> None:

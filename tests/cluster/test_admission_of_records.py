@@ -96,5 +96,5 @@ def test_a_bound_record_is_deleted_by_nobody(pool: GuardedPool, user: str) -> No
 
 
 def test_other_config_maps_of_the_namespace_are_nobodys_business(pool: GuardedPool) -> None:
-    body = {"metadata": {"name": "credfleet-pool"}, "data": {"phase": "Bound"}}
+    body = {"metadata": {"name": "anything"}, "data": {"phase": "Bound"}}
     assert pool.create("owner", "ConfigMap", body) is None

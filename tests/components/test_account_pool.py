@@ -278,6 +278,7 @@ def test_the_api_server_is_told_the_rules_of_claims_before_anybody_claims(
     assert {name: one.inputs["metadata"]["name"] for name, one in policies.items()} == {
         "pool-members-policy": "credfleet-members.account-pool",
         "pool-records-policy": "credfleet-records.account-pool",
+        "pool-settings-policy": "credfleet-settings.account-pool",
     }
     for policy in policies.values():
         spec = policy.inputs["spec"]

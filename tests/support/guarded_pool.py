@@ -15,6 +15,7 @@ import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.account_pool.admission import admission_manifests
+from components.account_pool.config_map import CONFIG_MAP
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.people import ALL_OBJECTS, grant, impersonating
@@ -90,6 +91,8 @@ def guarded_pool(
             people[user] = clients.enter_context(client)
         pool = GuardedPool(namespace, people)
         enforce(admin, namespace, allow_destroy=allow_destroy)
+        settings: JsonObject = {"metadata": {"name": CONFIG_MAP}}
+        until(lambda: pool.create("owner", "ConfigMap", settings) is not None)
         yield pool
 
 
@@ -101,8 +104,8 @@ def enforce(admin: DynamicClient, namespace: str, *, allow_destroy: bool = False
         api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
         api.create(body=manifest)
     moved: JsonObject = {"metadata": {"labels": {TENANT_NAME: "b"}}}
-    _until_refused(lambda: watched.patch("operator", owned, moved))
-    _until_refused(lambda: watched.replace("operator", replace(bound, tenant="other")))
+    until(lambda: watched.patch("operator", owned, moved) is not None)
+    until(lambda: watched.replace("operator", replace(bound, tenant="other")) is not None)
     watched.api("operator", "Secret").delete(name=owned.name, namespace=namespace)
     released = replace(bound, phase=Phase.RELEASING).render(namespace)
     records = watched.api("operator", "ConfigMap")
@@ -110,12 +113,12 @@ def enforce(admin: DynamicClient, namespace: str, *, allow_destroy: bool = False
     records.delete(name=bound.name, namespace=namespace)
 
 
-def _until_refused(write: Callable[[], str | None]) -> None:
-    """Wait until the API server enforces a policy."""
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until the API server has noticed what was written."""
     deadline = time.monotonic() + _ENFORCEMENT_SECONDS
-    while write() is None:
+    while not holds():
         if time.monotonic() > deadline:
-            pytest.fail(f"the API server enforces no policy after {_ENFORCEMENT_SECONDS:g} s")
+            pytest.fail(f"the API server has not noticed after {_ENFORCEMENT_SECONDS:g} s")
         time.sleep(0.05)
 
 
@@ -138,7 +141,9 @@ def secret(labels: Keys, notes: Keys) -> JsonObject:
         "kind": "Secret",
         "metadata": {
             "name": f"m-{secrets.token_hex(5)}",
-            "labels": {HYPERSCALER_TYPE: "aws", **labels},
+            "labels": {
+                key: text for key, text in {HYPERSCALER_TYPE: "aws", **labels}.items() if text is not None
+            },
             "annotations": dict(notes),
         },
         "data": {"key": "c2VjcmV0"},

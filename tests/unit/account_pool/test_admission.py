@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from components.account_pool.admission import BINDING, MEMBER_RULES, POLICY, RECORD_RULES, admission_manifests
+from components.account_pool.admission import (
+    BINDING,
+    MEMBER_RULES,
+    POLICY,
+    RECORD_RULES,
+    SETTINGS_RULES,
+    admission_manifests,
+)
 from components.account_pool.model import JsonObject, Phase, State
 
 MANIFESTS = admission_manifests("account-pool")
@@ -20,7 +27,7 @@ def cel_of(policy: JsonObject) -> str:
 
 
 def test_each_policy_is_followed_by_the_binding_that_puts_it_into_force_in_its_pool_alone() -> None:
-    assert [manifest["kind"] for manifest in MANIFESTS] == [POLICY, BINDING, POLICY, BINDING]
+    assert [manifest["kind"] for manifest in MANIFESTS] == [POLICY, BINDING] * 3
     for binding in MANIFESTS[1::2]:
         assert binding["spec"] == {
             "policyName": binding["metadata"]["name"],
@@ -54,10 +61,10 @@ def test_every_variable_is_made_before_it_is_used_and_used(policy: JsonObject) -
 
 
 def test_a_rule_is_known_by_its_name_and_says_what_to_do_instead() -> None:
-    rules = (*MEMBER_RULES, *RECORD_RULES)
-    assert len({rule.name for rule in rules}) == len(rules)
-    for rule in rules:
-        assert ";" in rule.message
+    for rules in (MEMBER_RULES, RECORD_RULES, SETTINGS_RULES):
+        assert len({rule.name for rule in rules}) == len(rules)
+        for rule in rules:
+            assert ";" in rule.message
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
@@ -73,7 +80,7 @@ def test_a_pool_that_may_be_thrown_away_has_all_rules_but_those_about_deletion(p
 
 
 def test_the_rules_speak_of_every_state_and_phase_there_is_and_of_no_other() -> None:
-    members, records = map(cel_of, POLICIES)
+    members, records, _ = map(cel_of, POLICIES)
     assert set(re.findall(r"State\w* (?:==|!=) '(\w+)'", members)) <= set(State)
     assert {state for state in State if f"'{state}'" in members} == set(State)
     assert {phase for phase in Phase if phase in records} == set(Phase)
