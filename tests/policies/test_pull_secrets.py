@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from components.pull_secret.grants import grants, service_account, workload
 from tests.components.test_pull_secret import declared
 from tests.support.policies import objections
 
-READER = workload("12", "fleet-1", "hyperfleet-system", "nodes")
-ADAPTER = service_account("pullsecret-manager@fleet-1.iam.gserviceaccount.com")
+NODES = {
+    "projectNumber": "12",
+    "project": "fleet-1",
+    "namespace": "hyperfleet-system",
+    "serviceAccount": "nodes",
+}
+ADAPTER = "pullsecret-manager@fleet-1.iam.gserviceaccount.com"
 
 
 @pytest.mark.parametrize("preview", [True, False])
@@ -17,10 +21,11 @@ ADAPTER = service_account("pullsecret-manager@fleet-1.iam.gserviceaccount.com")
 def test_a_pull_secret_keeps_the_rules_of_every_environment(environment: str, preview: bool) -> None:
     recorder = declared(
         preview=preview,
-        grants=[*grants(READER, ADAPTER)],
+        reader={"workload": NODES},
+        adapter={"serviceAccount": ADAPTER},
         locations=["europe-west1", "europe-west4"],
-        deletion_protection=True,
-        api_url="https://hyperfleet.example",
+        deletionProtection=True,
+        hyperfleet={"apiUrl": "https://hyperfleet.example"},
     )
     assert objections(environment, recorder) == []
 
