@@ -18,7 +18,7 @@ from components.account_pool.keys import CLEANING_TOKEN
 from components.account_pool.model import Member, State
 from components.account_pool.selection import MEMBERS_WITH_STATE
 from components.account_pool.steps import change_member, get_member, list_all
-from components.errors import Misconfigured, NotAllowed
+from components.errors import Misconfigured, NotAllowed, Problem
 
 
 def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:
@@ -27,8 +27,24 @@ def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[li
     take_over: members another cleaner left, named by an operator; the new run must rotate their
     credentials, since nothing stops the old one from wiping.
     """
-    bodies = yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE)
-    return [member for body in bodies if _is_for(member := Member.parse(body), cleaner, take_over)]
+    found, _ = yield from survey(cleaner, take_over)
+    return found
+
+
+def survey(
+    cleaner: str, take_over: frozenset[str]
+) -> Steps[tuple[list[Member], list[tuple[Member, Problem]]]]:
+    """Find what `cleanable` does, and the dirty members of which nobody can tell whether they are claimed."""
+    found: list[Member] = []
+    unreadable: list[tuple[Member, Problem]] = []
+    for body in (yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE)):
+        member = Member.parse(body)
+        try:
+            if _is_for(member, cleaner, take_over):
+                found.append(member)
+        except Misconfigured as error:
+            unreadable.append((member, Problem(error.place, error.cause, error.mend)))
+    return found, unreadable
 
 
 def _is_for(member: Member, cleaner: str, take_over: frozenset[str]) -> bool:
@@ -50,6 +66,7 @@ def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
 class Wiped(StrEnum):
     """What became of a member that was taken for cleaning.
 
+    UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
     OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
     written.
     """
@@ -57,6 +74,7 @@ class Wiped(StrEnum):
     CLEANED = "cleaned"
     QUARANTINED = "quarantined"
     OVERTAKEN = "overtaken"
+    UNREADABLE = "unreadable"
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:

@@ -7,11 +7,11 @@ would lose the account, or the next would find what is left in it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from components.account_pool.census import Census
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.model import Member, State, tenant_label
-from components.account_pool.outlook import Census
 from components.errors import Misconfigured, Problem
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
@@ -76,7 +76,7 @@ class Declaration:
         """Add the members that this update makes to those that are there."""
         present = {member.name for member in census.members}
         coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
-        return Census((*census.members, *coming), census.records)
+        return replace(census, members=(*census.members, *coming))
 
 
 def is_touched(old: Declaration, new: Declaration) -> bool:
@@ -86,10 +86,11 @@ def is_touched(old: Declaration, new: Declaration) -> bool:
 
 def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
     """Tell what the new declaration takes away from those who use it; census: of the old namespace."""
-    if old.partition_keys != new.partition_keys and census.records:
+    recorded = len(census.records) + len(census.unreadable)
+    if old.partition_keys != new.partition_keys and recorded:
         yield Problem(
             config_path("accountPool", "partitionKeys"),
-            f"{len(census.records)} claims are recorded under the former keys and would not be found again",
+            f"{recorded} claims are recorded under the former keys and would not be found again",
             "put the keys back, or release every claim first",
         )
     live = {member.name: member for member in census.members}

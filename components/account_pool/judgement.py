@@ -7,7 +7,7 @@ taken comes first is `selection.py`'s as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -60,18 +60,28 @@ class Judgement:
 
 
 def judge(
-    member: Member, partition: Partition, owner: str, records: Mapping[str, Record] | None = None
+    member: Member,
+    partition: Partition,
+    owner: str,
+    records: Mapping[str, Record] | None = None,
+    *,
+    unreadable: Container[str] = (),
 ) -> Judgement:
     """Judge a member for a claim of this partition.
 
     owner: the label value of the tenant that claims; empty for nobody's claim in particular. records: every
     record by name, if they were read after the member; then a claim that is gone is told from one that lives.
+    unreadable: names of records nobody can read.
     """
-    return next(_judgements(member, partition, owner, records))
+    return next(_judgements(member, partition, owner, records, unreadable))
 
 
 def _judgements(
-    member: Member, partition: Partition, owner: str, records: Mapping[str, Record] | None
+    member: Member,
+    partition: Partition,
+    owner: str,
+    records: Mapping[str, Record] | None,
+    unreadable: Container[str],
 ) -> Iterator[Judgement]:
     """Yield what speaks against taking the member, the gravest first, and at last that nothing does."""
     keys = [key for key, _ in partition.values]
@@ -87,7 +97,7 @@ def _judgements(
             yield Judgement(Verdict.FULL, f"full: {used}")
         yield Judgement(Verdict.ROOM, used)
     if member.token is not None:
-        yield _of_claimed(member, member.token, records)
+        yield _of_claimed(member, member.token, records, unreadable)
     if member.tenant is not None and member.tenant == owner:
         yield Judgement(Verdict.OWN, "its own tenant asks")
     if member.tenant is not None:
@@ -105,9 +115,13 @@ def _state_in_words(member: Member) -> str:
     return f"{state}: {reason}" if reason else state
 
 
-def _of_claimed(member: Member, token: Token, records: Mapping[str, Record] | None) -> Judgement:
+def _of_claimed(
+    member: Member, token: Token, records: Mapping[str, Record] | None, unreadable: Container[str]
+) -> Judgement:
     if records is None:
         return Judgement(Verdict.CLAIMED, "claimed")
+    if token.record in unreadable:
+        return Judgement(Verdict.CLAIMED, f"claimed, but ConfigMap {token.record} cannot be read")
     record = records.get(token.record)
     if is_restored(member, token, record):
         why = "its claim came back from a backup; `credfleet pool recover` binds it again"

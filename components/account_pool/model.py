@@ -65,6 +65,11 @@ class Origin(StrEnum):
     OWNER = "owner"
 
 
+def is_count(text: str) -> bool:
+    """Whether a text is a number that a count can be."""
+    return text.isdecimal() and len(text) < 10
+
+
 def tenant_label(tenant: str) -> str:
     """Give the label value of a tenant: itself where that is a valid value, else a digest.
 
@@ -100,7 +105,7 @@ class Token:
         """Read the token in an annotation of `member`; raises Misconfigured when it is none."""
         record, _, rest = text.partition(".")
         uid, _, attempt = rest.rpartition(".")
-        if not record or not uid or not attempt.isdecimal():
+        if not record or not uid or not is_count(attempt):
             raise Misconfigured(
                 place=f"Secret {member}",
                 cause=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
@@ -224,7 +229,7 @@ class Member:
     def shared_capacity(self) -> int:
         """Of a shared member: how many claims it takes; raises Misconfigured when it does not say."""
         text = self.annotations.get(SHARED_CAPACITY, "")
-        if not text.isdecimal():
+        if not is_count(text):
             raise Misconfigured(
                 place=f"Secret {self.name}",
                 cause=f"a shared account says in {SHARED_CAPACITY} how many claims it takes, here {text!r}",
@@ -266,7 +271,7 @@ class Member:
 def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
     try:
         value: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise Misconfigured(
@@ -370,6 +375,7 @@ class Record:
         meta, data = body["metadata"], _texts(body.get("data"))
         try:
             holders: dict[str, Any] = json.loads(data["holders"])
+            tenant_label(data["tenant"])
             return cls(
                 name=meta["name"],
                 uid=meta["uid"],
@@ -388,7 +394,7 @@ class Record:
                 former_uid=data.get("formerUid", ""),
                 since=str(meta.get("creationTimestamp") or ""),
             )
-        except (KeyError, ValueError, TypeError, AttributeError):
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError, Misconfigured):
             raise Misconfigured(
                 place=f"ConfigMap {meta['name']}",
                 cause="it bears the name of a claim but does not hold one",

@@ -15,23 +15,12 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool import changes
+from components.account_pool.census import Census
 from components.account_pool.judgement import Verdict, is_restored, judge, may_take, unusable
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
 from components.errors import Misconfigured, PoolError, Restored
-
-
-@dataclass(frozen=True, slots=True)
-class Census:
-    """Every member and every record of a pool at one moment, members seen first.
-
-    unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
-    """
-
-    members: tuple[Member, ...]
-    records: tuple[Record, ...]
-    unreadable: frozenset[str] = frozenset()
 
 
 class Prospect(StrEnum):
@@ -142,7 +131,9 @@ def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]
         why = judge(member, wanted.partition, wanted.owner).why
         reasons[member.name] = f"{why}, number {place} in the order of this claim"
     for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
-        reasons[member.name] = judge(member, wanted.partition, wanted.owner, records).why
+        reasons[member.name] = judge(
+            member, wanted.partition, wanted.owner, records, unreadable=census.unreadable
+        ).why
     served = expected.prospect in _SERVED
     others = (
         each
@@ -246,6 +237,10 @@ class _Allotment:
 
     def _present(self, wanted: Wanted) -> Expectation | None:
         """Return what a claim that is there already, or begun, comes to."""
+        if wanted.record in self._census.unreadable:
+            raise Misconfigured(
+                place=f"ConfigMap {wanted.record}", cause="the record of this claim cannot be read", mend=""
+            )
         self._settle(wanted)
         record = self._records.get(wanted.record)
         if record is None:

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
+from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, has_pool_uid, with_pool_uid
 from components.account_pool.driver import Driver
@@ -29,7 +30,6 @@ from components.account_pool.model import (
     Record,
     Wanted,
 )
-from components.account_pool.outlook import Census
 from components.account_pool.protocol import Amendment, Outcome, Released
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
 from components.account_pool.status import Adoption, PoolStatus, adoptions, status_of
@@ -43,6 +43,7 @@ from components.account_pool.sweeping import (
 )
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import (
+    CredfleetError,
     LimitReached,
     LostMember,
     NotAllowed,
@@ -103,9 +104,7 @@ class Pool:
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        return Census(
-            tuple(Member.parse(body) for body in members), tuple(Record.parse(body) for body in records)
-        )
+        return Census.of(members, records)
 
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, partition_keys: Sequence[str]) -> SweepReport:
@@ -187,9 +186,14 @@ class Pool:
         selector = MEMBERS if account_type is None else members_of_type(account_type)
         return tuple(Member.parse(body) for body in self._run(list_all(Kind.MEMBER, selector)))
 
+    def look(self) -> Census:
+        """Read every member, then every record."""
+        members = self._run(list_all(Kind.MEMBER, MEMBERS))
+        return Census.of(members, self._run(list_all(Kind.RECORD, RECORDS)))
+
     def records(self) -> tuple[Record, ...]:
-        """Read every claim's record."""
-        return tuple(Record.parse(body) for body in self._run(list_all(Kind.RECORD, RECORDS)))
+        """Read every claim's record that can be read."""
+        return Census.of((), self._run(list_all(Kind.RECORD, RECORDS))).records
 
     def is_declared(self) -> bool:
         """Whether the namespace holds a pool's settings; without them it is a pool when it has accounts."""
@@ -197,8 +201,7 @@ class Pool:
 
     def status(self) -> PoolStatus:
         """Tell how the pool stands: each account, and counts per type and partition."""
-        members = self.members()
-        return status_of(members, self.records(), self.settings)
+        return status_of(self.look(), self.settings)
 
     def sweep(
         self, *, dry_run: bool = False, most: int = FREED_UNASKED, settle_seconds: float = 2.0
@@ -226,12 +229,21 @@ class Pool:
         """Clean every dirty account, one after the other; one that fails is quarantined and stops no other.
 
         cleaner: a stable id, used by one process at a time. wipe: empties the account and answers None, or
-        why it could not. take_over: accounts another cleaner left, whose credentials `wipe` must rotate.
-        account_type: the only type to clean.
+        why it could not; an exception is a failure like any other. take_over: accounts another cleaner left,
+        whose credentials `wipe` must rotate. account_type: the only type to clean.
         """
-        return tuple(
-            self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
-            for member in self.cleanable(cleaner, take_over=take_over, account_type=account_type)
+        listed, unreadable = self._run(cleaning.survey(cleaner, take_over))
+        return (
+            *(
+                self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
+                for member in listed
+                if account_type in (None, member.type)
+            ),
+            *(
+                Cleaned(member.name, Wiped.UNREADABLE, f"{problem.cause} → {problem.mend}")
+                for member, problem in unreadable
+                if account_type in (None, member.type)
+            ),
         )
 
     def cleanable(
@@ -245,7 +257,7 @@ class Pool:
         member = self._run(cleaning.begin(listed, token))
         if member is None:
             return Cleaned(listed.name, Wiped.OVERTAKEN)
-        reason = wipe(member)
+        reason = _wiped(wipe, member)
         settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
         outcome = self._run(settle)
         message = f"{outcome} by {token.partition('/')[0]}" + (f": {reason}" if reason else "")
@@ -272,8 +284,8 @@ class Pool:
 
     def adoptable(self) -> tuple[Adoption, ...]:
         """List the accounts that have an owner but no claim, with the slot each could be."""
-        members = self.members()
-        return tuple(adoptions(members, self.records(), self.settings))
+        census = self.look()
+        return tuple(adoptions(census.members, census.records, self.settings))
 
     def adopt(self, adoption: Adoption, holder: str) -> Claimed:
         """Claim an account for the owner it has already."""
@@ -322,6 +334,16 @@ class Pool:
 
     def _note_member(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         self._journal.note(Happening("Secret", name, uid, reason, message, warning))
+
+
+def _wiped(wipe: Callable[[Member], str | None], member: Member) -> str | None:
+    """Return why the account was not wiped. What an unforeseen exception says may quote a credential."""
+    try:
+        return wipe(member)
+    except CredfleetError as error:
+        return f"the cleaner failed: {error.cause}"
+    except Exception as error:  # whatever it is, an account that nobody wiped is not left as being cleaned
+        return f"the cleaner failed with an unforeseen {type(error).__name__}"
 
 
 _pools: dict[tuple[ClusterTarget, str, str], Pool] = {}

@@ -16,13 +16,14 @@ from pulumi import RunError
 from pulumi.dynamic import CheckFailure
 
 from components.account_pool import forecast
+from components.account_pool.census import Census
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Census, outlook, vacancies
+from components.account_pool.outlook import outlook, vacancies
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell, tell
-from components.errors import CredfleetError, Problem
+from components.errors import CredfleetError, Misconfigured, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +59,15 @@ class PoolRosterProvider(Shell):
     def failures(self, inputs: Properties, olds: Properties) -> Sequence[CheckFailure]:
         """Refuse what members in use would lose; say what claims can expect.
 
-        A cluster that cannot be seen is no reason to refuse a preview: an update looks again.
+        A cluster that cannot be seen is no reason to refuse a preview: an update looks again. A pool that was
+        seen and makes no sense is one.
         """
         see = cache(self._census)
         try:
             failures = [CheckFailure("", _line(problem)) for problem in _problems(olds, inputs, see)]
             _forecast(olds, inputs, see)
+        except Misconfigured as error:
+            return [CheckFailure("", str(error))]
         except CredfleetError as error:
             for line in forecast.unseen_lines(str(inputs["namespace"]), str(error)):
                 tell(line)
@@ -85,7 +89,10 @@ class PoolRosterProvider(Shell):
         return {}
 
     def _census(self, namespace: str) -> Census:
-        return Pool.census(ClusterTarget.parse(self.cluster), namespace)
+        census = Pool.census(ClusterTarget.parse(self.cluster), namespace)
+        for problem in census.problems:
+            tell(f"warning: {_line(problem)}")
+        return census
 
 
 class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="PoolRoster"):

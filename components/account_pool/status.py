@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.judgement import Judgement, Verdict, judge, misconfiguration
 from components.account_pool.keys import CLAIM_TOKEN, STATE_REASON, TENANT_ID
 from components.account_pool.model import Member, Partition, Record, tenant_label
+from components.errors import Problem
 
 
 class Standing(StrEnum):
@@ -55,26 +57,33 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class PoolStatus:
-    """All accounts by name, and per (type, partition) how many stand how, zeros included."""
+    """All accounts by name, and per (type, partition) how many stand how, zeros included.
+
+    problems: what is wrong with the pool beside its accounts.
+    """
 
     accounts: tuple[Account, ...]
     counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+    problems: tuple[Problem, ...] = ()
 
 
-def status_of(members: Iterable[Member], records: Iterable[Record], settings: PoolConfigMap) -> PoolStatus:
-    """Tell how a pool stands from what was listed, members before records."""
-    by_name = {record.name: record for record in records}
-    accounts = [_account(member, by_name, settings) for member in members]
+def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
+    """Return how a pool stands."""
+    by_name = {record.name: record for record in census.records}
+    accounts = [_account(member, by_name, census.unreadable, settings) for member in census.members]
     counters: dict[tuple[str, str], Counter[Standing]] = defaultdict(Counter)
     for account in accounts:
         counters[account.type, account.partition][account.standing] += 1
     counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
-    return PoolStatus(tuple(sorted(accounts, key=lambda a: a.secret_name)), counts)
+    by_secret = sorted(accounts, key=lambda a: a.secret_name)
+    return PoolStatus(tuple(by_secret), counts, tuple(census.problems))
 
 
-def _account(member: Member, records: Mapping[str, Record], settings: PoolConfigMap) -> Account:
+def _account(
+    member: Member, records: Mapping[str, Record], unreadable: frozenset[str], settings: PoolConfigMap
+) -> Account:
     place = member.place(settings.partition_keys)
-    judged = judge(member, place, "", records)
+    judged = judge(member, place, "", records, unreadable=unreadable)
     if judged.verdict is Verdict.MISCONFIGURED:
         wrong = misconfiguration(member, settings.partition_keys) or ""
         return Account(member.name, member.type, str(place), Standing.MISCONFIGURED, reason=wrong)
@@ -92,7 +101,8 @@ def _account(member: Member, records: Mapping[str, Record], settings: PoolConfig
         )
     record = records.get(member.token.record) if member.token else None
     record = record if record is not None and record.token == member.token else None
-    reason = judged.why if judged.verdict is Verdict.ORPHANED else member.annotations.get(STATE_REASON, "")
+    is_lost = record is None and judged.verdict in (Verdict.CLAIMED, Verdict.ORPHANED)
+    reason = judged.why if is_lost else member.annotations.get(STATE_REASON, "")
     return Account(
         secret_name=member.name,
         type=member.type,

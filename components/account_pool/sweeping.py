@@ -17,9 +17,10 @@ from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Pause, Replace, Steps
+from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, with_pool_uid
 from components.account_pool.judgement import is_restored, may_take, misconfiguration
-from components.account_pool.model import JsonObject, Member, Phase, Record, State, Token
+from components.account_pool.model import Member, Phase, Record, State, Token
 from components.account_pool.protocol import finish
 from components.account_pool.selection import MEMBERS, RECORDS
 from components.account_pool.steps import (
@@ -64,8 +65,8 @@ class SweepReport:
 
 def pending_records() -> Steps[Mapping[str, str]]:
     """Look at the claims in progress: record name → resourceVersion, to be compared with a later look."""
-    records, _ = _read_all((yield from list_all(Kind.RECORD, RECORDS)))
-    return {r.name: r.resource_version for r in records.values() if r.phase is Phase.PENDING}
+    records = Census.of((), (yield from list_all(Kind.RECORD, RECORDS))).records
+    return {r.name: r.resource_version for r in records if r.phase is Phase.PENDING}
 
 
 def sweep(
@@ -73,20 +74,20 @@ def sweep(
 ) -> Steps[SweepReport]:
     """Run one pass. most: tokens taken off at most. write: False only reports. pending: an earlier look."""
     bodies = yield from list_all(Kind.MEMBER, MEMBERS)  # (1)
-    members = [Member.parse(body) for body in bodies]
-    records, unreadable = _read_all((yield from list_all(Kind.RECORD, RECORDS)))  # (2)
+    census = Census.of(bodies, (yield from list_all(Kind.RECORD, RECORDS)))  # (2)
+    records = {record.name: record for record in census.records}
     orphans = [
         (member, token)
-        for member in members
+        for member in census.members
         for token in (() if misconfiguration(member, ()) else member.tokens)
-        if token.record not in unreadable
+        if token.record not in census.unreadable
         and not _is_alive(token, records)
         and not is_restored(member, token, records.get(token.record))
     ]
     found = tuple(Orphan(member.name, token) for member, token in orphans)
     stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
     releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
-    findings = tuple(_findings(namespace, members, records, unreadable, list(keys)))
+    findings = tuple(_findings(namespace, census, list(keys)))
     if not write:
         return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
     freed: list[Orphan] = []
@@ -97,28 +98,15 @@ def sweep(
                 freed.append(orphan)
     finished: list[str] = []
     for record in releasing:  # (3)
-        if (yield from finish(record)):
+        if (yield from _finish(record)):
             finished.append(record.name)
     aborted: list[str] = []
     for record in stale:
         given_up = yield from replace_record(replace(record, phase=Phase.RELEASING, holders={}), namespace)
-        if given_up is not None and (yield from finish(given_up)):
+        if given_up is not None and (yield from _finish(given_up)):
             aborted.append(record.name)
     withheld = () if len(orphans) <= most else found
     return SweepReport(tuple(freed), withheld, tuple(finished), tuple(aborted), findings)
-
-
-def _read_all(bodies: Iterable[JsonObject]) -> tuple[dict[str, Record], frozenset[str]]:
-    """Read records by name, and the names of those nobody can read: their tokens are not judged."""
-    records: dict[str, Record] = {}
-    unreadable: set[str] = set()
-    for body in bodies:
-        try:
-            record = Record.parse(body)
-            records[record.name] = record
-        except Misconfigured:
-            unreadable.add(str(body["metadata"]["name"]))
-    return records, frozenset(unreadable)
 
 
 def _is_alive(token: Token, records: Mapping[str, Record]) -> bool:
@@ -126,22 +114,11 @@ def _is_alive(token: Token, records: Mapping[str, Record]) -> bool:
     return record is not None and record.token == token
 
 
-def _findings(
-    namespace: str,
-    members: Iterable[Member],
-    records: Mapping[str, Record],
-    unreadable: Iterable[str],
-    keys: list[str],
-) -> Iterator[Problem]:
+def _findings(namespace: str, census: Census, keys: list[str]) -> Iterator[Problem]:
     """(4) What only people can judge."""
-    by_name = {member.name: member for member in members}
-    for name in sorted(unreadable):
-        yield Problem(
-            f"ConfigMap {name}",
-            "it bears the name of a claim but cannot be read, so its account is nobody's and stays taken",
-            "restore it from a backup; if nobody uses the account, delete it and run `credfleet pool sweep`",
-        )
-    for record in records.values():
+    by_name = {member.name: member for member in census.members}
+    yield from census.problems
+    for record in census.records:
         member = by_name.get(record.member)
         if member is not None and _is_restored(member, record, keys):
             yield Problem(
@@ -150,7 +127,7 @@ def _findings(
                 f" {record.tenant} may still use it, and the sweep leaves it alone",
                 f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
             )
-        elif record.phase is Phase.BOUND and (member is None or not member.carries(record)):
+        elif record.phase is Phase.BOUND and (member is None or not _carries(member, record)):
             yield Problem(
                 f"claim {record.name}",
                 f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
@@ -185,6 +162,22 @@ def _findings(
             )
 
 
+def _finish(record: Record) -> Steps[bool]:
+    """Finish a release; False as well where its member cannot be read, which is told of the member."""
+    try:
+        return (yield from finish(record))
+    except Misconfigured:
+        return False
+
+
+def _carries(member: Member, record: Record) -> bool:
+    """Whether the member carries the claim, or nobody can tell, which is told of the member."""
+    try:
+        return member.carries(record)
+    except Misconfigured:
+        return True
+
+
 def _is_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:
     if misconfiguration(member, keys):
         return False
@@ -199,26 +192,34 @@ def _release(record: Record, namespace: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """Records by what became of them: bound again, still bound, or without their account."""
+    """Records by what became of them: bound again, still bound, or without their account.
+
+    problems: records and accounts that nobody can read, so that nothing became of their claims.
+    """
 
     rebound: tuple[str, ...]
     intact: tuple[str, ...]
     lost: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
 
 
 def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
     """Bind every claim to its member again, then sign the pool, so that claims go on."""
-    bodies = yield from list_all(Kind.RECORD, RECORDS)
+    census = Census.of((), (yield from list_all(Kind.RECORD, RECORDS)))
+    problems = list(census.problems)
     rebound: list[str] = []
     intact: list[str] = []
     lost: list[str] = []
-    for body in bodies:
-        record = Record.parse(body)
-        standing = yield from _recover(record.name, namespace, dry_run=dry_run)
+    for record in census.records:
+        try:
+            standing = yield from _recover(record.name, namespace, dry_run=dry_run)
+        except Misconfigured as error:
+            problems.append(Problem(error.place, error.cause, error.mend))
+            continue
         {"rebound": rebound, "intact": intact, "lost": lost}[standing].append(record.name)
     if not dry_run:
         yield from _sign()
-    return RecoveryReport(tuple(rebound), tuple(intact), tuple(lost))
+    return RecoveryReport(tuple(rebound), tuple(intact), tuple(lost), tuple(problems))
 
 
 def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:

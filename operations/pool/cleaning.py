@@ -101,7 +101,7 @@ class Cleaner:
 def clean(
     cleaner: Cleaner, cleaner_id: str, take_over: frozenset[str], *, account_type: str | None, yes: bool
 ) -> Answer:
-    """Wipe every dirty account, and tell what became of each; exit code 1 when one was quarantined."""
+    """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
     check(cleaner)
     pool = cleaner.where.open(CLEANER)
     listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type)
@@ -125,7 +125,7 @@ def clean(
     ]
     rows = [[cell or "" for cell in each.values()] for each in cleaned]
     table = Table("Cleaned", ("Account", "Outcome", "Reason", "Log"), rows)
-    failed = any(each.outcome is Wiped.QUARANTINED for each in done)
+    failed = any(each.outcome in (Wiped.QUARANTINED, Wiped.UNREADABLE) for each in done)
     return Answer({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 

@@ -83,7 +83,7 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
         yield diagnosis
         if settings is not None:
             census = Pool.census(target, where.namespace)
-            yield from accounts(status_of(census.members, census.records, settings), where.namespace)
+            yield from accounts(status_of(census, settings), where.namespace)
             survey = Pool.survey(target, where.namespace, settings.partition_keys)
             yield from claims(census, survey, where.namespace)
     except ConfigurationError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Candidate, Census, Explanation, explain
+from components.account_pool.outlook import Candidate, Explanation, explain
 from operations.cli.answer import Answer, Part, Table, Verdict
 from operations.pool.access import Asked, Where
 from operations.pool.claims import placed
@@ -20,7 +20,7 @@ def explained(asked: Asked, where: Where) -> Answer:
     """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
     request, rule = placed(asked)
     pool = where.open()
-    explanation = explain(Census(pool.members(), pool.records()), request, pool.settings.partition_keys)
+    explanation = explain(pool.look(), request, pool.settings.partition_keys)
     expected = explanation.expected
     about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"
     return Answer(

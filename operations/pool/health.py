@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool.admission import BINDING, CLAIM, CLEAN, OPERATE, admission_manifests
+from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.model import JsonObject, Phase
-from components.account_pool.outlook import Census
 from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.status import Account, PoolStatus, Standing
 from components.account_pool.sweeping import SweepReport

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from components.account_pool.model import Member
 from components.account_pool.pool import OPERATOR, Pool
 from components.account_pool.sweeping import FREED_UNASKED
+from components.errors import Problem
 from operations.cli.answer import Answer, Part, Table
 from operations.cli.ask import ask
 from operations.pool.access import Where
@@ -58,9 +59,7 @@ def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
         "withheld": [each.member for each in report.withheld],
         "finished": [*report.finished],
         "aborted": [*report.aborted],
-        "findings": [
-            {"place": each.place, "cause": each.cause, "mend": each.mend} for each in report.findings
-        ],
+        "findings": _as_documents(report.findings),
     }
     return Answer(document, parts)
 
@@ -100,9 +99,20 @@ def recover(where: Where, *, dry_run: bool, yes: bool) -> Answer:
     report = Pool.recover(where.target(), where.namespace, dry_run=dry_run)
     told = {"rebound": [*report.rebound], "intact": [*report.intact], "lost": [*report.lost]}
     return Answer(
-        told,
-        [f"{len(names)} {what}{': ' if names else ''}{', '.join(names)}" for what, names in told.items()],
+        {**told, "problems": _as_documents(report.problems)},
+        [
+            *(
+                f"{len(names)} {what}{': ' if names else ''}{', '.join(names)}"
+                for what, names in told.items()
+            ),
+            *(f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in report.problems),
+        ],
+        exit_code=int(bool(report.problems)),
     )
+
+
+def _as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [{"place": each.place, "cause": each.cause, "mend": each.mend} for each in problems]
 
 
 def _changed(where: Where, change: Callable[[Pool], Member]) -> Answer:

@@ -48,7 +48,10 @@ def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answe
     table = Table(f"Expected of pool {where.namespace} as it is now", ("", "Claim", "Type", "What"), rows)
     return Answer(
         as_document(stack, where.namespace, expected),
-        [table if rows else f"Stack {stack} claims no account."],
+        [
+            table if rows else f"Stack {stack} claims no account.",
+            *(f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in census.problems),
+        ],
     )
 
 

@@ -24,7 +24,9 @@ def status(where: Where) -> Answer:
     pool = where.open()
     found = pool.status()
     if found.accounts:
-        return Answer(as_document(where.namespace, found), [counted(found), *_in_use(found)])
+        return Answer(
+            as_document(where.namespace, found), [counted(found), *_in_use(found), *_problems(found)]
+        )
     if not pool.is_declared():
         raise CredfleetError(
             code="no-pool",
@@ -65,6 +67,9 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
             }
             for account in status.accounts
         ],
+        "problems": [
+            {"place": each.place, "cause": each.cause, "mend": each.mend} for each in status.problems
+        ],
     }
 
 
@@ -87,6 +92,12 @@ def values(partition: str) -> Mapping[str, str]:
 def place(partition: str) -> str:
     """Return a partition as people write it: `eu-access=true`, empty for the one without any key."""
     return ",".join(f"{key}={value}" for key, value in values(partition).items())
+
+
+def _problems(status: PoolStatus) -> Iterator[str]:
+    """Return what is wrong with the pool beside its accounts, one text each."""
+    for each in status.problems:
+        yield f"✗ {each.place}: {each.cause}\n→ {each.mend}"
 
 
 def _in_use(status: PoolStatus) -> Iterator[Table]:

@@ -11,6 +11,7 @@ from pulumi_sandbox.services.progress import Step
 from typer.testing import CliRunner, Result
 
 from components.account_pool import protocol
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
 from components.account_pool.protocol import Outcome, Released
@@ -107,7 +108,7 @@ class FakePool:
         return self.released
 
     def status(self) -> PoolStatus:
-        return status_of(self.all_members, self.all_records, self.settings)
+        return status_of(Census(self.all_members, self.all_records), self.settings)
 
     def records(self) -> tuple[Record, ...]:
         return self.all_records

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from components.account_pool.admission import admission_manifests
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import POOL_STATE, STATE_REASON
 from components.account_pool.model import Member, Partition, Phase, Policy, Record, Token
-from components.account_pool.outlook import Census
 from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.status import status_of
 from components.account_pool.sweeping import Orphan, SweepReport
@@ -150,7 +150,7 @@ def member(name: str, labels: Mapping[str, str] | None = None, **notes: str) -> 
 
 
 def looked_at(*members: Member) -> list[Diagnosis]:
-    return [*accounts(status_of(members, (), PoolConfigMap()), POOL)]
+    return [*accounts(status_of(Census(members, ()), PoolConfigMap()), POOL)]
 
 
 def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None:

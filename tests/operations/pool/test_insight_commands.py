@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.model import Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Census
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -73,11 +73,8 @@ class FakePool:
     all_records: tuple[Record, ...] = ()
     settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=KEYS))
 
-    def members(self) -> tuple[Member, ...]:
-        return self.all_members
-
-    def records(self) -> tuple[Record, ...]:
-        return self.all_records
+    def look(self) -> Census:
+        return Census(self.all_members, self.all_records)
 
 
 @pytest.fixture

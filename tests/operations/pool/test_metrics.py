@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from typer.testing import CliRunner
 
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import (
     CLAIM_TOKEN,
@@ -105,7 +106,7 @@ def claimed(account: str, tenant: str, *, eu: bool = False) -> tuple[Member, Rec
 def measured(
     members: tuple[Member, ...], records: tuple[Record, ...] = (), keys: tuple[str, ...] = ("eu-access",)
 ) -> Samples:
-    status = status_of(members, records, PoolConfigMap(partition_keys=keys))
+    status = status_of(Census(tuple(members), tuple(records)), PoolConfigMap(partition_keys=keys))
     return parsed(exposition(gauges_of("account-pool", status, records, keys)))
 
 
@@ -200,7 +201,7 @@ class FakePool:
     settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=("eu-access",)))
 
     def status(self) -> PoolStatus:
-        return status_of((member("aws-1"),), (), self.settings)
+        return status_of(Census((member("aws-1"),), ()), self.settings)
 
     def records(self) -> tuple[Record, ...]:
         return ()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import POOL_STATE
@@ -39,7 +40,7 @@ class FakePool:
     flushed: int = 0
 
     def status(self) -> PoolStatus:
-        return status_of(self.members, (), PoolConfigMap())
+        return status_of(Census(tuple(self.members), ()), PoolConfigMap())
 
     def sweep(self, *, dry_run: bool, most: int) -> SweepReport:
         self.asked.append(f"sweep {'dry' if dry_run else 'wet'} {'any' if most > 1000 else most}")
@@ -370,4 +371,5 @@ def test_recovery_tells_which_claims_found_their_account_again(monkeypatch: pyte
         "rebound": ["claim-1"],
         "intact": ["claim-2"],
         "lost": ["account-pool"],
+        "problems": [],
     }

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from components.account_pool import protocol
 from components.account_pool.calls import Both, Kind, Pause, Steps, Together, perform
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.judgement import judge
 from components.account_pool.keys import (
@@ -33,7 +34,6 @@ from components.account_pool.keys import (
 from components.account_pool.model import (
     Claimed,
     ClaimRequest,
-    Member,
     Partition,
     Phase,
     Policy,
@@ -42,7 +42,7 @@ from components.account_pool.model import (
     Wanted,
     record_name,
 )
-from components.account_pool.outlook import Census, Prospect, explain, outlook
+from components.account_pool.outlook import Prospect, explain, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.selection import members_free, members_owned, members_shared
 from components.account_pool.status import Standing, status_of
@@ -210,7 +210,7 @@ def test_a_claim_gets_what_its_outlook_and_its_explanation_said(
     census = Census(tuple(server.members), tuple(server.records))
     expected = outlook(census, [request], KEYS)[0]
     told = explain(census, request, KEYS)
-    standings = {each.secret_name: each.standing for each in status_of(*_of(census), SETTINGS).accounts}
+    standings = {each.secret_name: each.standing for each in status_of(census, SETTINGS).accounts}
     assert told.expected == expected
     assert {each.member for each in told.candidates} == {member.name for member in census.members}
 
@@ -231,10 +231,6 @@ def test_a_claim_gets_what_its_outlook_and_its_explanation_said(
         assert expected.prospect is (Prospect.EXHAUSTED if is_shortage else Prospect.REFUSED), ended
 
 
-def _of(census: Census) -> tuple[tuple[Member, ...], tuple[Record, ...]]:
-    return census.members, census.records
-
-
 def _says_none_left(refused: PoolError) -> bool:
     words = ("no other is free", "no aws accounts at all")
     return isinstance(refused, Exhausted) or any(each in refused.cause for each in words)
@@ -245,7 +241,7 @@ def _says_none_left(refused: PoolError) -> bool:
 def test_a_stranger_gets_a_member_exactly_when_the_status_says_that_it_is_free_or_has_room(
     server: MemoryServer,
 ) -> None:
-    for account in status_of(tuple(server.members), tuple(server.records), SETTINGS).accounts:
+    for account in status_of(Census(tuple(server.members), tuple(server.records)), SETTINGS).accounts:
         copy = server.copy()
         place = copy.member(account.secret_name).place(KEYS)
         wanted = Wanted(POOL, place, "stranger", "0", "h", only=account.secret_name)

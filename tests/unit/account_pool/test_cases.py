@@ -24,6 +24,7 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
+from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import blocked_reason
@@ -36,7 +37,7 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
 )
 from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Policy, Record
-from components.account_pool.outlook import Census, Prospect, outlook
+from components.account_pool.outlook import Prospect, outlook
 from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
 from components.account_pool.status import Standing, adoptions, status_of
@@ -659,7 +660,7 @@ def test_status_tells_each_account_once_and_counts_zeros() -> None:
     server.add_member("odd", {POOL_STATE: "foo"})
     server.add_member("kept", {INTERNAL: "true"})
     claim(server, only="taken")
-    status = status_of(server.members, server.records, PoolConfigMap())
+    status = status_of(Census(tuple(server.members), tuple(server.records)), PoolConfigMap())
     assert {account.secret_name: account.standing for account in status.accounts} == {
         "free": Standing.FREE,
         "kept": Standing.INTERNAL,

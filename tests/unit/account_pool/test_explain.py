@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.account_pool.census import Census
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -19,7 +20,7 @@ from components.account_pool.keys import (
     STATE_REASON,
 )
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Census, Explanation, Prospect, explain, outlook
+from components.account_pool.outlook import Explanation, Prospect, explain, outlook
 from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 

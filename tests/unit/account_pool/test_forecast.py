@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.account_pool.census import Census
 from components.account_pool.forecast import Forecast, Told, heard, lines, unseen_lines
 from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.model import ClaimRequest, Member
-from components.account_pool.outlook import Census, Expectation, Prospect, Vacancy, outlook, vacancies
+from components.account_pool.outlook import Expectation, Prospect, Vacancy, outlook, vacancies
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.report_lines import MARKER, report_line
 

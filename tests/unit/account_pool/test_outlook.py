@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.account_pool.census import Census
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -18,7 +19,7 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
 )
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Census, Prospect, outlook
+from components.account_pool.outlook import Prospect, outlook
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 

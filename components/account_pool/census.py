@@ -1,0 +1,48 @@
+"""What one look at a pool shows, and what of it nobody can read.
+
+Whoever may write to a pool's namespace can make an object that looks like one of the pool's. It is told, and
+the rest of the pool is read all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from components.account_pool.model import JsonObject, Member, Record
+from components.errors import Misconfigured, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Every member and every record of a pool at one moment, members seen first.
+
+    unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
+    """
+
+    members: tuple[Member, ...]
+    records: tuple[Record, ...]
+    unreadable: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, members: Iterable[JsonObject], records: Iterable[JsonObject]) -> Census:
+        """Read what was listed."""
+        readable: list[Record] = []
+        unreadable: set[str] = set()
+        for body in records:
+            try:
+                readable.append(Record.parse(body))
+            except Misconfigured:
+                unreadable.add(str(body["metadata"]["name"]))
+        return cls(tuple(Member.parse(body) for body in members), tuple(readable), frozenset(unreadable))
+
+    @property
+    def problems(self) -> Iterator[Problem]:
+        """What nobody can read, each with what it keeps from working."""
+        for name in sorted(self.unreadable):
+            yield Problem(
+                f"ConfigMap {name}",
+                "it bears the name of a claim but cannot be read, so its account is nobody's and stays taken",
+                "restore it from a backup; if nobody uses the account, delete it and run"
+                " `credfleet pool sweep`",
+            )

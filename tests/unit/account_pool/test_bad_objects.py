@@ -1,0 +1,205 @@
+"""One object of a pool that nobody can read: everything else is read and done, and it is told with its mend.
+
+In memory; the roster's check without the host that runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from pulumi.dynamic import CheckFailure
+
+from components.account_pool import pool as live
+from components.account_pool import roster
+from components.account_pool.calls import Kind
+from components.account_pool.cleaning import Wiped
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.keys import (
+    CLAIM_TOKEN,
+    CLEANING_TOKEN,
+    POOL_RECORD,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+)
+from components.account_pool.model import ClaimRequest, JsonObject, Member, Token
+from components.account_pool.outlook import Prospect, explain, outlook
+from components.account_pool.pool import Cleaned, Pool
+from components.account_pool.roster import PoolRosterProvider
+from components.account_pool.status import Standing
+from components.connection import ClusterTarget
+from components.dynamic import Properties
+from components.errors import Misconfigured, StoreError
+from components.labels import SHARED, TENANT_NAME
+from tests.support.memory_pool import POOL, MemoryServer
+
+ACME = ClaimRequest("acme", "aws", holder="h1")
+NEWCOMER = ClaimRequest("globex", "aws", holder="h2")
+JUNK: Mapping[str, JsonObject] = {
+    "no data": {},
+    "other data": {"data": {"hello": "world"}},
+    "nested deep": {"data": {"holders": "[" * 100_000}},
+    "no tenant": {},
+}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> MemoryServer:
+    """A pool with a claimed account and a free one, which every static way of `Pool` sees, too."""
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name)
+    Pool(server, POOL, PoolConfigMap()).claim(ACME)
+
+    def api(*_given: object) -> MemoryServer:
+        return server
+
+    monkeypatch.setattr(live, "_api", api)
+    return server
+
+
+@pytest.fixture
+def pool(server: MemoryServer) -> Pool:
+    return Pool(server, POOL, PoolConfigMap())
+
+
+@pytest.fixture(params=JUNK.values(), ids=tuple(JUNK))
+def junk(request: pytest.FixtureRequest, server: MemoryServer, pool: Pool) -> str:
+    """A ConfigMap that bears the label of records and is none; returns its place."""
+    body: JsonObject = dict(request.param)
+    if request.node.callspec.id == "no tenant":
+        (record,) = pool.records()
+        body = {"data": {**record.render(POOL)["data"], "tenant": " "}}
+    metadata = {"name": "claim-junk", "labels": {POOL_RECORD: "true"}}
+    server.create(Kind.RECORD, {**body, "metadata": metadata})
+    return "ConfigMap claim-junk"
+
+
+TARGET = ClusterTarget()
+
+
+def test_every_reader_tells_a_record_that_cannot_be_read_and_reads_the_rest(pool: Pool, junk: str) -> None:
+    status = pool.status()
+    assert sorted(each.standing for each in status.accounts) == [Standing.CLAIMED, Standing.FREE]
+    assert [each.place for each in status.problems] == [junk]
+    assert [each.tenant for each in pool.records()] == ["acme"]
+    census = Pool.census(TARGET, POOL)
+    assert census.unreadable == {"claim-junk"}
+    assert [each.place for each in census.problems] == [junk]
+    assert [each.place for each in Pool.survey(TARGET, POOL, ()).findings] == [junk]
+    recovered = Pool.recover(TARGET, POOL)
+    assert len(recovered.intact) == 1
+    assert [each.place for each in recovered.problems] == [junk]
+
+
+def test_an_account_whose_record_cannot_be_read_is_not_called_free_to_sweep(
+    server: MemoryServer, pool: Pool, junk: str
+) -> None:
+    server.by_hand("m0", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: str(Token("claim-junk", "uid", 1))})
+    (account,) = (each for each in pool.status().accounts if each.secret_name == "m0")
+    assert (account.standing, account.reason) == (Standing.CLAIMED, f"claimed, but {junk} cannot be read")
+    told = explain(pool.look(), ACME, ())
+    assert (account.secret_name, account.reason) in [(each.member, each.reason) for each in told.candidates]
+    assert pool.sweep(settle_seconds=0).freed == ()
+
+
+def test_a_claim_whose_own_record_cannot_be_read_is_foreseen_to_be_refused(
+    server: MemoryServer, pool: Pool
+) -> None:
+    name = pool.record_of(NEWCOMER)
+    server.create(Kind.RECORD, {"metadata": {"name": name, "labels": {POOL_RECORD: "true"}}})
+    (expected,) = outlook(pool.look(), [NEWCOMER], ())
+    assert expected.prospect is Prospect.REFUSED
+    with pytest.raises(Misconfigured, match=name):
+        pool.claim(NEWCOMER)
+
+
+BEFORE = {
+    "namespace": POOL,
+    "partitionKeys": [],
+    "members": {"m0": {"type": "aws", "accountId": "1"}, "m1": {"type": "aws", "accountId": "2"}},
+}
+
+
+def preview(news: Properties, olds: Properties) -> Sequence[CheckFailure]:
+    return PoolRosterProvider().failures(news, olds)
+
+
+def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
+    monkeypatch: pytest.MonkeyPatch, pool: Pool, junk: str
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(roster, "tell", told.append)
+    (failure,) = preview({**BEFORE, "members": {}}, BEFORE)
+    assert "it is claimed by tenant acme" in failure.reason
+    assert [line for line in told if line.startswith(f"warning: {junk}: ")]
+    (keys,) = preview({**BEFORE, "partitionKeys": ["eu-access"]}, BEFORE)
+    assert "2 claims are recorded under the former keys" in keys.reason
+
+
+def test_a_preview_does_not_pass_over_a_pool_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: PoolRosterProvider, _namespace: str) -> None:
+        raise Misconfigured(place="configmaps", cause="refused", mend="mend it")
+
+    monkeypatch.setattr(PoolRosterProvider, "_census", broken)
+    (failure,) = preview({**BEFORE, "members": {}}, BEFORE)
+    assert failure.reason == "configmaps: refused\n→ mend it"
+
+
+@pytest.mark.parametrize("annotations", [{CLAIM_TOKEN: "garbage"}, {CLAIM_TOKEN: "a.b." + "1" * 5000}])
+def test_a_dirty_account_with_an_unreadable_token_is_told_and_stops_no_other(
+    server: MemoryServer, pool: Pool, annotations: dict[str, str]
+) -> None:
+    server.by_hand("m0", {POOL_STATE: "dirty"}, annotations)
+    server.add_member("m2", {POOL_STATE: "dirty"})
+    before = server.member("m0")
+    assert [member.name for member in pool.cleanable("k")] == ["m2"]
+    cleaned, told = pool.clean("k", lambda _: None)
+    assert cleaned == Cleaned("m2", Wiped.CLEANED)
+    assert (told.member, told.outcome) == ("m0", Wiped.UNREADABLE)
+    assert told.reason is not None
+    assert "is not a token of this protocol → remove the annotation" in told.reason
+    assert server.member("m0") == before
+
+
+def test_an_unforeseen_exception_of_a_cleaner_quarantines_its_account_and_stops_no_other(
+    server: MemoryServer, pool: Pool
+) -> None:
+    server.by_hand("m0", {POOL_STATE: "dirty"})
+    server.add_member("m2", {POOL_STATE: "dirty"})
+    server.add_member("m3", {POOL_STATE: "dirty"})
+
+    def wipe(member: Member) -> str | None:
+        match member.name:
+            case "m0":
+                raise ValueError("AKIA-secret")
+            case "m2":
+                raise StoreError(code="absent", place="store", cause="its store is gone", mend="make it")
+            case _:
+                return None
+
+    done = {each.member: each for each in pool.clean("k", wipe)}
+    assert {name: each.outcome for name, each in done.items()} == {
+        "m0": Wiped.QUARANTINED,
+        "m2": Wiped.QUARANTINED,
+        "m3": Wiped.CLEANED,
+    }
+    assert done["m0"].reason == "the cleaner failed with an unforeseen ValueError"
+    assert done["m2"].reason == "the cleaner failed: its store is gone"
+    assert "AKIA" not in repr(server)
+    assert not any(CLEANING_TOKEN in member.annotations for member in server.members)
+
+
+def test_a_shared_account_whose_claims_cannot_be_read_stops_neither_sweep_nor_recovery(
+    server: MemoryServer, pool: Pool
+) -> None:
+    server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
+    pool.claim(ClaimRequest("acme", "aws", "x", shared=True))
+    server.by_hand("s0", {}, {SHARED_CLAIMS: "garbage"})
+    before = server.member("s0")
+    assert [each.place for each in pool.sweep(settle_seconds=0).findings] == ["Secret s0"]
+    recovered = Pool.recover(TARGET, POOL)
+    assert len(recovered.intact) == 1
+    assert [each.place for each in recovered.problems] == ["Secret s0"]
+    assert server.member("s0") == before
