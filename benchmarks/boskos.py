@@ -72,7 +72,7 @@ def build() -> Path:
 
 @contextmanager
 def serving(kubeconfig: Path, namespace: str, members: int, folder: Path) -> Generator[str]:
-    """Run a Boskos with this many resources on the API server; give its address."""
+    """Run a Boskos with this many resources on the API server; return its address."""
     import yaml
 
     with closing(KeptAlive(Access.of(kubeconfig), Tally())) as api:

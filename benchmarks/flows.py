@@ -34,7 +34,7 @@ class Flow:
         raise NotImplementedError
 
     def release(self, tenant: str) -> None:
-        """Give the account back."""
+        """Release the account."""
         raise NotImplementedError
 
     def settle(self) -> None:
@@ -75,7 +75,7 @@ class OurFlow(Flow):
         self._claims[tenant] = self._pool.claim(ClaimRequest(tenant, TYPE))
 
     def release(self, tenant: str) -> None:
-        """Give the account back."""
+        """Release the account."""
         claimed = self._claims.pop(tenant)
         self._pool.release(claimed.record, claimed.holder)
 

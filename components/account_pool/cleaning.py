@@ -129,7 +129,7 @@ def unquarantine(name: str) -> Steps[Member]:
 
 
 def decommission(name: str) -> Steps[Member]:
-    """Give a member up without cleaning it, so that whoever declares it may remove it.
+    """Retire a member without cleaning it, so that whoever declares it may remove it.
 
     Raises NotAllowed while somebody claims or cleans it.
     """

@@ -85,7 +85,7 @@ def is_touched(old: Declaration, new: Declaration) -> bool:
 
 
 def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
-    """Tell what the new declaration takes away from those who use it; census: of the old namespace."""
+    """Return what the new declaration takes away from those who use it; census: of the old namespace."""
     recorded = len(census.records) + len(census.unreadable)
     if old.partition_keys != new.partition_keys and recorded:
         yield Problem(
@@ -105,7 +105,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
 
 
 def blocked(census: Census, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
-    """Tell the members that must stay, each with why."""
+    """Return the members that must stay, each with why."""
     for member in census.members:
         reason = _blocked(member, allow_destroy=allow_destroy)
         if reason is not None:
@@ -122,7 +122,7 @@ def _blocked(member: Member | None, *, allow_destroy: bool) -> str | None:
 
 
 def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
-    """Tell each member that does not stay what it was, and what becomes of it."""
+    """Return each member that does not stay what it was, and what becomes of it."""
     for name, before in old.members.items():
         after = new.members.get(name)
         if old.namespace != new.namespace:
@@ -145,7 +145,7 @@ def _removal(member: DeclaredMember, new: Declaration) -> str:
 
 
 def blocked_reason(member: Member, *, allow_destroy: bool = False) -> str | None:
-    """Tell why a member must stay as it is, or None when it may go. An owner's label alone does not block.
+    """Return why a member must stay as it is, or None when it may go. An owner's label alone does not block.
 
     allow_destroy: a stack for throw-away pools lets dirty members go without cleaning.
     """

@@ -26,7 +26,7 @@ class JointListing(Generic[Query, Answer]):
         self._next: dict[Query, Future[Answer]] = {}
 
     def __call__(self, query: Query) -> Answer:
-        """Give an answer that was asked for after this call began."""
+        """Return an answer that was asked for after this call began."""
         with self._lock:
             joined, before = self._next.get(query), self._under_way.get(query)
             own = Future[Answer]()

@@ -71,7 +71,7 @@ def is_count(text: str) -> bool:
 
 
 def tenant_label(tenant: str) -> str:
-    """Give the label value of a tenant: itself where that is a valid value, else a digest.
+    """Return the label value of a tenant: itself where that is a valid value, else a digest.
 
     Raises Misconfigured for a tenant that is empty or has blanks around it.
     """
@@ -123,7 +123,7 @@ class Partition:
     shared: bool = False
 
     def __str__(self) -> str:
-        """Give the canonical text that names records: terms sorted by key, absent keys as `!key`."""
+        """Return the canonical text that names records: terms sorted by key, absent keys as `!key`."""
         terms = {HYPERSCALER_TYPE: self.type, **dict(self.values)}
         if self.shared:
             terms[SHARED] = "true"
@@ -158,7 +158,7 @@ class Partition:
 
 
 def record_name(partition: Partition, tenant: str, slot: str) -> str:
-    """Give the one name of the record of a tenant's slot, on which two first claims collide."""
+    """Return the one name of the record of a tenant's slot, on which two first claims collide."""
     text = json.dumps([str(partition), tenant, slot], separators=(",", ":"), ensure_ascii=False)
     return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
@@ -324,17 +324,17 @@ class Record:
         return self.limit is None or holder in self.holders or len(self.holders) < self.limit
 
     def with_holder(self, holder: str) -> Record:
-        """Give the same claim after one more claim of this holder."""
+        """Return the same claim after one more claim of this holder."""
         sequence = max(self.holders.get(holder, 0), self.retired) + 1
         return replace(self, holders={**self.holders, holder: sequence})
 
     def without_holder(self, holder: str) -> Record:
-        """Give the same claim after this holder left."""
+        """Return the same claim after this holder left."""
         rest = {h: n for h, n in self.holders.items() if h != holder}
         return replace(self, holders=rest, retired=max(self.retired, self.holders.get(holder, 0)))
 
     def moved_to(self, member: Member) -> Record:
-        """Give the same claim trying another member: a new attempt, so the old token is dead."""
+        """Return the same claim trying another member: a new attempt, so the old token is dead."""
         return replace(self, member=member.name, member_uid=member.uid, attempt=self.attempt + 1)
 
     def render(self, namespace: str) -> JsonObject:
@@ -510,7 +510,7 @@ class Claimed:
 
     @classmethod
     def by(cls, record: Record, member: Member, holder: str, *, reused: bool) -> Claimed:
-        """Tell what this holder has of this record."""
+        """Return what this holder has of this record."""
         return cls(
             tenant=record.tenant,
             type=record.partition.type,

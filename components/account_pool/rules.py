@@ -87,7 +87,7 @@ class Ruleset:
     rules: tuple[_Rule, ...]
 
     def choose(self, request: Request) -> Pool | Fault:
-        """Tell the pool for a request: of the rules that match, the one that asks for most."""
+        """Return the pool for a request: of the rules that match, the one that asks for most."""
         rule = max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
         if rule is None:
             return Fault(

@@ -41,7 +41,7 @@ class EsoObject:
 def declare(
     wanted: Sequence[EsoObject], served: Collection[str], parent: pulumi.Resource
 ) -> Mapping[str, str]:
-    """Declare the objects whose kinds are served, each after what it needs; tell why the others are not.
+    """Declare the objects whose kinds are served, each after what it needs; return why the others are not.
 
     wanted: an object after all it needs. Returns `Kind name` → why it is left out.
     """

@@ -101,7 +101,7 @@ class ProviderSpec(Shape):
 
     @property
     def digest(self) -> str:
-        """Tells two specs apart."""
+        """What two specs are told apart by."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 

@@ -26,7 +26,7 @@ from components.settings.section import Problems, Section, Surroundings, Written
 from components.settings.words import ObjectName
 
 Named: TypeAlias = Callable[[str], Any]
-"""Gives the name of the Secret of an account, tenant/slot: a text, or an output."""
+"""Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
 
 
 class SecretStoresSection(Section):

@@ -89,13 +89,13 @@ class Slot(Noun):
         return self
 
     def pool(self, rules: Ruleset) -> Pool | Fault:
-        """Tell which pool serves it."""
+        """Return which pool serves it."""
         if self.type is not None:
             return Pool(self.type, eu_access=False, shared=False)
         return rules.choose(Request(self.plan or "", self.region, self.hyperscaler_region, self.hyperscaler))
 
     def partition_in(self, pool: Pool) -> dict[str, str]:
-        """Tell the partition it asks for, with what the rules add."""
+        """Return the partition it asks for, with what the rules add."""
         return {**self.partition, **({EU_ACCESS: "true"} if pool.eu_access else {})}
 
     def claim_on(self, pool: Pool, tenant: str, slot: str, holder: str) -> ClaimRequest:
@@ -153,7 +153,7 @@ class Member(Noun):
         )
 
     def may_serve(self, tenant: str, *, shared: bool) -> bool:
-        """Tell whether a tenant's claim could get it."""
+        """Whether a tenant's claim could get it."""
         if shared or self.shared_capacity is not None:
             return shared and self.shared_capacity is not None
         return self.tenant == tenant or (self.tenant is None and not self.internal)

@@ -122,7 +122,7 @@ class _Supply:
         )
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
-        """Tell whether any member could go to the tenant."""
+        """Whether any member could go to the tenant."""
         return any(
             member.type == pool.type
             and (not isinstance(member, Member) or member.may_serve(tenant, shared=pool.shared))
@@ -180,7 +180,7 @@ def _review_member(name: str, member: Member, stated: Stated, credentials: Crede
 
 
 def _credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
-    """Tell why a credential cannot be the data of a member's Secret, and the mend."""
+    """Return why a credential cannot be the data of a member's Secret, and the mend."""
     shape = credentials.shape(name)
     if shape is None:
         return None

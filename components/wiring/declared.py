@@ -27,5 +27,5 @@ class Declared:
     deliveries: Mapping[Account, pulumi.Resource]
 
     def namespace(self, name: str) -> pulumi.Input[str]:
-        """Give a namespace as the stack declares it, or its name when it is there already."""
+        """Return a namespace as the stack declares it, or its name when it is there already."""
         return self.namespaces.get(name, name)

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parent
 
 
 def program(progress: Progress = silent) -> Path:
-    """Give the path of the built checker, building it first when no build of this source is kept.
+    """Return the path of the built checker, building it first when no build of this source is kept.
 
     Raises:
         SandboxError: `go-missing` or `model-broken`.

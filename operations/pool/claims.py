@@ -92,7 +92,7 @@ def claim_within(
 
 
 def release(asked: Asked, where: Where, *, yes: bool) -> Answer:
-    """Give an account back.
+    """Release an account.
 
     Raises CredfleetError with code `not-confirmed` for another's claim without `yes`, or as `Pool.release`.
     """

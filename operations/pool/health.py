@@ -49,7 +49,7 @@ class Diagnosis:
 
 
 def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagnosis]:
-    """Tell what work on the pool the present user may do; to be allowed it by halves, or none, is wrong.
+    """Return what work on the pool the present user may do; to be allowed it by halves, or none, is wrong.
 
     may: whether the API server allows a verb.
     """

@@ -29,7 +29,7 @@ def unquarantine(where: Where, account: str, *, yes: bool) -> Answer:
 
 
 def decommission(where: Where, account: str, *, yes: bool) -> Answer:
-    """Give an account up; raises as `Pool.decommission`."""
+    """Retire an account without cleaning it; raises as `Pool.decommission`."""
     ask(f"Account {account} of {where.namespace} will be given up without cleaning. Go on?", yes=yes)
     return _changed(where, lambda pool: pool.decommission(account))
 

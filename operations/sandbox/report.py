@@ -140,6 +140,6 @@ def render(report: Report) -> str:
 
 
 def write(report: Report, path: Path) -> Path:
-    """Write the page in place of the former one and give its absolute path."""
+    """Write the page in place of the former one and return its absolute path."""
     files.replace(path, render(report))
     return path.resolve()

@@ -91,7 +91,7 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
 
 
 def config_value(stack: str, key: str, *, path: bool) -> Answer:
-    """Tell one value in plain.
+    """Answer with one value in plain.
 
     Raises CredfleetError with code `bad-configuration` when there is no such value, or as
     `Workspace.config`.

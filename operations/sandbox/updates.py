@@ -213,7 +213,7 @@ def _told(ready: _Prepared, wanted: Run, result: Result, silent: _Silent) -> Ans
 
 
 def _summed_up(wanted: Run, result: Result, silent: _Silent) -> Answer:
-    """Tell machines how it ended; people saw it."""
+    """Write how it ended for machines; people saw it."""
     document = {
         "stack": wanted.stack,
         "outcome": result.summary.outcome,

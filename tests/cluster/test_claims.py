@@ -79,7 +79,7 @@ def expect_consistent(pool: Pool) -> None:
     assert all(taken[record.member].carries(record) for record in records)
 
 
-def test_h37_fifty_tenants_on_fifty_accounts_from_two_processes_all_get_their_own(
+def test_fifty_tenants_on_fifty_accounts_from_two_processes_all_get_their_own(
     kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
 ) -> None:
     free(50)
@@ -89,7 +89,7 @@ def test_h37_fifty_tenants_on_fifty_accounts_from_two_processes_all_get_their_ow
     expect_consistent(pool)
 
 
-def test_h38_fifty_tenants_on_thirty_accounts_are_thirty_owners_and_twenty_honest_refusals(
+def test_fifty_tenants_on_thirty_accounts_are_thirty_owners_and_twenty_honest_refusals(
     kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
 ) -> None:
     free(30)
@@ -101,7 +101,7 @@ def test_h38_fifty_tenants_on_thirty_accounts_are_thirty_owners_and_twenty_hones
     expect_consistent(pool)
 
 
-def test_h39_one_tenant_with_fifty_parallel_first_requests_gets_exactly_one_account(
+def test_one_tenant_with_fifty_parallel_first_requests_gets_exactly_one_account(
     kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
 ) -> None:
     free(10)
@@ -130,7 +130,7 @@ def test_a_shared_account_takes_exactly_as_many_as_it_has_room_for(
 
 
 @pytest.mark.parametrize("what", ["claim", "release"])
-def test_h43_killed_after_each_of_its_calls_the_next_run_ends_where_it_would_have(
+def test_killed_after_each_of_its_calls_the_next_run_ends_where_it_would_have(
     what: str, kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
 ) -> None:
     free(2)
@@ -149,7 +149,7 @@ def test_h43_killed_after_each_of_its_calls_the_next_run_ends_where_it_would_hav
     assert deaths >= 5
 
 
-def test_h43_a_cleaner_killed_after_each_of_its_calls_finds_its_own_work_again(
+def test_a_cleaner_killed_after_each_of_its_calls_finds_its_own_work_again(
     kubeconfig: Path, namespace: str, pool: Pool, add: Callable[..., None]
 ) -> None:
     deaths = 0
@@ -163,7 +163,7 @@ def test_h43_a_cleaner_killed_after_each_of_its_calls_finds_its_own_work_again(
     assert deaths >= 3
 
 
-def test_h42_a_second_cleaner_that_comes_late_changes_nothing(pool: Pool, add: Callable[..., None]) -> None:
+def test_a_second_cleaner_that_comes_late_changes_nothing(pool: Pool, add: Callable[..., None]) -> None:
     add("dirty", {POOL_STATE: "dirty"})
 
     def overtaken(_member: object) -> None:

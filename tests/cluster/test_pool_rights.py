@@ -92,7 +92,7 @@ def place(
 
 
 def declare_rights(admin: DynamicClient, namespace: str) -> None:
-    """Give people the very Roles that a stack declares."""
+    """Create for people the very Roles that a stack declares."""
 
     def program() -> None:
         AccountPool(

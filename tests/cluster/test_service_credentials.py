@@ -148,7 +148,7 @@ def bound(namespace: str, text: bytes) -> dict[str, Any]:
     }
 
 
-def test_changed_and_removed_credentials_change_the_binding_secret_in_place_f(
+def test_changed_and_removed_credentials_change_the_binding_secret_in_place(
     api: Any, kubeconfig: Path, namespace: str
 ) -> None:
     ref, name = SecretRef(namespace, "orders-api"), urn("kubernetes:core/v1:Secret", "orders-api")
@@ -163,7 +163,7 @@ def test_changed_and_removed_credentials_change_the_binding_secret_in_place_f(
     assert live(api, ref).metadata.uid == uid
 
 
-def test_another_type_is_a_reason_to_replace_the_binding_secret_and_the_only_one_f(
+def test_another_type_is_a_reason_to_replace_the_binding_secret_and_the_only_one(
     api: Any, kubeconfig: Path, namespace: str
 ) -> None:
     name = urn("kubernetes:core/v1:Secret", "orders-api")

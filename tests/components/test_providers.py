@@ -1,3 +1,5 @@
+"""What the providers of a stack get, and that none exists for a cluster other than the configured one."""
+
 from __future__ import annotations
 
 import json
@@ -112,6 +114,6 @@ def test_the_providers_of_the_clouds_get_the_keys_of_the_stack() -> None:
     ("key", "mend"),
     [("gcp:projcet", "did you mean project"), ("gcp:zzz", "remove it")],
 )
-def test_a_key_that_a_cloud_s_provider_has_not_is_refused(key: str, mend: str) -> None:
+def test_a_key_that_the_provider_of_a_cloud_has_not_is_refused(key: str, mend: str) -> None:
     with pytest.raises(pulumi.RunError, match=f"{key}: the provider has no such option.*\n→ {mend}"):
         clouds(gcp_provider, **{key: "x"})

@@ -265,7 +265,7 @@ def test_nothing_is_replaced_when_the_pull_secret_rotates_but_the_version() -> N
     assert secret.inputs["metadata"]["name"] == "cls-1-pull-secret"
 
 
-def test_another_generation_alone_adds_no_version_and_is_noted_and_reported_h() -> None:
+def test_another_generation_alone_adds_no_version_and_is_noted_and_reported() -> None:
     before, after = (
         {one.name: one.inputs for one in recorder.registrations}
         for recorder in (

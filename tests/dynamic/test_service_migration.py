@@ -68,7 +68,7 @@ def exists(api: Any, namespace: str, name: str = "queue-migrated") -> bool:
     return name in {item.metadata.name for item in api.get(namespace=namespace).items}
 
 
-def test_a_legacy_service_is_adopted_and_no_byte_leaves_the_cluster_g(
+def test_a_legacy_service_is_adopted_and_no_byte_leaves_the_cluster(
     provider: Provider, api: Any, namespace: str
 ) -> None:
     put(api, namespace, "queue", LEGACY, TYPE)
@@ -87,7 +87,7 @@ def test_a_legacy_service_is_adopted_and_no_byte_leaves_the_cluster_g(
     assert not provider.is_changed(made, migration(namespace))
 
 
-def test_the_environment_of_a_legacy_binding_shows_a_defaulted_type_too_g(
+def test_the_environment_of_a_legacy_binding_shows_a_defaulted_type_too(
     provider: Provider, api: Any, namespace: str
 ) -> None:
     put(api, namespace, "queue", {"type": "user-provided", "uri": "a&b"}, "servicebinding.io/user-provided")
@@ -144,7 +144,7 @@ def test_a_refresh_sees_what_was_changed_by_hand_and_an_update_mends_it(
     assert provider.refresh(made).id == ""
 
 
-def test_a_name_that_is_handed_over_is_free_and_never_taken_back_g(
+def test_a_name_that_is_handed_over_is_free_and_never_taken_back(
     provider: Provider, api: Any, namespace: str
 ) -> None:
     put(api, namespace, "queue", LEGACY, TYPE)
@@ -200,7 +200,7 @@ def test_a_taken_name_is_refused_in_a_preview_and_left_alone(
     assert content(api, namespace) == {"theirs": "x"}
 
 
-def test_a_service_that_is_not_legacy_is_refused_in_a_preview_g(
+def test_a_service_that_is_not_legacy_is_refused_in_a_preview(
     provider: Provider, api: Any, namespace: str
 ) -> None:
     put(api, namespace, "queue", {"credentials": "{}"}, "Opaque")
@@ -209,7 +209,7 @@ def test_a_service_that_is_not_legacy_is_refused_in_a_preview_g(
     assert "leave out `legacy: true`" in reason
 
 
-def test_a_legacy_secret_that_is_gone_is_refused_in_a_preview_g(
+def test_a_legacy_secret_that_is_gone_is_refused_in_a_preview(
     provider: Provider, api: Any, namespace: str
 ) -> None:
     (reason,) = provider.refusals(migration(namespace))

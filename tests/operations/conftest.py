@@ -1,3 +1,5 @@
+"""An empty project to run commands in."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -18,7 +20,7 @@ config:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give an empty project with a stack `dev`, which the command is run in."""
+    """Make an empty project with a stack `dev`, which the command is run in."""
     for variable in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a passphrase for tests")

@@ -20,7 +20,7 @@ def tenants(name: str) -> str:
 
 
 def step(op: str, name: str, *types: str, parent: str = "", **more: Any) -> dict[str, Any]:
-    """Give a step; `old` and `new` are inputs, and leave out what its op has not."""
+    """Return a step; `old` and `new` are inputs, and leave out what its op has not."""
     full = urn(name, *types)
     states = {
         f"{which}State": {"urn": full, "type": types[-1], "parent": parent, "inputs": more.pop(which, {})}

@@ -1,3 +1,5 @@
+"""Every command's help has an example, every documented command is there, and help loads little."""
+
 from __future__ import annotations
 
 import subprocess
@@ -12,7 +14,7 @@ from operations.main import app
 
 
 def tree() -> Iterator[tuple[str, str]]:
-    """Give every command, groups included, as what is typed, and its epilog."""
+    """Return every command, groups included, as what is typed, and its epilog."""
 
     def below(command: object, typed: str) -> Iterator[tuple[str, str]]:
         yield typed, str(getattr(command, "epilog", ""))

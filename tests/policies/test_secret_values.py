@@ -30,7 +30,7 @@ CONFIG = {
 
 @pytest.fixture(autouse=True)
 def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
-    """Give the rule secrets of its own, and nothing seen so far."""
+    """Let the rule have secrets of its own, and nothing seen so far."""
     fresh = Sightings(declared_secrets(CONFIG, ["gcp:accessToken"]))
     monkeypatch.setattr(secret_values, "_SIGHTINGS", fresh)
     return fresh

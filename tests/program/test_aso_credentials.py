@@ -74,7 +74,7 @@ class Azure:
         return [Request(**each) for each in self.call("GET", "sandbox/requests")]
 
     def asked(self, method: str, part: str) -> list[str]:
-        """Tell the last words of the paths with this part that it was asked for, in their order."""
+        """Return the last words of the paths with this part that it was asked for, in their order."""
         return [
             each.path.rpartition("/")[2]
             for each in self.requests
@@ -82,7 +82,7 @@ class Azure:
         ]
 
     def one_at_a_time(self, identity: str) -> bool:
-        """Tell whether no two writes of an identity's federated credentials were under way at once."""
+        """Whether no two writes of an identity's federated credentials were under way at once."""
         part = f"/{identity}{FEDERATIONS}".lower()
         paths = [each for each in self.requests if part in each.path.lower()]
         writes = [each for each in paths if each.method != "GET"]
@@ -200,7 +200,7 @@ class Stack:
         return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
     def version(self) -> str:
-        """Give the point in the API server's history that is now."""
+        """Return the point in the API server's history that is now."""
         return str(self.kind("Namespace").get().metadata.resourceVersion)
 
     def group(self, letter: str, **metadata: Any) -> None:
@@ -222,7 +222,7 @@ class Stack:
         raise AssertionError(f"nobody deletes the resource group in {letter}")
 
     def deletions(self, kind: str, since: str, letters: str) -> dict[str, int]:
-        """Tell by letter at which point of the API server's history a namespace's object of a kind went."""
+        """Return at which point of the API server's history a namespace's object of a kind went."""
         spaces = {self.space(letter): letter for letter in letters}
         gone: dict[str, int] = {}
         for event in self.kind(kind).watch(resource_version=since, timeout=60):
@@ -236,7 +236,7 @@ class Stack:
         return gone
 
     def resources_went_first(self, since: str, letters: str) -> bool:
-        """Tell whether the resource group of each namespace went before its Secret."""
+        """Whether the resource group of each namespace went before its Secret."""
         groups, secrets = (self.deletions(kind, since, letters) for kind in NAMES)
         return all(groups[letter] < secrets[letter] for letter in letters)
 

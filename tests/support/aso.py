@@ -89,7 +89,7 @@ def put_files(root: Path, **changes: Any) -> Path:
 
 
 def aso_stack(**changes: Any) -> dict[str, str]:
-    """Give the stack; a path below asoCredentials with `__` for the dots → a value; None removes it."""
+    """Return the stack; a path below asoCredentials with `__` for the dots → a value; None removes it."""
     sections = deepcopy(dict(SMALL))
     sections["cluster"]["existingNamespaces"] = ["azureserviceoperator-system"]
     sections["credentials"] |= {

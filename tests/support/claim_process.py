@@ -23,7 +23,7 @@ REQUEST = ClaimRequest("acme", "aws", holder="h", policy=Policy.RELEASE)
 
 
 def processes() -> ForkServerContext:
-    """Give a context whose processes start fast, because everything is imported before they fork."""
+    """Return a context whose processes start fast, because everything is imported before they fork."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.support.claim_process", "kubernetes.config", "urllib3"])
     return context

@@ -49,7 +49,7 @@ OF_READS = (Fault.DELAYED, Fault.REFUSED, Fault.LOST, Fault.BUSY, Fault.BROKEN)
 OF_WRITES = tuple(fault for fault in Fault if fault is not Fault.NONE)
 
 Plan: TypeAlias = Callable[[int, str], Fault]
-"""Gives the fault of a request by its number, from 0, and its method."""
+"""Returns the fault of a request by its number, from 0, and its method."""
 
 
 def nothing(_number: int, _method: str) -> Fault:

@@ -72,7 +72,7 @@ class MemoryServer:
         self._count = 0
 
     def copy(self) -> MemoryServer:
-        """Give a server that goes its own way from here."""
+        """Return a server that goes its own way from here."""
         other = MemoryServer()
         other._objects = dict(self._objects)
         other._texts = dict(self._texts)
@@ -190,7 +190,7 @@ class MemoryServer:
         self.remove(Kind.MEMBER, name)
 
     def relabel(self, name: str, before: str, after: str) -> None:
-        """Give a member of one tenant to another by hand; of anybody else's it stays."""
+        """Hand a member of one tenant to another; of anybody else's it stays."""
         if self.member(name).tenant == before:
             self.by_hand(name, {TENANT_NAME: after})
 
@@ -527,7 +527,7 @@ class World:
         return cls(server, [Process(script).started() for script in scripts], **options)
 
     def copy(self) -> World:
-        """Give a world that goes its own way from here."""
+        """Return a world that goes its own way from here."""
         return replace(self, server=self.server.copy(), processes=list(self.processes))
 
     def actions(self) -> list[Action]:
@@ -706,7 +706,7 @@ class World:
         return half + dead
 
     def key(self) -> str:
-        """Give all that decides what can still happen; uids and resourceVersions are renamed canonically."""
+        """Return all that decides what can still happen; uids and versions are renamed canonically."""
         others = repr((self.late, self.faults, sorted(self.touched)))
         text = "\n".join([repr(self.server), *(p.text for p in self.processes), others])
         current = self.server.versions

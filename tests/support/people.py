@@ -18,7 +18,7 @@ ALL_OBJECTS: Final[Rules] = ({"apiGroups": [""], "resources": ["secrets", "confi
 
 
 def grant(admin: DynamicClient, namespace: str, user: str, rules: Rules) -> None:
-    """Give a user a Role of its own in a namespace."""
+    """Create a Role of its own for a user in a namespace."""
     metadata = {"name": user, "namespace": namespace}
     group = "rbac.authorization.k8s.io"
     objects: list[dict[str, Any]] = [

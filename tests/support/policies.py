@@ -49,7 +49,7 @@ def judge(
     inputs: Mapping[str, Any],
     config: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Tell the violations of a policy, each cut at its mend. Raises NotApplicableError."""
+    """Return the violations of a policy, each cut at its mend. Raises NotApplicableError."""
     found: list[str] = []
     props = unknown_checking_proxy(deserialize_properties(dict(inputs)))
     args = _Args(type_, props, "urn:x", "x", _OPTIONS, None, config)
@@ -60,7 +60,7 @@ def judge(
 def remedied(
     policy: ResourceValidationPolicy, type_: str, inputs: Mapping[str, Any], urn: str = "urn:x"
 ) -> Mapping[str, Any] | None:
-    """Give the inputs a policy makes of these, as they come over the wire, or None when it leaves them."""
+    """Return the inputs a policy makes of these, as they come over the wire, or None when it leaves them."""
     props = unknown_checking_proxy(deserialize_properties(dict(inputs), proxy_secrets=True))
     mended = policy.remediate(_Args(type_, props, urn, "x", _OPTIONS, None))
     return None if mended is None else serialize_properties(cast("Mapping[str, Any]", mended))
@@ -71,7 +71,7 @@ def judge_stack(
     resources: Sequence[tuple[str, Mapping[str, Any]]],
     config: Mapping[str, Any] | None = None,
 ) -> list[tuple[str, str]]:
-    """Tell the violations among resources, each given by type and properties: place in the list, sentence."""
+    """Return the violations among resources, given by type and properties: place in the list, sentence."""
     found: list[tuple[str, str]] = []
     declared = [
         PolicyResource(
@@ -100,7 +100,7 @@ def _cut(messages: Sequence[str]) -> list[str]:
 
 
 def objections(environment: str, recorder: Recorder) -> list[tuple[str, object]]:
-    """Tell all that the pack has against what a program registered, as an environment configures it.
+    """Return all that the pack has against what a program registered, as an environment configures it.
 
     Gives rule and violation.
     """

@@ -54,7 +54,7 @@ def settings(values: Mapping[str, str], root: Path = ROOT) -> Settings:
 
 
 def problems(values: Mapping[str, str], *, secret: bool = True, root: Path = ROOT) -> tuple[Problem, ...]:
-    """Tell what is wrong with a configuration."""
+    """Return what is wrong with a configuration."""
     try:
         Settings.parse(values, SECRET_KEYS if secret else (), root)
     except ConfigurationError as error:

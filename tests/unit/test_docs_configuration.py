@@ -44,7 +44,7 @@ def type_of(node: Mapping[str, Any]) -> str:
 def rows(
     path: str, node: Mapping[str, Any], told: dict[int, str], *, required: bool
 ) -> Iterator[tuple[Row, str]]:
-    """Give the rows of a key and of all below it, each with the description the settings have for it.
+    """Return the rows of a key and of all below it, each with the description the settings have for it.
 
     told: where an object of some kind is told already. Further keys of the kind refer to that place.
     """

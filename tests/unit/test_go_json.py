@@ -39,7 +39,7 @@ def refusal(text: bytes) -> CredfleetError:
 
 
 def as_floats(value: object) -> object:
-    """Give the value another decoder would see: every number a 64-bit float."""
+    """Return the value another decoder would see: every number a 64-bit float."""
     match value:
         case bool():
             return value

@@ -1,3 +1,5 @@
+"""Which cloud the type of an account is of."""
+
 from __future__ import annotations
 
 import pytest

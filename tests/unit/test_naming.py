@@ -1,3 +1,5 @@
+"""Labels of tenants, names and holder ids are valid and never shared by two."""
+
 from __future__ import annotations
 
 import re
@@ -31,7 +33,7 @@ tenants = st.text(min_size=1).filter(lambda text: text == text.strip())
 @example("a,shared=true")
 @example("UPPER_ok")
 @example("enc-abc")
-def test_the_label_of_any_tenant_is_a_label_value_that_cannot_change_a_selector_50(tenant: str) -> None:
+def test_the_label_of_any_tenant_is_a_label_value_that_cannot_change_a_selector(tenant: str) -> None:
     label = tenant_label(tenant)
 
     assert LABEL_VALUE.fullmatch(label)
@@ -59,7 +61,7 @@ def test_an_encoded_tenant_is_its_sha256_in_base32() -> None:
 
 
 @pytest.mark.parametrize("tenant", ["", " acme", "acme\n"])
-def test_a_tenant_that_is_empty_or_ends_in_blanks_has_no_label_50(tenant: str) -> None:
+def test_a_tenant_that_is_empty_or_ends_in_blanks_has_no_label(tenant: str) -> None:
     with pytest.raises(ValueError, match="no blanks"):
         tenant_label(tenant)
 

@@ -26,29 +26,27 @@ KYMA = (
 @pytest.mark.parametrize(
     ("request_", "pool"),
     [
-        pytest.param(
-            Request("azure", "cf-ch20"), Pool("azure", eu_access=True, shared=False), id="4-azure-eu"
-        ),
-        pytest.param(Request("azure", "cf-eu20"), Pool("azure", eu_access=False, shared=False), id="4-azure"),
+        pytest.param(Request("azure", "cf-ch20"), Pool("azure", eu_access=True, shared=False), id="azure-eu"),
+        pytest.param(Request("azure", "cf-eu20"), Pool("azure", eu_access=False, shared=False), id="azure"),
         pytest.param(
             Request("gcp", "cf-sa30", "ksa"),
             Pool("gcp_cf-sa30_ksa", eu_access=False, shared=False),
-            id="4-gcp-in-two-regions",
+            id="gcp-in-two-regions",
         ),
         pytest.param(
             Request("trial", "cf-us11", hyperscaler="aws"),
             Pool("aws", eu_access=False, shared=True),
-            id="4-trial-is-shared",
+            id="trial-is-shared",
         ),
         pytest.param(
             Request("trial", "cf-eu11", hyperscaler="aws"),
             Pool("aws", eu_access=True, shared=True),
-            id="4-trial-in-the-eu",
+            id="trial-in-the-eu",
         ),
         pytest.param(
             Request("free", "cf-eu21", hyperscaler="azure"),
             Pool("azure", eu_access=False, shared=False),
-            id="4-free-is-dedicated",
+            id="free-is-dedicated",
         ),
     ],
 )
@@ -63,27 +61,27 @@ def test_the_most_specific_rule_that_matches_chooses_the_pool(request_: Request,
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("aws -> EU -> S", id="5-two-arrows"),
-        pytest.param("aws((PR=x))", id="5-nested-parentheses"),
-        pytest.param("aws(PR=x", id="5-unbalanced-parentheses"),
-        pytest.param("aws)PR=x(", id="5-parentheses-the-wrong-way-round"),
-        pytest.param("", id="5-nothing"),
-        pytest.param("(PR=x)", id="5-no-plan"),
-        pytest.param("aws()", id="5-empty-inputs"),
-        pytest.param("aws(PR=x,)", id="5-empty-item"),
-        pytest.param("aws ->", id="5-empty-output"),
-        pytest.param("aws -> EU,,S", id="5-empty-output-between-two"),
-        pytest.param("aws(PR=x, PR=y)", id="5-input-given-twice"),
-        pytest.param("aws -> EU, EU", id="5-output-given-twice"),
-        pytest.param("aws(XR=x)", id="5-unknown-input"),
-        pytest.param("aws(EU=true)", id="5-output-as-input"),
-        pytest.param("aws -> XX", id="5-unknown-output"),
-        pytest.param("aws -> EU=true", id="5-output-with-a-value"),
-        pytest.param("aws(PR)", id="5-input-without-a-value"),
-        pytest.param("aws(PR=)", id="5-input-with-an-empty-value"),
-        pytest.param("aws(PR=a.HR=b)", id="5-dot-for-a-comma"),
-        pytest.param("awz", id="8-unknown-plan"),
-        pytest.param("aws(PR=*)", id="8-literal-star"),
+        pytest.param("aws -> EU -> S", id="two-arrows"),
+        pytest.param("aws((PR=x))", id="nested-parentheses"),
+        pytest.param("aws(PR=x", id="unbalanced-parentheses"),
+        pytest.param("aws)PR=x(", id="parentheses-the-wrong-way-round"),
+        pytest.param("", id="nothing"),
+        pytest.param("(PR=x)", id="no-plan"),
+        pytest.param("aws()", id="empty-inputs"),
+        pytest.param("aws(PR=x,)", id="empty-item"),
+        pytest.param("aws ->", id="empty-output"),
+        pytest.param("aws -> EU,,S", id="empty-output-between-two"),
+        pytest.param("aws(PR=x, PR=y)", id="input-given-twice"),
+        pytest.param("aws -> EU, EU", id="output-given-twice"),
+        pytest.param("aws(XR=x)", id="unknown-input"),
+        pytest.param("aws(EU=true)", id="output-as-input"),
+        pytest.param("aws -> XX", id="unknown-output"),
+        pytest.param("aws -> EU=true", id="output-with-a-value"),
+        pytest.param("aws(PR)", id="input-without-a-value"),
+        pytest.param("aws(PR=)", id="input-with-an-empty-value"),
+        pytest.param("aws(PR=a.HR=b)", id="dot-for-a-comma"),
+        pytest.param("awz", id="unknown-plan"),
+        pytest.param("aws(PR=*)", id="literal-star"),
     ],
 )
 def test_a_rule_that_cannot_mean_what_it_says_is_refused(text: str) -> None:
@@ -103,7 +101,7 @@ RULE = "gcp(PR=cf-sa30,HR=ksa)->PR,HR,EU"
 
 
 @given(st.lists(st.sampled_from(["", " ", "\t"]), min_size=len(RULE), max_size=len(RULE)))
-def test_blanks_anywhere_mean_nothing_5(blanks: list[str]) -> None:
+def test_blanks_anywhere_mean_nothing(blanks: list[str]) -> None:
     spaced = "".join(blank + character for blank, character in zip(blanks, RULE, strict=True))
 
     assert read_rules([spaced]) == read_rules([RULE])
@@ -112,15 +110,15 @@ def test_blanks_anywhere_mean_nothing_5(blanks: list[str]) -> None:
 @pytest.mark.parametrize(
     ("texts", "faulty"),
     [
-        pytest.param(["aws"] * 4, [1, 2, 3], id="6-four-times"),
-        pytest.param(["aws -> EU", "aws -> S"], [1], id="6-outputs-do-not-tell-rules-apart"),
-        pytest.param(["aws(HR=y,PR=x)", "aws(PR=x,HR=y)"], [1], id="6-order-does-not-either"),
+        pytest.param(["aws"] * 4, [1, 2, 3], id="four-times"),
+        pytest.param(["aws -> EU", "aws -> S"], [1], id="outputs-do-not-tell-rules-apart"),
+        pytest.param(["aws(HR=y,PR=x)", "aws(PR=x,HR=y)"], [1], id="order-does-not-either"),
         pytest.param(
-            ["aws", "aws(PR=x)", "aws(PR=y)", "aws(HR=x)", "gcp", "aws(PR=x,HR=x)"], [3], id="7-ambiguous"
+            ["aws", "aws(PR=x)", "aws(PR=y)", "aws(HR=x)", "gcp", "aws(PR=x,HR=x)"], [3], id="ambiguous"
         ),
-        pytest.param(["aws(PR=x)", "aws(HR=y)"], [1], id="7-two-fit-one-request"),
-        pytest.param(["aws(PR=x)", "aws(HR=y)", "aws(PR=x,HR=y)"], [], id="7-settled-by-a-third"),
-        pytest.param(["aws(PR=x)", "gcp(HR=y)"], [], id="7-different-plans"),
+        pytest.param(["aws(PR=x)", "aws(HR=y)"], [1], id="two-fit-one-request"),
+        pytest.param(["aws(PR=x)", "aws(HR=y)", "aws(PR=x,HR=y)"], [], id="settled-by-a-third"),
+        pytest.param(["aws(PR=x)", "gcp(HR=y)"], [], id="different-plans"),
     ],
 )
 def test_rules_between_which_nothing_decides_are_refused(texts: list[str], faulty: list[int]) -> None:
@@ -129,7 +127,7 @@ def test_rules_between_which_nothing_decides_are_refused(texts: list[str], fault
     assert [fault.rule for fault in faults] == faulty
 
 
-def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed_8() -> None:
+def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed() -> None:
     rules, faults = read_rules(["aws", "awz", "gcp(PR)", "aws"])
 
     assert [fault.rule for fault in faults] == [1, 2, 3]
@@ -139,7 +137,7 @@ def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed_8() -> Non
 @pytest.mark.parametrize(
     ("request_", "mend"),
     [
-        pytest.param(Request("alicloud"), "accountPool.rules", id="8-uncovered-plan"),
+        pytest.param(Request("alicloud"), "accountPool.rules", id="uncovered-plan"),
         pytest.param(Request("free"), "hyperscaler", id="cloud-not-chosen"),
         pytest.param(Request("gcp", "cf-sa30"), "hyperscalerRegion", id="region-of-the-pool-not-given"),
     ],

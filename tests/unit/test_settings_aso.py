@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def found(root: Path, **changes: Any) -> dict[str, Problem]:
-    """Tell what is wrong with the stack by place; a value never appears."""
+    """Return what is wrong with the stack by place; a value never appears."""
     told = problems(aso_stack(**changes), root=root)
     assert CANARY not in repr(told)
     return {problem.place: problem for problem in told}

@@ -1,4 +1,4 @@
-"""What the configuration of pull secrets may say, and what it may not (tables A, B and C)."""
+"""What the configuration of pull secrets may say, and what it may not."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_fault_of_a_cluster_is_told_where_it_is(change: dict[str, Any], place:
         "label": ("a" * 64, ["({id}) has room for 63", "(clusters-{id}) has room for 54"]),
     },
 )
-def test_an_id_is_told_every_limit_it_breaks_b(bad: str, words: list[str]) -> None:
+def test_an_id_is_told_every_limit_it_breaks(bad: str, words: list[str]) -> None:
     found = problems(section({bad: cluster()}))
     assert {one.place for one in found} == {f"{SECTION}.clusters.{bad}"}
     assert len(found) == len(words)
@@ -191,11 +191,11 @@ def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
         "null": ("null", "auths"),
         "registries": (f'{{"registries": {{"{CANARY}": 1}}}}', "auths"),
         "case": (f'{{"Auths": {{"{CANARY}": 1}}}}', "auths"),
-        "C-no-json": (f"{CANARY}", "payload"),
+        "no-json": (f"{CANARY}", "payload"),
         "too-large": (f'{{"auths": {{"r": "{CANARY * 6000}"}}}}', "payload"),
     },
 )
-def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown_c(payload: str, what: str) -> None:
+def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown(payload: str, what: str) -> None:
     assert told(section(credential=payload)).place == f"{PLACE}.pullSecretFrom (quay: {what})"
 
 
@@ -208,7 +208,7 @@ def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown_c(payload: 
         "text": '{"auths":{"r":"x"}}',
     },
 )
-def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict_c(payload: str) -> None:
+def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict(payload: str) -> None:
     assert problems(section(credential=payload)) == ()
     assert problems(section(credential=payload, strict=True))
 

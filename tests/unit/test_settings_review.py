@@ -83,7 +83,7 @@ from tests.support.stacks import problems, stack
             {"tenants__acme__accounts__aws": {"plan": "gcp"}},
             "credfleet:tenants.acme.accounts.aws",
             "accountPool.rules",
-            id="8-plan-without-rule",
+            id="plan-without-rule",
         ),
         pytest.param(
             {"tenants__acme__accounts__aws": {"plan": "trial", "hyperscaler": "aws"}},
@@ -113,7 +113,7 @@ from tests.support.stacks import problems, stack
             {"accountPool__limits": {"awz": 3}},
             "credfleet:accountPool.limits.awz",
             "did you mean aws?",
-            id="18-limit-that-counts-for-nothing",
+            id="limit-that-counts-for-nothing",
         ),
         pytest.param(
             {"accountPool__cleaning": {"awz": ["clean.sh"]}},
@@ -131,7 +131,7 @@ from tests.support.stacks import problems, stack
             {"accountPool__rules": ["aws", "aws"]},
             "credfleet:accountPool.rules[1]",
             "remove one",
-            id="6-two-rules",
+            id="two-rules",
         ),
         pytest.param(
             {
@@ -143,7 +143,7 @@ from tests.support.stacks import problems, stack
             },
             "credfleet:accountPool.members.aws-2.accountId",
             "keep one of the two members",
-            id="52-two-members-with-one-account",
+            id="two-members-with-one-account",
         ),
     ],
 )

@@ -50,7 +50,7 @@ class Store:
         self._write({**self._clusters, id_: cluster}, self._reports)
 
     def keep_report(self, id_: str, report: Report) -> bool:
-        """Put a report in the place of the adapter's last one; tell whether it is its first."""
+        """Put a report in the place of the adapter's last one; return whether it is its first."""
         reports = deepcopy(self._reports)
         of_cluster = reports.setdefault(id_, {})
         is_first = report["adapter"] not in of_cluster

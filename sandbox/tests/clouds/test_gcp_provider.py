@@ -133,7 +133,7 @@ def test_the_token_is_sent_and_never_told(engine: Engine) -> None:
     assert "a-token" not in message(failed)
 
 
-def test_an_existing_secret_is_an_error_with_the_import_command_d7(engine: Engine) -> None:
+def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine) -> None:
     engine.create(ENTRY, entry())
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(ENTRY, entry())
@@ -320,7 +320,7 @@ def test_base64_is_sent_as_it_is(engine: Engine, cloud: Served) -> None:
     assert reveal(engine.refresh(made).outputs["secretData"]) == data
 
 
-def test_another_payload_is_another_version_made_before_the_old_one_goes_d4(engine: Engine) -> None:
+def test_another_payload_is_another_version_made_before_the_old_one_goes(engine: Engine) -> None:
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version())
     assert engine.diff(made, version()).changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -417,7 +417,7 @@ def test_a_version_is_found_by_its_id_alone(engine: Engine) -> None:
         engine.get(VERSION, NAME)
 
 
-def test_a_version_that_was_refused_leaves_a_secret_without_one_and_the_next_is_the_first_d2_d8(
+def test_a_version_that_was_refused_leaves_a_secret_without_one_and_the_next_is_the_first(
     engine: Engine, cloud: Served
 ) -> None:
     engine.create(ENTRY, entry())
@@ -579,7 +579,7 @@ def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pa
     assert pauses == [0.5, 1, 2, 4, 8, 10, 10, 10]
 
 
-def test_a_lost_answer_to_a_new_version_is_an_error_and_the_version_stays_unrecorded_d9(
+def test_a_lost_answer_to_a_new_version_is_an_error_and_the_version_stays_unrecorded(
     engine: Engine, cloud: Served
 ) -> None:
     engine.create(ENTRY, entry())

@@ -1,3 +1,5 @@
+"""Which secrets a filter passes, and that a filter that is not understood is refused."""
+
 from __future__ import annotations
 
 import pytest

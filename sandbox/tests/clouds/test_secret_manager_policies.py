@@ -1,3 +1,5 @@
+"""Which IAM policies are accepted, how bindings are merged, and what an etag protects."""
+
 from __future__ import annotations
 
 import pytest

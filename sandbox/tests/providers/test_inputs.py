@@ -1,3 +1,5 @@
+"""Which inputs of a resource have the right type, and which changes of them replace it."""
+
 from __future__ import annotations
 
 import pytest

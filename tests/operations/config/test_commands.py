@@ -1,3 +1,5 @@
+"""What `credfleet config` checks, reads and writes in stack files, secrets among them."""
+
 from __future__ import annotations
 
 import json

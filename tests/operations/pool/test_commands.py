@@ -1,3 +1,8 @@
+"""What claim, release and status of `credfleet pool` answer, and with which exit codes.
+
+The pool is a stand-in that answers as it is told; tests/cluster/test_pool_commands.py has a real one.
+"""
+
 from __future__ import annotations
 
 import json

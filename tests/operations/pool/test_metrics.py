@@ -121,7 +121,7 @@ AVAILABLE = "credfleet_pool_available_accounts"
 ACCOUNTS = "credfleet_pool_accounts"
 
 
-def test_case_35_available_counts_free_accounts_and_claimed_is_told_by_tenant() -> None:
+def test_available_counts_free_accounts_and_claimed_is_told_by_tenant() -> None:
     mine, mine_record = claimed("aws-3", "acme")
     azure = labelled("azure-1", HYPERSCALER_TYPE, "azure")
     samples = measured((member("aws-1"), member("aws-2"), mine, azure), (mine_record,))
@@ -133,25 +133,25 @@ def test_case_35_available_counts_free_accounts_and_claimed_is_told_by_tenant() 
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(labelled("m", POOL_STATE, "dirty"), id="35-dirty"),
-        pytest.param(labelled("m", POOL_STATE, "cleaning"), id="35-cleaning"),
-        pytest.param(labelled("m", POOL_STATE, "quarantined"), id="36-quarantined"),
-        pytest.param(labelled("m", INTERNAL, "true"), id="36-internal"),
+        pytest.param(labelled("m", POOL_STATE, "dirty"), id="dirty"),
+        pytest.param(labelled("m", POOL_STATE, "cleaning"), id="cleaning"),
+        pytest.param(labelled("m", POOL_STATE, "quarantined"), id="quarantined"),
+        pytest.param(labelled("m", INTERNAL, "true"), id="internal"),
         pytest.param(labelled("m", TENANT_NAME, "acme"), id="owned"),
-        pytest.param(labelled("m", TENANT_NAME, ""), id="51-misconfigured"),
+        pytest.param(labelled("m", TENANT_NAME, ""), id="misconfigured"),
         pytest.param(member("m", {CLAIM_TOKEN: "claim-0.u.1"}), id="carries-a-dead-claim"),
     ],
 )
-def test_case_36_what_nobody_can_claim_is_not_available(other: Member) -> None:
+def test_what_nobody_can_claim_is_not_available(other: Member) -> None:
     assert value(measured((other,)), AVAILABLE, type="aws") == 0
 
 
-def test_case_36_the_last_account_claimed_leaves_a_zero_and_no_gap() -> None:
+def test_the_last_account_claimed_leaves_a_zero_and_no_gap() -> None:
     mine, mine_record = claimed("aws-1", "acme")
     assert value(measured((mine,), (mine_record,)), AVAILABLE, type="aws") == 0
 
 
-def test_case_36_accounts_under_eu_access_are_counted_apart() -> None:
+def test_accounts_under_eu_access_are_counted_apart() -> None:
     mine, mine_record = claimed("aws-eu-1", "acme", eu=True)
     samples = measured((member("aws-1"), mine), (mine_record,))
     assert value(samples, AVAILABLE, type="aws", partition_eu_access="true") == 0

@@ -1,3 +1,8 @@
+"""How cleaners are run, and what `credfleet pool` says when operators clean, sweep, adopt and recover.
+
+The pool is a stand-in that answers as it is told.
+"""
+
 from __future__ import annotations
 
 import json
@@ -144,7 +149,7 @@ def outcomes(result: Result) -> list[tuple[str, str, str | None]]:
     ]
 
 
-def test_case_32_a_cleaner_is_found_by_the_cloud_of_a_type_and_its_exit_code_decides(
+def test_a_cleaner_is_found_by_the_cloud_of_a_type_and_its_exit_code_decides(
     pool: FakePool, cluster: Path, tmp_path: Path
 ) -> None:
     pool.members = (
@@ -163,7 +168,7 @@ def test_case_32_a_cleaner_is_found_by_the_cloud_of_a_type_and_its_exit_code_dec
     assert pool.asked == ["clean as me, taking over []"]
 
 
-def test_case_34_an_account_of_a_type_without_a_cleaner_is_quarantined_with_the_reason(
+def test_an_account_of_a_type_without_a_cleaner_is_quarantined_with_the_reason(
     pool: FakePool, cluster: Path
 ) -> None:
     pool.members = (member("azure-1", "azure", state="dirty"), member("aws-1", state="dirty"))

@@ -1,3 +1,8 @@
+"""What `credfleet sandbox` up, destroy, refresh, import and export do in which order, say, and end with.
+
+The engine and the cluster are stand-ins; whole updates run in tests/program.
+"""
+
 from __future__ import annotations
 
 import json

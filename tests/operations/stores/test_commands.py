@@ -1,3 +1,5 @@
+"""What `credfleet stores explain` says of stores and callers, and of mistakes in their files."""
+
 from __future__ import annotations
 
 import json
@@ -94,7 +96,7 @@ def test_what_kubectl_lists_is_read_as_it_is() -> None:
     assert [each["store"] for each in told] == ["ClusterSecretStore/shared"]
 
 
-def test_b10_conditions_of_a_store_of_one_namespace_bar_nobody() -> None:
+def test_conditions_of_a_store_of_one_namespace_bar_nobody() -> None:
     assert rows("-", "--caller", "a", stdin=OWN)[0]["ready"] == "Ready"
 
 

@@ -82,7 +82,7 @@ def cleaned(server: MemoryServer, failing: dict[str, str] | None = None) -> dict
 # C: claims.
 
 
-def test_c10_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None:
+def test_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None:
     server = MemoryServer()
     server.add_member("eu", {TENANT_NAME: "a", "eu-access": "true"})
     server.add_member("plain", {TENANT_NAME: "a"})
@@ -90,7 +90,7 @@ def test_c10_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None
     assert claim(server, partition=NOT_EU).secret_name == "plain"
 
 
-def test_c11_an_account_outside_the_eu_never_serves_an_eu_request() -> None:
+def test_an_account_outside_the_eu_never_serves_an_eu_request() -> None:
     server = MemoryServer()
     server.add_member("plain", {TENANT_NAME: "a"})
     with pytest.raises(Exhausted):
@@ -99,7 +99,7 @@ def test_c11_an_account_outside_the_eu_never_serves_an_eu_request() -> None:
     assert claim(server, partition=EU).secret_name == "free-eu"
 
 
-def test_c12_shared_accounts_fill_evenly_and_get_no_owner() -> None:
+def test_shared_accounts_fill_evenly_and_get_no_owner() -> None:
     server = MemoryServer()
     for name in ("s0", "s1", "s2"):
         server.add_member(name, {SHARED: "true"}, {SHARED_CAPACITY: "2"})
@@ -108,14 +108,14 @@ def test_c12_shared_accounts_fill_evenly_and_get_no_owner() -> None:
     assert {member.tenant for member in server.members} == {None}
 
 
-def test_c13_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> None:
+def test_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> None:
     before = labels_of(server := pool("m0"))
     with pytest.raises(Exhausted):
         claim(server, Claims("t", "h", slot="x", shared=True))
     assert labels_of(server) == before
 
 
-def test_c13_a_type_the_pool_has_none_of_is_misconfigured_not_exhausted() -> None:
+def test_a_type_the_pool_has_none_of_is_misconfigured_not_exhausted() -> None:
     with pytest.raises(Misconfigured, match="no gcp accounts"):
         claim(pool("m0"), partition=Partition("gcp"))
 
@@ -132,7 +132,7 @@ def test_an_exhausted_pool_says_how_many_stand_how_and_changes_nothing() -> None
     assert len(list(server.records)) == 1
 
 
-def test_i51_an_unusable_account_is_named_when_no_other_is_free() -> None:
+def test_an_unusable_account_is_named_when_no_other_is_free() -> None:
     server = MemoryServer()
     server.add_member("odd", {POOL_STATE: "foo"})
     with pytest.raises(Misconfigured, match=r"Secret odd: .*'foo' is not known"):
@@ -148,19 +148,19 @@ def test_an_internal_account_is_never_handed_out_but_its_tenant_may_claim_it() -
     assert claim(server).secret_name == "kept"
 
 
-def test_s3_a_second_claim_of_the_same_tenant_returns_the_same_account() -> None:
+def test_a_second_claim_of_the_same_tenant_returns_the_same_account() -> None:
     server = pool("m0", "m1")
     first, second = claim(server), claim(server, A2)
     assert (second.secret_name, second.reused, second.holders) == (first.secret_name, True, 2)
 
 
-def test_k6_a_holder_counts_once_however_often_it_asks() -> None:
+def test_a_holder_counts_once_however_often_it_asks() -> None:
     server = pool("m0")
     once = Claims("a", "h1", limit=1)
     assert [claim(server, once).sequence for _ in range(3)] == [1, 2, 3]
 
 
-def test_k5_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
+def test_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
     server = pool("m0", "m1")
     claim(server, Claims("a", "h1", limit=1))
     with pytest.raises(LimitReached, match="with 1 of 1 consumers"):
@@ -168,7 +168,7 @@ def test_k5_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
     assert claim(server, Claims("a", "h2", slot="1")).secret_name != claim(server).secret_name
 
 
-def test_s7_an_account_of_ones_own_comes_before_one_from_the_pool() -> None:
+def test_an_account_of_ones_own_comes_before_one_from_the_pool() -> None:
     server = pool("m0")
     server.add_member("own", {TENANT_NAME: "a"})
     assert claim(server).secret_name == "own"
@@ -224,7 +224,7 @@ def go_on(server: MemoryServer, steps: Any, asked: Any) -> Any:
 
 
 @pytest.mark.parametrize("change", ["relabelled", "deleted"])
-def test_h45_an_account_taken_away_between_list_and_write_leads_to_the_next(change: str) -> None:
+def test_an_account_taken_away_between_list_and_write_leads_to_the_next(change: str) -> None:
     server = pool("m0", "m1")
     steps = protocol.claim(A.wanted)
     asked = paused_before(Patch, server, steps)
@@ -238,7 +238,7 @@ def test_h45_an_account_taken_away_between_list_and_write_leads_to_the_next(chan
     assert server.member(claimed.secret_name).tenant == "a"
 
 
-def test_h41_a_release_between_two_claims_never_makes_a_held_account_dirty() -> None:
+def test_a_release_between_two_claims_never_makes_a_held_account_dirty() -> None:
     server = pool("m0")
     other = Claims("a", "h2", policy=Policy.CLEAN)
     claim(server, other)
@@ -248,7 +248,7 @@ def test_h41_a_release_between_two_claims_never_makes_a_held_account_dirty() -> 
     assert run(protocol.read_claim(A.wanted.record, "h1"), server) is not None
 
 
-def test_s6_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
+def test_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
     server = pool("m0", "m1")
     claimed = claim(server)
     server.remove_member(claimed.secret_name)
@@ -335,7 +335,7 @@ def test_a_limit_below_the_number_of_holders_is_refused_and_nothing_changes() ->
         (Policy.QUARANTINE, "a", "quarantined"),
     ],
 )
-def test_e19_the_last_release_leaves_the_account_as_the_policy_says(
+def test_the_last_release_leaves_the_account_as_the_policy_says(
     policy: Policy, tenant: str | None, state: str | None
 ) -> None:
     server = pool("m0")
@@ -347,7 +347,7 @@ def test_e19_the_last_release_leaves_the_account_as_the_policy_says(
 
 
 @pytest.mark.parametrize("policy", list(Policy))
-def test_e20_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(policy: Policy) -> None:
+def test_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(policy: Policy) -> None:
     server = MemoryServer()
     server.add_member("own", {TENANT_NAME: "a"})
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
@@ -361,13 +361,13 @@ def test_e20_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(pol
     assert (shared.tenant, shared.state, shared.tokens) == (None, None, ())
 
 
-def test_e21_k12_releasing_what_is_not_there_is_success_without_a_write() -> None:
+def test_releasing_what_is_not_there_is_success_without_a_write() -> None:
     before = labels_of(server := pool("m0"))
     assert release(server).outcome is Outcome.NOT_HELD
     assert labels_of(server) == before
 
 
-def test_e24_while_another_holder_stays_nothing_happens_to_the_account() -> None:
+def test_while_another_holder_stays_nothing_happens_to_the_account() -> None:
     server = pool("m0")
     claim(server)
     claim(server, A2)
@@ -375,7 +375,7 @@ def test_e24_while_another_holder_stays_nothing_happens_to_the_account() -> None
     assert (released.last, server.member("m0").tenant) == (False, "a")
 
 
-def test_e26_releasing_a_deleted_account_is_success() -> None:
+def test_releasing_a_deleted_account_is_success() -> None:
     server = pool("m0")
     claim(server)
     server.remove_member("m0")
@@ -393,7 +393,7 @@ def test_a_fence_of_before_lets_a_holder_keep_what_it_claimed_since() -> None:
 # F: cleaning.
 
 
-def test_f27_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
+def test_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
     server = MemoryServer()
     server.add_member("m0", {"region": "eu-1"})
     claim(server, policy=Policy.CLEAN)
@@ -404,7 +404,7 @@ def test_f27_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
     assert not {CLAIM_ORIGIN, CLEANING_TOKEN} & server.member("m0").annotations.keys()
 
 
-def test_f28_a_dirty_account_somebody_claims_is_left_alone() -> None:
+def test_a_dirty_account_somebody_claims_is_left_alone() -> None:
     server = pool("m0")
     claim(server)
     server.by_hand("m0", {POOL_STATE: "dirty"})
@@ -412,7 +412,7 @@ def test_f28_a_dirty_account_somebody_claims_is_left_alone() -> None:
     assert server.member("m0").token is not None
 
 
-def test_f29_f33_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() -> None:
+def test_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() -> None:
     server = MemoryServer()
     server.add_member("m0", {POOL_STATE: "dirty"})
     server.add_member("m1", {POOL_STATE: "dirty"})
@@ -422,7 +422,7 @@ def test_f29_f33_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_
     assert is_free(server.member("m1"))
 
 
-def test_f30_nothing_dirty_is_nothing_to_do() -> None:
+def test_nothing_dirty_is_nothing_to_do() -> None:
     assert cleaned(pool("m0")) == {}
 
 
@@ -489,7 +489,7 @@ def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_de
         ({POOL_STATE: "quarantined"}, {}, False, False),
     ],
 )
-def test_i53_who_carries_a_claim_or_dirt_may_not_be_removed(
+def test_who_carries_a_claim_or_dirt_may_not_be_removed(
     labels: dict[str, str], annotations: dict[str, str], *, allow_destroy: bool, blocked: bool
 ) -> None:
     member = Member("m", "u", "1", labels, annotations)
@@ -509,7 +509,7 @@ def forget(server: MemoryServer, claimed: Claimed) -> None:
     server.remove(Kind.RECORD, claimed.record)
 
 
-def test_k7_an_account_whose_claim_is_gone_is_found_and_freed_by_its_own_policy() -> None:
+def test_an_account_whose_claim_is_gone_is_found_and_freed_by_its_own_policy() -> None:
     server = pool("m0")
     forget(server, claim(server, policy=Policy.CLEAN))
     assert [orphan.member for orphan in sweep(server, write=False).withheld] == ["m0"]
@@ -547,7 +547,7 @@ def test_a_record_nobody_can_read_is_reported_and_its_account_is_not_judged() ->
     assert any(claimed.record in finding.place for finding in report.findings)
 
 
-def test_k13_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
+def test_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
     server = MemoryServer()
     for name in ("m0", "m1"):
         server.add_member(name, annotations={ACCOUNT_ID: "111"})
@@ -679,7 +679,7 @@ def test_status_tells_each_account_once_and_counts_zeros() -> None:
     assert (taken.tenant, taken.slot, taken.holders) == ("a", "0", ("h1",))
 
 
-def test_s1_every_write_to_a_member_names_the_version_it_changes() -> None:
+def test_every_write_to_a_member_names_the_version_it_changes() -> None:
     """A merge patch without one silently overwrites an owner."""
     server = pool("m0")
     seen: list[Yielded] = []

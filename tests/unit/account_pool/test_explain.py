@@ -129,17 +129,17 @@ def test_an_account_its_tenant_brought_along_is_what_the_next_claim_gets_after_a
         pytest.param(
             member("m", {"eu-access": "true"}),
             "in another part of the pool: eu-access=true,hyperscaler-type=aws",
-            id="11-other-partition",
+            id="other-partition",
         ),
         pytest.param(
             member("m", {TENANT_NAME: ""}),
             "misconfigured: tenant-name is empty, so it is neither free nor owned",
-            id="51-empty-owner",
+            id="empty-owner",
         ),
         pytest.param(
             member("m", {"eu-access": "false"}),
             "misconfigured: eu-access is 'false'; leave the label out instead",
-            id="51-false",
+            id="false",
         ),
         pytest.param(
             member("m", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: "claim-0.u.1"}),

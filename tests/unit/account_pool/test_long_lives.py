@@ -64,7 +64,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def _own_holder(op: Op, index: int) -> Op:
-    """Give the holder of a process a name no other process has: a holder is one consumer."""
+    """Rename the holder of a process so that no other has its name: a holder is one consumer."""
     match op:
         case Claims():
             return Claims(op.tenant, f"{op.holder}-{index}", op.slot, op.policy, shared=op.shared)

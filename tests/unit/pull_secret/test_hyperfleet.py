@@ -1,4 +1,4 @@
-"""What HyperFleet tells of clusters and is told of pull secrets: 404, errors, repetition (tables A and F)."""
+"""What HyperFleet tells of clusters and is told of pull secrets: 404, errors, repetition."""
 
 from __future__ import annotations
 
@@ -96,20 +96,20 @@ def test_a_page_for_people_tells_nothing_of_a_cluster(path: str, status: int) ->
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_what_passes_is_tried_again_f(served: Served, hyperfleet: HyperFleet, status: int) -> None:
+def test_what_passes_is_tried_again(served: Served, hyperfleet: HyperFleet, status: int) -> None:
     served.service.faults.add(Fault(path="clusters", status=status, times=2))
     assert hyperfleet.observe(EAST).known
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 422])
-def test_what_does_not_pass_is_tried_once_f(served: Served, hyperfleet: HyperFleet, status: int) -> None:
+def test_what_does_not_pass_is_tried_once(served: Served, hyperfleet: HyperFleet, status: int) -> None:
     served.service.faults.add(Fault(path="clusters", status=status))
     with pytest.raises(PullSecretError, match=f"HTTP {status}"):
         hyperfleet.observe(EAST)
     assert served.service.faults.waiting == []
 
 
-def test_no_answer_is_a_failure_once_the_time_is_over_f(served: Served) -> None:
+def test_no_answer_is_a_failure_once_the_time_is_over(served: Served) -> None:
     served.service.faults.add(Fault(path="clusters", status=503, times=10_000))
     with pytest.raises(PullSecretError) as failed:
         HyperFleet(served.url, seconds=0.3).observe(EAST)

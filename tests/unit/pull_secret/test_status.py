@@ -29,7 +29,7 @@ def test_a_verified_pull_secret_is_everything() -> None:
     ]
 
 
-def test_one_that_was_overtaken_is_available_and_not_healthy_e() -> None:
+def test_one_that_was_overtaken_is_available_and_not_healthy() -> None:
     conditions = of_verified(3, "version 4 is the latest")
     assert told(conditions)[1:] == [
         ("Available", True, "SecretAvailable"),

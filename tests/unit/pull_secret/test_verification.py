@@ -37,8 +37,8 @@ def test_the_very_version_that_was_added_is_read_back_and_compared() -> None:
 @cases(
     "state, cause",
     {
-        "E-disabled": (DISABLED, "it is disabled, so nobody can read it"),
-        "E-destroyed": (DESTROYED, "it is destroyed, so nobody can read it"),
+        "disabled": (DISABLED, "it is disabled, so nobody can read it"),
+        "destroyed": (DESTROYED, "it is destroyed, so nobody can read it"),
     },
 )
 def test_a_version_nobody_can_read_fails(state: VersionState, cause: str) -> None:
@@ -47,14 +47,14 @@ def test_a_version_nobody_can_read_fails(state: VersionState, cause: str) -> Non
     assert (refused.value.place, refused.value.cause) == (f"{SECRET}/versions/1", cause)
 
 
-def test_a_version_that_is_not_there_fails_and_the_others_stay_e() -> None:
+def test_a_version_that_is_not_there_fails_and_the_others_stay() -> None:
     there = manager((OURS, ENABLED))
     with pytest.raises(PullSecretError, match="it is not there"):
         verify(there, expected(2), before=0)
     assert there.writes == []
 
 
-def test_a_version_that_holds_something_else_fails_without_telling_what_e() -> None:
+def test_a_version_that_holds_something_else_fails_without_telling_what() -> None:
     with pytest.raises(PullSecretError) as refused:
         verify(manager((THEIRS, ENABLED)), expected(1), before=0)
     assert refused.value.code == "version-content-differs"
@@ -70,7 +70,7 @@ def test_a_version_that_holds_something_else_fails_without_telling_what_e() -> N
         "disabled": ((THEIRS, DISABLED), " and is disabled, so whoever reads the latest"),
     },
 )
-def test_a_newer_version_of_somebody_else_is_named_and_left_alone_e(
+def test_a_newer_version_of_somebody_else_is_named_and_left_alone(
     newer: tuple[bytes, VersionState], told: str
 ) -> None:
     there = manager((OURS, ENABLED), newer)
@@ -80,7 +80,7 @@ def test_a_newer_version_of_somebody_else_is_named_and_left_alone_e(
     assert standing.overtaken.startswith(f"{who}{told}")
 
 
-def test_nobody_has_overtaken_a_version_that_is_not_the_latest_yet_e() -> None:
+def test_nobody_has_overtaken_a_version_that_is_not_the_latest_yet() -> None:
     """Google keeps its word about a number at once, about an alias after minutes."""
     there = manager((THEIRS, ENABLED), (OURS, ENABLED))
     there.latest = 1

@@ -34,7 +34,7 @@ def workflow(name: str) -> dict[str, Any]:
 
 
 def steps() -> Iterator[Any]:
-    """Give every step of every workflow, and of the action they share."""
+    """Return every step of every workflow, and of the action they share."""
     yield from (
         pytest.param(step, id=f"{path.stem}-{name}-{index}")
         for path in WORKFLOWS

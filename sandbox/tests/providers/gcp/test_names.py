@@ -1,3 +1,5 @@
+"""Which names and ids of Google's resources are read, refused and made up."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Which changes of an object update it, which replace it, and in which order."""
+
 from __future__ import annotations
 
 import pytest

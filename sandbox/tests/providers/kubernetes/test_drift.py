@@ -1,3 +1,5 @@
+"""What of a live object counts as drift from its declaration."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Which kind a resource type names, and at which path the API serves it."""
+
 from __future__ import annotations
 
 import pytest

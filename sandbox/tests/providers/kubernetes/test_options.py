@@ -1,3 +1,5 @@
+"""Which options of the provider are served, and which changes of them replace objects."""
+
 from __future__ import annotations
 
 import pytest

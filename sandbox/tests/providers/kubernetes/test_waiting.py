@@ -1,3 +1,5 @@
+"""When an object is ready or gone, and how long that is waited for."""
+
 from __future__ import annotations
 
 import json
