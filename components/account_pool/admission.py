@@ -21,12 +21,13 @@ from components.account_pool.keys import (
     CLEANING_TOKEN,
     POOL_RECORD,
     POOL_STATE,
+    SHARED_CAPACITY,
     SHARED_CLAIMS,
     STATE_REASON,
     TENANT_ID,
 )
-from components.account_pool.model import JsonObject
-from components.labels import BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.account_pool.model import JsonObject, Policy
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
@@ -157,6 +158,54 @@ def _may(*verbs: str) -> dict[str, str]:
     }
 
 
+def _alike(kind: str, *but: str) -> str:
+    """Return whether all entries of a map but some are as they were."""
+    others = ", ".join(f"'{key}'" for key in but)
+    return (
+        f"variables.old{kind}.all(key, key in [{others}] || (key in variables.new{kind}"
+        f" && variables.new{kind}[key] == variables.old{kind}[key]))"
+        f" && variables.new{kind}.all(key, key in [{others}] || key in variables.old{kind})"
+    )
+
+
+_COMPARED: Final = 500
+"""How many entries are compared with each other; more are counted only, or the API server would give up."""
+
+
+def _entries(noun: str, pattern: str) -> dict[str, str]:
+    """Return the entries of a JSON object in a text, and how many came and went."""
+    lists = {age: f"variables.{age}{noun}List" for age in ("old", "new")}
+
+    def beyond(one: str, other: str) -> str:
+        return (
+            f"{one}.size() > {_COMPARED} || {other}.size() > {_COMPARED}"
+            f" ? ({one}.size() > {other}.size() ? {one}.size() - {other}.size() : 0)"
+            f" : {one}.filter(entry, !(entry in {other})).size()"
+        )
+
+    return {
+        **{f"{age}{noun}List": f"variables.{age}{noun}.findAll(r'{pattern}')" for age in lists},
+        f"come{noun}": beyond(lists["new"], lists["old"]),
+        f"gone{noun}": beyond(lists["old"], lists["new"]),
+    }
+
+
+def _json(entry: str) -> str:
+    """Return the pattern of a JSON object of such entries, as the protocol writes one."""
+    return f"^[{{]({entry}(, {entry})*)?[}}]$"
+
+
+_TEXT: Final = r'"(?:[^"\\]|\\.)*"'
+_PLACE: Final = rf'"claim-[^"\\]*": {_TEXT}'
+_HOLDER: Final = rf"{_TEXT}: [0-9]+"
+
+
+def _number(variable: str) -> str:
+    """Return the number in a text, 0 when there is none."""
+    text = f"variables.{variable}"
+    return f"({text}.matches('^[0-9]{{1,18}}$') ? int({text}) : 0)"
+
+
 def _same(*fields: str) -> str:
     return " && ".join(
         f"object.{field}.orValue({empty}) == oldObject.{field}.orValue({empty})"
@@ -204,9 +253,14 @@ MEMBER_VARIABLES: Final[Mapping[str, str]] = {
     **_before_and_after("Reason", "Notes", STATE_REASON),
     **_before_and_after("Sharing", "Notes", SHARED_CLAIMS),
     **_before_and_after("Brought", "Notes", BRING_YOUR_OWN),
+    **_before_and_after("Account", "Notes", ACCOUNT_ID),
+    **_before_and_after("Capacity", "Notes", SHARED_CAPACITY),
+    **_entries("Sharing", _PLACE),
     "isHeld": "variables.oldToken != '' || !(variables.oldSharing in ['', '{}'])",
     "isReleased": "variables.oldToken != '' && variables.newToken == ''",
     "isFromPool": "variables.oldOrigin == 'pool'",
+    "isClaimChanged": "variables.mayClaim && variables.oldToken != variables.newToken",
+    "isCleaned": "variables.mayClean && 'cleaning' in [variables.oldState, variables.newState]",
     "isUnclaimed": " && ".join(
         f"variables.new{noun} == ''"
         for noun in (
@@ -226,26 +280,18 @@ MEMBER_VARIABLES: Final[Mapping[str, str]] = {
 
 _ASK: Final = f"or ask for the verb {{}} on {VIRTUAL_RESOURCE}.{VIRTUAL_GROUP}"
 
-DELETION_RULES: Final = (
-    Rule(
-        "nothing-new-is-deleted-or-locked-with-another",
-        "CREATE",
-        f"variables.mayOperate || (object.{_REFERENCES}.orValue([]).size() == 0"
-        f" && object.{_FINALIZERS}.orValue([]).size() == 0 && !object.{_LOCK}.orValue(false))",
-        "owner references, finalizers and `immutable` let others delete it, or keep it from going and from"
-        " rotating; leave them out, " + _ASK.format(OPERATE),
-    ),
-    Rule(
-        "what-deletes-or-locks-is-an-operators",
-        "UPDATE",
-        f"variables.mayOperate || ({_same(_REFERENCES, _LOCK)} && ({_same(_FINALIZERS)}"
-        " || (oldObject.metadata.?deletionTimestamp.hasValue()"
-        f" && oldObject.{_FINALIZERS}.orValue([]).all(f, f in ['foregroundDeletion', 'orphan']))))",
-        "owner references, finalizers and `immutable` let others delete it, or keep it from going and from"
-        " rotating; leave them, " + _ASK.format(OPERATE),
-    ),
+_DELETES_OR_LOCKS: Final = (
+    "owner references, finalizers and `immutable` let others delete it, or keep it from going and from"
+    f" rotating; leave them, {_ASK.format(OPERATE)}"
 )
-"""Of members and records alike. The garbage collector ends a deletion that was allowed to begin."""
+_NOTHING_WITH_IT: Final = Rule(
+    "nothing-new-is-deleted-or-locked-with-another",
+    "CREATE",
+    f"variables.mayOperate || (object.{_REFERENCES}.orValue([]).size() == 0"
+    f" && object.{_FINALIZERS}.orValue([]).size() == 0 && !object.{_LOCK}.orValue(false))",
+    _DELETES_OR_LOCKS,
+)
+_POLICIES: Final = str([str(policy) for policy in Policy])
 
 MEMBER_RULES: Final = (
     Rule(
@@ -319,11 +365,50 @@ MEMBER_RULES: Final = (
         "what-a-claim-noted-stays",
         "UPDATE",
         "variables.mayOperate || (variables.oldBrought == variables.newBrought"
-        " && (variables.mayClaim || variables.oldPolicy == variables.newPolicy)"
-        " && (variables.mayClean || variables.oldCleaning == variables.newCleaning)"
-        " && (variables.mayClaim || variables.mayClean || (variables.oldOrigin == variables.newOrigin"
-        " && variables.oldTenant == variables.newTenant && variables.oldReason == variables.newReason)))",
+        " && (variables.isClaimChanged || variables.oldPolicy == variables.newPolicy)"
+        " && (variables.isCleaned || variables.oldCleaning == variables.newCleaning)"
+        " && (variables.isCleaned || variables.isClaimChanged || variables.oldReason == variables.newReason)"
+        " && (variables.isClaimChanged"
+        " || (variables.oldOrigin == variables.newOrigin && variables.oldTenant == variables.newTenant)"
+        " || (variables.isCleaned && variables.oldState == 'cleaning'"
+        " && variables.newOrigin in ['', variables.oldOrigin]"
+        " && variables.newTenant in ['', variables.oldTenant])))",
         "these annotations say what is to become of the account, and change with its claim only; leave them",
+    ),
+    Rule(
+        "an-unused-account-is-claimed",
+        "UPDATE",
+        "variables.mayOperate || variables.oldToken != '' || variables.newToken == ''"
+        " || (variables.oldState == '' && variables.newState == '' && variables.newOwner != ''"
+        f" && variables.newPolicy in {_POLICIES} && variables.newOrigin"
+        " == (variables.oldOwner != '' && variables.oldOrigin == '' ? 'owner' : 'pool'))",
+        "a claim takes an account without a state, for a tenant, and notes whether it was that tenant's"
+        " before; run `credfleet pool claim`",
+    ),
+    Rule(
+        "a-release-ends-as-a-policy-says",
+        "UPDATE",
+        "variables.mayOperate || !variables.isReleased || (variables.newPolicy == ''"
+        " && variables.newOrigin in ['', variables.oldOrigin]"
+        " && ((variables.newOwner == variables.oldOwner && variables.newState == variables.oldState)"
+        " || (variables.isFromPool && variables.newOwner == '' && variables.newOrigin == ''"
+        " && variables.newState == variables.oldState)"
+        " || (variables.isFromPool && variables.newOwner == variables.oldOwner"
+        " && variables.newOrigin == 'pool' && variables.oldState != 'quarantined'"
+        " && variables.newState in ['dirty', 'quarantined'])))",
+        "a release takes the token off and leaves the account free, retained, dirty or quarantined; run"
+        " `credfleet pool release`",
+    ),
+    Rule(
+        "places-are-taken-and-left-one-by-one",
+        "UPDATE",
+        "variables.mayOperate || variables.oldSharing == variables.newSharing"
+        f" || (variables.newSharing.matches(r'{_json(_PLACE)}')"
+        " && (variables.comeSharing == 0 ? variables.goneSharing <= 1 : variables.goneSharing == 0"
+        " && variables.comeSharing == 1"
+        f" && variables.newSharingList.size() <= {_number('newCapacity')}))",
+        "each claim takes one place on a shared account and leaves that one; run `credfleet pool claim` or"
+        " `release`",
     ),
     Rule(
         "an-account-enters-unclaimed",
@@ -348,7 +433,24 @@ MEMBER_RULES: Final = (
         f"without its {HYPERSCALER_TYPE} nothing would guard the account; release and clean it, then "
         + _ASK.format(OPERATE).removeprefix("or "),
     ),
-    *DELETION_RULES,
+    Rule(
+        "what-is-declared-stays",
+        "UPDATE",
+        "variables.mayOperate || !(variables.mayClaim || variables.mayClean || variables.isHeld"
+        f" || variables.oldState == 'cleaning') || ({_alike('Labels', TENANT_NAME, POOL_STATE)}"
+        " && variables.oldAccount == variables.newAccount && variables.oldCapacity == variables.newCapacity)",
+        "claims and cleaners leave what the pool says of an account, and a claimed one keeps its part of the"
+        " pool; change the stack that declares it, " + _ASK.format(OPERATE),
+    ),
+    _NOTHING_WITH_IT,
+    Rule(
+        "what-deletes-or-locks-is-an-operators",
+        "UPDATE",
+        f"variables.mayOperate || ({_same(_REFERENCES, _LOCK)} && ({_same(_FINALIZERS)}"
+        " || (oldObject.metadata.?deletionTimestamp.hasValue()"
+        f" && oldObject.{_FINALIZERS}.orValue([]).all(f, f in ['foregroundDeletion', 'orphan']))))",
+        _DELETES_OR_LOCKS,
+    ),
     Rule(
         "an-account-in-use-is-not-deleted",
         "DELETE",
@@ -366,15 +468,37 @@ RECORD_VARIABLES: Final[Mapping[str, str]] = {
     **_datum("Member", "member"),
     **_datum("Attempt", "attempt"),
     **_datum("Phase", "phase"),
-    "isLabelled": f"object != null && '{POOL_RECORD}' in object.metadata.?labels.orValue({{}})",
+    **_datum("Uid", "memberUid"),
+    **_datum("Policy", "policy"),
+    **_datum("Limit", "limit"),
+    **_datum("Holders", "holders"),
+    **_datum("Retired", "retired"),
+    **_datum("Former", "formerUid"),
+    **_entries("Holders", _HOLDER),
+    "oldLabels": _map("oldObject", "labels"),
+    "newLabels": _map("object", "labels"),
+    **_before_and_after("Owner", "Labels", TENANT_NAME),
+    **_before_and_after("Type", "Labels", HYPERSCALER_TYPE),
+    "isLabelled": f"'{POOL_RECORD}' in variables.newLabels",
+    "step": "variables.oldPhase + '>' + variables.newPhase",
+    "isReadable": f"variables.newMember != '' && variables.newAttempt.matches('^[0-9]{{1,18}}$')"
+    f" && variables.newPolicy in {_POLICIES} && variables.newLimit.matches('^[0-9]{{0,18}}$')"
+    " && variables.newRetired.matches('^[0-9]{0,18}$')"
+    f" && variables.newHolders.matches(r'{_json(_HOLDER)}')",
 }
+
+_UNREADABLE: Final = (
+    "an account, an attempt, a policy or holders are missing or not what a claim writes; leave the record to"
+    " `credfleet pool claim` and `release`"
+)
 
 RECORD_RULES: Final = (
     Rule(
         "a-new-record-is-pending",
         "CREATE",
         "variables.mayOperate"
-        " || (variables.mayClaim && variables.newPhase == 'Pending' && variables.isLabelled)",
+        " || (variables.mayClaim && variables.newPhase == 'Pending' && variables.newAttempt == '1'"
+        f" && variables.isLabelled && {_NAME}.startsWith('claim-'))",
         "claims begin as Pending, by the claim protocol; run `credfleet pool claim`, " + _ASK.format(CLAIM),
     ),
     Rule(
@@ -383,6 +507,8 @@ RECORD_RULES: Final = (
         "variables.mayClaim || variables.mayOperate",
         "a record is written by its claim; run `credfleet pool claim` or `release`, " + _ASK.format(CLAIM),
     ),
+    Rule("a-new-record-is-readable", "CREATE", "variables.mayOperate || variables.isReadable", _UNREADABLE),
+    Rule("a-record-stays-readable", "UPDATE", "variables.mayOperate || variables.isReadable", _UNREADABLE),
     Rule(
         "a-record-stays-whose-it-is",
         "UPDATE",
@@ -394,7 +520,7 @@ RECORD_RULES: Final = (
         "a-record-goes-forward",
         "UPDATE",
         "variables.mayOperate || variables.oldPhase == variables.newPhase"
-        " || variables.oldPhase + '>' + variables.newPhase in"
+        " || variables.step in"
         " ['Pending>Bound', 'Pending>Releasing', 'Bound>Releasing']",
         "a claim goes from Pending to Bound to Releasing, never back; `credfleet pool sweep` finishes it",
     ),
@@ -405,7 +531,65 @@ RECORD_RULES: Final = (
         " || (variables.oldMember == variables.newMember && variables.oldAttempt == variables.newAttempt)",
         "its holders use the account, so it never names another one; release it and claim again",
     ),
-    *DELETION_RULES,
+    Rule(
+        "accounts-are-tried-one-by-one",
+        "UPDATE",
+        "variables.mayOperate || (variables.oldMember == variables.newMember"
+        " && variables.oldAttempt == variables.newAttempt"
+        " && (variables.oldUid == variables.newUid || variables.step == 'Pending>Bound'))"
+        " || (variables.step == 'Pending>Pending'"
+        f" && {_number('newAttempt')} == {_number('oldAttempt')} + 1)",
+        "another account is another attempt, of a claim that has none yet; leave it to"
+        " `credfleet pool claim`",
+    ),
+    Rule(
+        "policy-and-limit-are-agreed-while-bound",
+        "UPDATE",
+        "variables.mayOperate || variables.step == 'Bound>Bound'"
+        " || (variables.oldPolicy == variables.newPolicy && variables.oldLimit == variables.newLimit)",
+        "they stand from the first claim on and change while the account is held; claim it first",
+    ),
+    Rule(
+        "holders-come-and-go-one-by-one",
+        "UPDATE",
+        "variables.mayOperate || variables.oldPhase == 'Pending' || (variables.comeHolders <= 1"
+        " && variables.goneHolders <= 1 && (variables.newPhase == 'Bound' || variables.newHolders == '{}'))",
+        "each holder joins and leaves by itself, and the last one ends the claim; run"
+        " `credfleet pool release`",
+    ),
+    Rule(
+        "a-record-never-forgets",
+        "UPDATE",
+        "variables.mayOperate || (variables.oldFormer == variables.newFormer"
+        " && (variables.oldRetired == variables.newRetired"
+        f" || {_number('newRetired')} > {_number('oldRetired')}))",
+        "a holder who returned would be released by what it did before; leave `retired` and `formerUid`",
+    ),
+    Rule(
+        "a-record-is-found-by-its-labels",
+        "UPDATE",
+        "variables.mayOperate || (variables.oldOwner in ['', variables.newOwner]"
+        " && variables.oldType in ['', variables.newType])",
+        "its labels repeat what it says; leave them",
+    ),
+    Rule(
+        "nothing-else-becomes-a-record",
+        "UPDATE",
+        f"variables.mayOperate || '{POOL_RECORD}' in variables.oldLabels || {_NAME}.startsWith('claim-')",
+        "a ConfigMap that no claim made would count as one; run `credfleet pool claim`",
+    ),
+    _NOTHING_WITH_IT,
+    Rule(
+        "what-deletes-or-locks-is-an-operators",
+        "UPDATE",
+        "variables.mayOperate || "
+        + " && ".join(
+            f"object.{field}.orValue([]).all(one, one in oldObject.{field}.orValue([]))"
+            for field in (_REFERENCES, _FINALIZERS)
+        )
+        + f" && (!object.{_LOCK}.orValue(false) || oldObject.{_LOCK}.orValue(false))",
+        _DELETES_OR_LOCKS,
+    ),
     Rule(
         "a-bound-record-is-not-deleted",
         "DELETE",

@@ -18,6 +18,7 @@ from components.account_pool.keys import (
     CLAIM_POLICY,
     CLAIM_TOKEN,
     CLEANING_TOKEN,
+    INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
@@ -25,7 +26,14 @@ from components.account_pool.keys import (
     TENANT_ID,
 )
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy
-from components.labels import BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.labels import (
+    ACCOUNT_ID,
+    BRING_YOUR_OWN,
+    EU_ACCESS,
+    HYPERSCALER_TYPE,
+    SHARED,
+    TENANT_NAME,
+)
 from tests.support.guarded_pool import MERGE, GuardedPool, Keys, guarded_pool, record_of, refusal, secret
 
 if TYPE_CHECKING:
@@ -303,6 +311,146 @@ REFUSED: Mapping[str, Write] = {
         )
     },
     **{
+        f"{user} changes {what}": Write(user, "what-is-declared-stays", labels, notes, old_labels, old_notes)
+        for users, what, labels, notes, old_labels, old_notes in (
+            (("claimer", "cleaner"), "the type of a free account", {HYPERSCALER_TYPE: "gcp"}, {}, {}, {}),
+            (("claimer", "cleaner"), "the part of a free account", {EU_ACCESS: "true"}, {}, {}, {}),
+            (
+                ("claimer", "cleaner"),
+                "who may claim an account",
+                {INTERNAL: None},
+                {},
+                {INTERNAL: "true"},
+                {},
+            ),
+            (
+                ("owner", "claimer", "cleaner"),
+                "the part of a claimed account",
+                {EU_ACCESS: None},
+                {},
+                {**CLAIMED_LABELS, EU_ACCESS: "true"},
+                CLAIMED,
+            ),
+            (
+                ("owner", "claimer", "cleaner"),
+                "which account is claimed",
+                {},
+                {ACCOUNT_ID: "2"},
+                CLAIMED_LABELS,
+                {**CLAIMED, ACCOUNT_ID: "1"},
+            ),
+            (
+                ("owner", "claimer", "cleaner"),
+                "how many share an account",
+                {},
+                {SHARED_CAPACITY: "9"},
+                {SHARED: "true"},
+                SHARING,
+            ),
+            (("claimer", "cleaner"), "which account is free", {}, {ACCOUNT_ID: "2"}, {}, {ACCOUNT_ID: "1"}),
+        )
+        for user in users
+    },
+    **{
+        f"a claimer {what}": Write(
+            "claimer",
+            "an-unused-account-is-claimed",
+            old_labels | {TENANT_NAME: "acme"},
+            notes,
+            old_labels,
+            old_notes,
+        )
+        for what, notes, old_labels, old_notes in (
+            ("claims a dirty account", CLAIMED, {POOL_STATE: "dirty"}, {}),
+            ("claims a quarantined account", CLAIMED, {POOL_STATE: "quarantined"}, USED),
+            ("claims what a tenant brought as the pool's", CLAIMED, CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}),
+            ("claims the pool's as what a tenant brought", OWN_CLAIMED, {}, {}),
+            ("claims by no policy", {**CLAIMED, CLAIM_POLICY: "none"}, {}, {}),
+        )
+    },
+    "a claimer claims for nobody": Write("claimer", "an-unused-account-is-claimed", {}, CLAIMED),
+    **{
+        f"a claimer releases {what}": Write(
+            "claimer",
+            "a-release-ends-as-a-policy-says",
+            labels,
+            {CLAIM_TOKEN: None, **notes},
+            {**CLAIMED_LABELS, **old_labels},
+            CLAIMED,
+        )
+        for what, labels, notes, old_labels in (
+            ("and leaves the policy", {}, {CLAIM_ORIGIN: None}, {}),
+            ("and calls the pool's its tenant's", {}, {CLAIM_POLICY: None, CLAIM_ORIGIN: "owner"}, {}),
+            (
+                "a quarantined account to the cleaner",
+                {POOL_STATE: "dirty"},
+                {CLAIM_POLICY: None},
+                {POOL_STATE: "quarantined"},
+            ),
+            (
+                "a quarantined account to the pool",
+                {POOL_STATE: None, TENANT_NAME: None},
+                {CLAIM_POLICY: None, CLAIM_ORIGIN: None, TENANT_ID: None},
+                {POOL_STATE: "quarantined"},
+            ),
+            (
+                "a dirty account that nobody would clean for the pool",
+                {POOL_STATE: "dirty"},
+                {CLAIM_POLICY: None, CLAIM_ORIGIN: None},
+                {},
+            ),
+            (
+                "a free account to the cleaner",
+                {POOL_STATE: "dirty", TENANT_NAME: None},
+                {CLAIM_POLICY: None},
+                {},
+            ),
+        )
+    },
+    "a claimer changes the policy of a claim": Write(
+        "claimer", "what-a-claim-noted-stays", {}, {CLAIM_POLICY: "release"}, CLAIMED_LABELS, CLAIMED
+    ),
+    "a claimer calls what a tenant brought the pool's": Write(
+        "claimer", "what-a-claim-noted-stays", {}, {CLAIM_ORIGIN: "pool"}, CLAIMED_LABELS, OWN_CLAIMED
+    ),
+    "a cleaner calls what a tenant brought the pool's": Write(
+        "cleaner",
+        "what-a-claim-noted-stays",
+        {POOL_STATE: "cleaning"},
+        {CLAIM_ORIGIN: "pool"},
+        {**CLAIMED_LABELS, POOL_STATE: "dirty"},
+        {BRING_YOUR_OWN: "true"},
+    ),
+    "a cleaner hides why an account is quarantined": Write(
+        "cleaner",
+        "what-a-claim-noted-stays",
+        {},
+        {STATE_REASON: None},
+        {POOL_STATE: "quarantined"},
+        {STATE_REASON: "odd bills"},
+    ),
+    **{
+        f"a claimer {what}": Write(
+            "claimer",
+            "places-are-taken-and-left-one-by-one",
+            {},
+            {SHARED_CLAIMS: after if isinstance(after, str) else json.dumps(after)},
+            {SHARED: "true"},
+            {SHARED_CLAIMS: json.dumps(before), SHARED_CAPACITY: "2"},
+        )
+        for what, before, after in (
+            ("takes two places at once", {}, {TOKEN: "one", f"{TOKEN}2": "two"}),
+            (
+                "takes a place too many",
+                {TOKEN: "one", f"{TOKEN}2": "two"},
+                {TOKEN: "one", f"{TOKEN}2": "two", f"{TOKEN}3": "three"},
+            ),
+            ("empties a shared account", {TOKEN: "one", f"{TOKEN}2": "two"}, {}),
+            ("takes over a place", {TOKEN: "one"}, {f"{TOKEN}2": "two"}),
+            ("garbles who shares an account", {TOKEN: "one"}, "nobody"),
+        )
+    },
+    **{
         f"{user} {what}": Write(user, "what-deletes-or-locks-is-an-operators", body=body)
         for user in ("owner", "claimer", "cleaner")
         for what, body in (
@@ -411,6 +559,36 @@ PROTOCOL: Mapping[str, tuple[str, Keys, Keys, Change]] = {
         {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
         CARRYING,
         lambda m: changes.remove(m, BOUND.token, BOUND),
+    ),
+    "C3 takes the first place on a shared member": (
+        "claimer",
+        {SHARED: "true"},
+        {SHARED_CAPACITY: "1"},
+        lambda m: changes.take(m, replace(BOUND, slot='a "b": c', partition=Partition("aws", shared=True))),
+    ),
+    "X2 releases a dirty member": (
+        "claimer",
+        {**CLAIMED_LABELS, POOL_STATE: "dirty"},
+        CARRYING,
+        lambda m: changes.remove(m, BOUND.token, BOUND, Policy.QUARANTINE),
+    ),
+    "X2 releases a member relabelled by hand": (
+        "claimer",
+        {TENANT_NAME: "other"},
+        CARRYING,
+        lambda m: changes.remove(m, BOUND.token, BOUND),
+    ),
+    "X2 releases a member stripped by hand": (
+        "claimer",
+        {},
+        CARRYING,
+        lambda m: changes.remove(m, BOUND.token, None),
+    ),
+    "C3 takes a member quarantined once": (
+        "claimer",
+        CLAIMED_LABELS,
+        {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"},
+        lambda m: changes.take(m, BOUND),
     ),
     "X2 gives up a place on a shared member": (
         "claimer",
