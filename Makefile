@@ -67,7 +67,7 @@ test: env ## all tests; of one room with ROOM=account_pool
 # These try every order of calls, which takes longer than all others together.
 EXPLORING := tests/models $(addprefix tests/unit/account_pool/test_,interleavings.py long_lives.py wrong_variants.py)
 
-test-fast: env ## tests of decisions only, for in between: no process, no API server
+test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
 	@$(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(EXPLORING)) $(addprefix --room=,$(ROOM))
 
 check: env ## format, lint, types, arrows, lock

@@ -28,8 +28,8 @@ _FILE: Final = re.compile(
 )
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _BY_NUMBER: Final = re.compile(
-    r"\b(?:[Dd]ecisions? \d|[Ff]acts,? (?:section )?\d|(?:engine|ASO) facts\b|[Tt]ables? [A-Z]\b"
-    r"|[Ss]ections? \d|[Rr]ows? [A-Z]\d|[Cc]ases? [A-Z]\d)|facts_\d"
+    r"\b(?:[Dd]ecisions?\s+\d|[Ff]acts,?\s+(?:section\s+)?\d|(?:engine|ASO)\s+facts\b|[Tt]ables?\s+[A-Z]\b"
+    r"|[Ss]ections?\s+\d|[Rr]ows?\s+[A-Z]\d|[Cc]ases?\s+[A-Z]\d)|facts_\d"
     r"|\bid=\"(?:[A-Z]+\d+\b|(?:[A-Z]\d*|\d{1,2})-[a-z])"
     r"|\bdef test_(?:case_\d|[a-z]\d+_|\w+_(?:[b-z]|[a-z]\d+)\()"
 )
@@ -124,6 +124,7 @@ def test_every_file_that_a_page_names_is_there() -> None:
         "def test_case_36_an_account_is_free(",
         "def test_an_account_is_free_d7(",
         "def test_an_account_is_free_f(",
+        "decision\n        15",
     ],
 )
 def test_a_bare_citation_is_recognised(bare: str) -> None:

@@ -168,8 +168,8 @@ class Pool:
     def release(self, record: str, holder: str, *, fence: Fence | None = None) -> Released:
         """Let a holder go; with the last one the account goes where the policy says.
 
-        fence: which claim is meant (`Claimed.fence`); a holder who claimed again since keeps it (decision
-        15).
+        fence: which claim is meant (`Claimed.fence`); a holder who claimed again since keeps it
+        (docs/design/claim-protocol.md, Sequence numbers).
         """
         released = self._run(protocol.release(record, holder, self.namespace, fence))
         if released.outcome is Outcome.RELEASED and released.member:

@@ -1,8 +1,8 @@
 """The steps all operations are made of: read until answered, write once and say whether it was done.
 
 After any error of a write, time-outs included, the caller re-reads and decides from what is there; so a
-write answers the object, or None for conflict, absence and unknown outcome alike (claim protocol section
-3).
+write answers the object, or None for conflict, absence and unknown outcome alike
+(docs/design/claim-protocol.md, How calls are made).
 """
 
 from __future__ import annotations

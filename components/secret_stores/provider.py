@@ -68,9 +68,9 @@ class _StoreProvider(FollowingShell):
 class _StoreArgs:
     """Who uses which store.
 
-    owner: who wants it, the same text whenever the program runs. store, provider: as `direct.document_of`
-    writes them; provider is None for an embedded one. labels: of the namespace, as far as the stack declares
-    them; others are looked up.
+    owner: who wants it, the same text whenever the program runs. store, provider: as
+    `admission.document_of` writes them; provider is None for an embedded one. labels: of the namespace, as
+    far as the stack declares them; others are looked up.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
