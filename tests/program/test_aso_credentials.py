@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.journal import Request
+from pulumi_sandbox.services.cloud.front import Request
 from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.show.display import display_for as display_for
     from pulumi_sandbox.engine.show.phrases import short_type as short_type
     from pulumi_sandbox.engine.state.checkpoint import decode as decode
-    from pulumi_sandbox.engine.state.integrity import verify as verify
+    from pulumi_sandbox.engine.state.checkpoint import verify as verify
     from pulumi_sandbox.engine.workspace import Workspace as Workspace
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
 
@@ -51,8 +51,7 @@ PUBLIC: Final = {
     "project.yaml_file": ("load_yaml",),
     "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),
     "show.phrases": ("short_type",),
-    "state.checkpoint": ("decode",),
-    "state.integrity": ("verify",),
+    "state.checkpoint": ("decode", "verify"),
     "workspace": ("Workspace", "find_backend"),
 }
 """Module → what it gives to the world."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol, TypeAlias, cast
 
@@ -10,7 +11,6 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, conceal_keys, conceal_like, reveal
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
-from pulumi_sandbox.providers.patience import Patience
 
 Function: TypeAlias = Callable[[Properties], Properties]
 
@@ -168,3 +168,30 @@ def _plain_state(state: State) -> State:
 
 def _concealed(outputs: Properties, kind: ResourceKind, model: Properties) -> Properties:
     return conceal_keys(conceal_like(outputs, model), kind.secrets)
+
+
+class Patience:
+    """All waits of one provider; one cancellation ends them all, the later ones too."""
+
+    def __init__(self, place: str, what: str = "this service") -> None:
+        """Take the place of what is waited for, and what it is."""
+        self._place = place
+        self._what = what
+        self._stopped = threading.Event()
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long.
+
+        Raises SandboxError `cancelled`, when the run is being stopped.
+        """
+        if self._stopped.wait(seconds):
+            raise SandboxError(
+                code="cancelled",
+                place=self._place,
+                cause=f"the run is being stopped while {self._what} is waited for",
+                mend="run again: what was written so far is recorded",
+            )
+
+    def cancel(self) -> None:
+        """End every wait with an error."""
+        self._stopped.set()

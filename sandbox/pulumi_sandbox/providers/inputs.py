@@ -12,6 +12,10 @@ from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, Unknown, Value
 from pulumi_sandbox.providers.contract import Change, Problem
 
+_NOTE: Final = "__defaults"
+"""The genuine provider's own: a sorted list of names among the inputs."""
+
+
 Type: TypeAlias = Literal["text", "flag", "texts", "map", "object", "objects"]
 
 _WORDS: Final[Mapping[Type, str]] = {
@@ -117,3 +121,15 @@ _TESTS: Final[Mapping[Type, Callable[[Value], bool]]] = {
 def _replaces(path: Path, schema: Schema) -> bool:
     top = schema.get(str(path[0]))
     return top is not None and top.replaces
+
+
+def with_defaults(inputs: Properties, defaults: Properties) -> Properties:
+    """Return the inputs with what is missing of the defaults, and a note of what that was."""
+    missing = {key: value for key, value in defaults.items() if inputs.get(key) is None}
+    return {**inputs, **missing, _NOTE: [*sorted(missing.keys() | defaulted(inputs))]}
+
+
+def defaulted(inputs: Properties) -> frozenset[str]:
+    """Return the names of the inputs that were filled in."""
+    noted = inputs.get(_NOTE)
+    return frozenset(str(name) for name in noted) if isinstance(noted, list) else frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeAlias
 
@@ -13,12 +13,185 @@ from google.protobuf import empty_pb2, struct_pb2
 from google.protobuf.message import Message
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol import paths, wire
 from pulumi_sandbox.protocol.redaction import Redactor, texts_of
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
-from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.contract import InitFailedError, Package, RefusedError
-from pulumi_sandbox.providers.service import ProviderService
+from pulumi_sandbox.protocol.values import Properties, equal
+from pulumi_sandbox.providers.contract import (
+    Autonaming,
+    Change,
+    InitFailedError,
+    Package,
+    Problem,
+    Provider,
+    RefusedError,
+    State,
+)
+
+_KINDS: Final = {
+    ("add", False): provider_pb2.PropertyDiff.ADD,
+    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    ("delete", False): provider_pb2.PropertyDiff.DELETE,
+    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    ("update", False): provider_pb2.PropertyDiff.UPDATE,
+    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+
+
+class ProviderService:
+    """Hands each call to the provider that the latest Configure made."""
+
+    def __init__(self, package: Package) -> None:
+        """Take the package to serve."""
+        self._package = package
+        self._provider: Provider | None = None
+
+    def check_config(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
+        """Refuse options that are not served."""
+        found = self._package.problems(wire.decode(request.news))
+        return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(found))
+
+    def diff_config(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
+        """Whether changed options mean another place."""
+        old, new = wire.decode(request.olds), wire.decode(request.news)
+        changed = sorted(key for key in old.keys() | new.keys() if not equal(old.get(key), new.get(key)))
+        if not changed:
+            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+        return provider_pb2.DiffResponse(
+            changes=provider_pb2.DiffResponse.DIFF_SOME,
+            diffs=changed,
+            replaces=self._package.replacing_options(old, new),
+        )
+
+    def configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
+        """Take the options, which come as `PACKAGE:config:OPTION`; nothing is asked for anything yet."""
+        options = {key.rpartition(":config:")[2]: value for key, value in request.variables.items()}
+        self._provider = self._package.configure(options)
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
+        )
+
+    def check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
+        """Complete and judge the inputs."""
+        inputs, found = self._configured().check(
+            request.urn,
+            wire.decode(request.olds),
+            wire.decode(request.news),
+            seed=request.randomSeed,
+            autonaming=_autonaming(request),
+        )
+        return provider_pb2.CheckResponse(inputs=_encode(inputs), failures=_failures(found))
+
+    def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
+        """Compare the new inputs with the recorded resource."""
+        new, ignored = wire.decode(request.news), _ignored(request.ignoreChanges)
+        verdict = self._configured().diff(request.urn, _old(request), new, ignored)
+        some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
+        return provider_pb2.DiffResponse(
+            changes=some if verdict.changes else none,
+            replaces=[paths.render(change.path) for change in verdict.replacing],
+            deleteBeforeReplace=bool(verdict.replacing) and verdict.delete_first,
+            detailedDiff={paths.render(change.path): _detail(change) for change in verdict.changes},
+            hasDetailedDiff=True,
+        )
+
+    def create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
+        """Create a resource, or tell what it would be."""
+        provider, new = self._configured(), wire.decode(request.properties)
+        if request.preview:
+            state = provider.preview_create(request.urn, new)
+        else:
+            state = provider.create(request.urn, new, request.timeout)
+        return provider_pb2.CreateResponse(id=state.id, properties=_encode(state.outputs))
+
+    def update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
+        """Change a resource, or tell what it would become."""
+        provider, old = self._configured(), _old(request)
+        new, ignored = wire.decode(request.news), _ignored(request.ignoreChanges)
+        if request.preview:
+            state = provider.preview_update(request.urn, old, new, ignored)
+        else:
+            state = provider.update(request.urn, old, new, ignored, request.timeout)
+        return provider_pb2.UpdateResponse(properties=_encode(state.outputs))
+
+    def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
+        """Read the live resource; an empty id tells that it is gone."""
+        old = State(request.id, wire.decode(request.properties), wire.decode(request.inputs))
+        state = self._configured().read(request.urn, old)
+        return provider_pb2.ReadResponse(
+            id=state.id, properties=_encode(state.outputs), inputs=_encode(state.inputs)
+        )
+
+    def delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
+        """Delete a resource."""
+        old = State(request.id, wire.decode(request.properties), wire.decode(request.old_inputs))
+        self._configured().delete(request.urn, old, request.timeout)
+        return empty_pb2.Empty()
+
+    def invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
+        """Call a function."""
+        results = self._configured().invoke(request.tok, wire.decode(request.args))
+        answer = provider_pb2.InvokeResponse()
+        getattr(answer, "return").CopyFrom(_encode(results))
+        return answer
+
+    def get_plugin_info(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
+        """Name the version whose ways these are."""
+        return plugin_pb2.PluginInfo(version=self._package.version)
+
+    def attach(self, _request: plugin_pb2.PluginAttach) -> empty_pb2.Empty:
+        """Accept an engine that did not start this process; the provider never calls it."""
+        return empty_pb2.Empty()
+
+    def cancel(self, _request: empty_pb2.Empty) -> empty_pb2.Empty:
+        """End the waits; requests in flight finish."""
+        if self._provider is not None:
+            self._provider.cancel()
+        return empty_pb2.Empty()
+
+    def _configured(self) -> Provider:
+        if self._provider is None:
+            raise SandboxError(
+                code="not-configured",
+                place=f"{self._package.title} provider",
+                cause="it was asked for a resource before it was configured",
+                mend="run again; if it stays, report it with the engine's log",
+            )
+        return self._provider
+
+
+def _encode(properties: Properties) -> struct_pb2.Struct:
+    return wire.encode(properties, secrets=True, resources=False, unknowns=True)
+
+
+def _failures(problems: Iterable[Problem]) -> list[provider_pb2.CheckFailure]:
+    return [provider_pb2.CheckFailure(property=problem.place, reason=problem.reason) for problem in problems]
+
+
+def _old(request: provider_pb2.DiffRequest | provider_pb2.UpdateRequest) -> State:
+    return State(request.id, wire.decode(request.olds), wire.decode(request.old_inputs))
+
+
+def _ignored(texts: Iterable[str]) -> tuple[paths.Path, ...]:
+    return tuple(paths.parse(text) for text in texts)
+
+
+def _detail(change: Change) -> provider_pb2.PropertyDiff:
+    return provider_pb2.PropertyDiff(
+        kind=_KINDS[change.kind, change.replaces], inputDiff=change.kind == "delete"
+    )
+
+
+def _autonaming(request: provider_pb2.CheckRequest) -> Autonaming | None:
+    if not request.HasField("autonaming"):
+        return None
+    modes = provider_pb2.CheckRequest.AutonamingOptions
+    return Autonaming(
+        disabled=request.autonaming.mode == modes.DISABLE,
+        proposed=request.autonaming.proposed_name,
+        enforced=request.autonaming.mode == modes.ENFORCE,
+    )
+
 
 _Method: TypeAlias = Callable[[Any], Message]
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.cloud.front import Service as Service
     from pulumi_sandbox.services.cloud.registry import OWN as OWN
     from pulumi_sandbox.services.cloud.registry import CloudService as CloudService
+    from pulumi_sandbox.services.cloud.registry import named as named
+    from pulumi_sandbox.services.cloud.registry import port_of as port_of
     from pulumi_sandbox.services.clouds import Clouds as Clouds
     from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
-    from pulumi_sandbox.services.loopback import named as named
-    from pulumi_sandbox.services.loopback import port_of as port_of
     from pulumi_sandbox.services.parts import Part as Part
     from pulumi_sandbox.services.ports import LOOPBACK as LOOPBACK
     from pulumi_sandbox.services.processes import is_process_of as is_process_of
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "build": ("binaries", "cache_folder"),
     "cloud.front": ("Service",),
-    "cloud.registry": ("OWN", "CloudService"),
+    "cloud.registry": ("OWN", "CloudService", "named", "port_of"),
     "clouds": ("Clouds",),
     "control_plane": ("ControlPlane",),
-    "loopback": ("named", "port_of"),
     "parts": ("Part",),
     "ports": ("LOOPBACK",),
     "processes": ("is_process_of",),

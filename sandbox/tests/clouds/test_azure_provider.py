@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Event
 from typing import cast
 
@@ -18,8 +17,8 @@ from pulumi_sandbox.providers.azure_native.package import package
 from pulumi_sandbox.services.cloud.faults import Fault
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
-from sandbox.tests.support.clouds import Served, resource_manager, trusted
-from sandbox.tests.support.provider_engine import Engine, Recorded, served, urn
+from sandbox.tests.support.clouds import Served, nothing_asked, resource_manager, trusted
+from sandbox.tests.support.provider_engine import Engine, Recorded, message, refusals, served, urn
 
 GROUP = urn("azure-native:resources:ResourceGroup", "group")
 IDENTITY = urn("azure-native:managedidentity:UserAssignedIdentity", "identity")
@@ -49,12 +48,6 @@ def cloud(running: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
     running.service.faults.clear()
     request(running, "DELETE", GROUP_ID)
     return running
-
-
-@pytest.fixture
-def pauses() -> list[float]:
-    """Return the waits between attempts, in seconds; none is really waited for."""
-    return []
 
 
 @pytest.fixture
@@ -121,23 +114,6 @@ def live(cloud: Served, id_: str) -> Properties:
 def failing(cloud: Served, method: str, *, status: int | None = None, times: int = 1) -> None:
     fault = Fault(path="/subscriptions/", method=method, status=status, lost=status is None, times=times)
     cloud.service.faults.add(fault)
-
-
-@contextmanager
-def nothing_asked(cloud: Served) -> Generator[None]:
-    """Fail when the service is asked for anything meanwhile."""
-    waiting = Fault(path="/", status=503, times=1000)
-    cloud.service.faults.add(waiting)
-    yield
-    assert cloud.service.faults.waiting == [waiting]
-
-
-def refusals(answer: provider_pb2.CheckResponse) -> dict[str, str]:
-    return {failure.property: failure.reason for failure in answer.failures}
-
-
-def message(error: pytest.ExceptionInfo[grpc.RpcError]) -> str:
-    return cast("grpc.Call", error.value).details() or ""
 
 
 # Lives

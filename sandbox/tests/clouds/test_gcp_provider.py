@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Generator
-from contextlib import contextmanager
 from typing import cast
 
 import grpc
@@ -15,8 +14,8 @@ from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, r
 from pulumi_sandbox.providers.gcp.package import package
 from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.tests.support.clouds import Served, secret_manager
-from sandbox.tests.support.provider_engine import Engine, Recorded, served, urn
+from sandbox.tests.support.clouds import Served, nothing_asked, secret_manager
+from sandbox.tests.support.provider_engine import Engine, Recorded, message, refusals, served, urn
 
 ENTRY = urn("gcp:secretmanager/secret:Secret", "entry")
 VERSION = urn("gcp:secretmanager/secretVersion:SecretVersion", "version")
@@ -45,12 +44,6 @@ def cloud(running: Served) -> Served:
     for each in listed:
         changed(running, "DELETE", str(each["name"]))
     return running
-
-
-@pytest.fixture
-def pauses() -> list[float]:
-    """Return the waits between attempts, in seconds; none is really waited for."""
-    return []
 
 
 @pytest.fixture
@@ -86,25 +79,8 @@ def changed(cloud: Served, method: str, path: str, body: Properties | None = Non
     requests.request(method, f"{cloud.url}/v1/{path}", json=body or {}, timeout=5).raise_for_status()
 
 
-@contextmanager
-def nothing_asked(cloud: Served) -> Generator[None]:
-    """Fail when the service is asked for anything meanwhile."""
-    waiting = Fault(path="/", status=503, times=1000)
-    cloud.service.faults.add(waiting)
-    yield
-    assert cloud.service.faults.waiting == [waiting]
-
-
-def refusals(answer: provider_pb2.CheckResponse) -> dict[str, str]:
-    return {failure.property: failure.reason for failure in answer.failures}
-
-
 def failing(cloud: Served, method: str, path: str, *, status: int | None = None, times: int = 1) -> None:
     cloud.service.faults.add(Fault(path=path, method=method, status=status, lost=status is None, times=times))
-
-
-def message(error: pytest.ExceptionInfo[grpc.RpcError]) -> str:
-    return cast("grpc.Call", error.value).details() or ""
 
 
 # Secrets

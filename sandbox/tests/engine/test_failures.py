@@ -9,7 +9,7 @@ from dataclasses import replace
 import grpc
 import pytest
 from pulumi_sandbox.engine.model.resource import PendingOperation, Resource, Snapshot
-from pulumi_sandbox.engine.state.integrity import verify
+from pulumi_sandbox.engine.state.checkpoint import verify
 from pulumi_sandbox.engine.state.store import Store
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.stubs import alias_pb2, engine_pb2

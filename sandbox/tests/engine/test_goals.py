@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.engine.model.aliases import former_urns
+from pulumi_sandbox.engine.deploy.resources import former_urns
 from pulumi_sandbox.engine.model.goal import (
     Goal,
     goal_of,

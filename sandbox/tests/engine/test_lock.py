@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.state.lock import locked
+from pulumi_sandbox.engine.state.store import locked
 from pulumi_sandbox.errors import SandboxError
 
 _OTHER = "11111111-2222-4333-8444-555555555555.json"

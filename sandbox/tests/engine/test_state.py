@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from pulumi_sandbox.engine.model.resource import CustomTimeouts, PendingOperation, Resource, Snapshot
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
-from pulumi_sandbox.engine.state.checkpoint import Encoder, decode
-from pulumi_sandbox.engine.state.integrity import verify
+from pulumi_sandbox.engine.state.checkpoint import Encoder, decode, verify
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret

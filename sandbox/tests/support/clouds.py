@@ -12,12 +12,11 @@ from tempfile import mkdtemp
 from threading import Thread
 
 from pulumi_sandbox.services.cloud.certificates import Certificate
-from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.journal import Request
+from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Request, Service, listen, server_for
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
-from pulumi_sandbox.services.cloud.serving import listen, server_for
 from pulumi_sandbox.services.ports import LOOPBACK
 
 
@@ -73,6 +72,15 @@ def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served
 def overlap(one: Request, other: Request) -> bool:
     """Whether both were being served at one time."""
     return one.began < other.ended and other.began < one.ended
+
+
+@contextmanager
+def nothing_asked(cloud: Served) -> Generator[None]:
+    """Fail when the service is asked for anything meanwhile."""
+    waiting = Fault(path="/", status=503, times=1000)
+    cloud.service.faults.add(waiting)
+    yield
+    assert cloud.service.faults.waiting == [waiting]
 
 
 def trusted() -> Path:

@@ -6,8 +6,10 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import grpc
+import pytest
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc
 from pulumi_sandbox.protocol.values import Properties, Value
@@ -36,8 +38,7 @@ class Engine:
     stub: provider_pb2_grpc.ResourceProviderStub
 
     def check_config(self, config: Properties) -> dict[str, str]:
-        answer = self.stub.CheckConfig(provider_pb2.CheckRequest(news=_struct(config)))
-        return {failure.property: failure.reason for failure in answer.failures}
+        return refusals(self.stub.CheckConfig(provider_pb2.CheckRequest(news=_struct(config))))
 
     def configure(self, **options: str) -> provider_pb2.ConfigureResponse:
         variables = {f"package:config:{key}": value for key, value in options.items()}
@@ -140,6 +141,14 @@ def served(package: Package) -> Generator[Engine]:
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             yield Engine(provider_pb2_grpc.ResourceProviderStub(channel))
         server.stop(grace=None).wait()
+
+
+def refusals(answer: provider_pb2.CheckResponse) -> dict[str, str]:
+    return {failure.property: failure.reason for failure in answer.failures}
+
+
+def message(error: pytest.ExceptionInfo[grpc.RpcError]) -> str:
+    return cast("grpc.Call", error.value).details() or ""
 
 
 def _struct(properties: Properties) -> wire.struct_pb2.Struct:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -87,35 +88,26 @@ def _served(work: Callable[[Monitor, _Q], Coroutine[Any, Any, object]]) -> Any:
     return method
 
 
+@dataclass(eq=False)
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
-    """Answers a program's registrations, reads and function calls."""
+    """Answers a program's registrations, reads and function calls, in one deployment.
 
-    def __init__(
-        self,
-        *,
-        control: Control,
-        registrar: Registrar,
-        resources: Resources,
-        root: RootStack,
-        callbacks: Callbacks,
-        hooks: Hooks,
-        identity: Identity,
-        parallel: int,
-    ) -> None:
-        """Serve one deployment; `signalled` is set when the program has registered all it wants."""
-        self.signalled: Final = asyncio.Event()
-        self._finished = asyncio.Event()
-        self.control: Final = control
-        self._registrar = registrar
-        self._resources = resources
-        self._root = root
-        self._callbacks = callbacks
-        self._hooks = hooks
-        self._identity = identity
-        self._parallel = parallel
-        self._transforms: dict[str, list[callback_pb2.Callback]] = {}
-        self._stack_transforms: list[callback_pb2.Callback] = []
-        self._invoke_transforms: list[callback_pb2.Callback] = []
+    `signalled` is set when the program has registered all it wants.
+    """
+
+    control: Control
+    registrar: Registrar
+    resources: Resources
+    root: RootStack
+    callbacks: Callbacks
+    hooks: Hooks
+    identity: Identity
+    parallel: int
+    signalled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _finished: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _transforms: dict[str, list[callback_pb2.Callback]] = field(default_factory=dict, init=False)
+    _stack_transforms: list[callback_pb2.Callback] = field(default_factory=list, init=False)
+    _invoke_transforms: list[callback_pb2.Callback] = field(default_factory=list, init=False)
 
     def release(self) -> None:
         """Let the program end: all that needs it alive is done."""
@@ -126,15 +118,15 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> resource_pb2.DeploymentInfo:
         """Return what is deployed where, and what this engine can do."""
         del request, context
-        config = self._identity.config
+        config = self.identity.config
         return resource_pb2.DeploymentInfo(
-            project=self._identity.project,
-            stack=self._identity.stack,
+            project=self.identity.project,
+            stack=self.identity.stack,
             organization=ORGANIZATION,
             config=config.values,
             configSecretKeys=config.secret_keys,
             dryRun=self.control.preview,
-            parallel=self._parallel,
+            parallel=self.parallel,
             supportedFeatures=_FEATURES.values(),
         )
 
@@ -152,7 +144,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """Bring a resource to the state the program wants."""
         refuse_unsupported(request)
         goal = await self._goal(request)
-        resource = await self._registrar.register(goal)
+        resource = await self.registrar.register(goal)
         self._transforms[resource.urn] = list(request.transforms)
         return resource_pb2.RegisterResourceResponse(
             urn=resource.urn,
@@ -172,12 +164,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         above = request.parent
         while above:
             transforms += self._transforms.get(above, [])
-            ancestor = self._resources.goals.get(above)
+            ancestor = self.resources.goals.get(above)
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
-            inputs, options = await self._callbacks.transform(transform, request, inputs, options)
-        goal = goal_of(request, hashed(inputs, self._identity.program), options)
-        parent = self._resources.goals.get(request.parent)
+            inputs, options = await self.callbacks.transform(transform, request, inputs, options)
+        goal = goal_of(request, hashed(inputs, self.identity.program), options)
+        parent = self.resources.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
             goal = goal.served_by(provider_for(goal, parent))
         return inherit(goal, parent) if parent else goal
@@ -187,7 +179,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.ReadResourceRequest
     ) -> resource_pb2.ReadResourceResponse:
         """Look up a resource that is managed elsewhere."""
-        parent = self._resources.goals.get(request.parent)
+        parent = self.resources.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
         lookup = Lookup(
@@ -197,10 +189,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             id=request.id,
             inputs=wire.decode(request.properties),
             dependencies=tuple(sorted(request.dependencies)),
-            provider=await self._registrar.provider_reference(package, request.version, given),
+            provider=await self.registrar.provider_reference(package, request.version, given),
             additional_secret_outputs=tuple(request.additionalSecretOutputs),
         )
-        resource = await self._registrar.read(lookup)
+        resource = await self.registrar.read(lookup)
         return resource_pb2.ReadResourceResponse(
             urn=resource.urn,
             id=resource.id,
@@ -218,10 +210,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> empty_pb2.Empty:
         """Take the outputs of a component; the stack's own are kept aside until the end."""
         outputs = wire.decode(request.outputs)
-        if request.urn == self._root.urn:
-            self._root.keep(outputs)
+        if request.urn == self.root.urn:
+            self.root.keep(outputs)
         else:
-            await self._registrar.outputs(request.urn, outputs)
+            await self.registrar.outputs(request.urn, outputs)
         return empty_pb2.Empty()
 
     @_served
@@ -232,10 +224,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         args = wire.decode(request.args)
         options = resource_pb2.TransformInvokeOptions(provider=request.provider, version=request.version)
         for transform in self._invoke_transforms:
-            args, options = await self._callbacks.transform_invoke(transform, request.tok, args, options)
+            args, options = await self.callbacks.transform_invoke(transform, request.tok, args, options)
         package = package_of(request.tok)
-        reference = await self._registrar.provider_reference(package, options.version, options.provider)
-        provider = await self._registrar.provider(reference)
+        reference = await self.registrar.provider_reference(package, options.version, options.provider)
+        provider = await self.registrar.provider(reference)
         answer = await provider.invoke(request.tok, args, preview=self.control.preview)
         response = resource_pb2.ResourceInvokeResponse(
             failures=[
@@ -268,7 +260,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> empty_pb2.Empty:
         """Learn a hook."""
         del context
-        self._hooks.register(request)
+        self.hooks.register(request)
         return empty_pb2.Empty()
 
     async def SignalAndWaitForShutdown(self, request: empty_pb2.Empty, context: _Context) -> empty_pb2.Empty:

@@ -3,26 +3,68 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
+from pulumi_sandbox.engine.deploy import decide, order
 from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
-from pulumi_sandbox.engine.deploy.cascade import falling_with
 from pulumi_sandbox.engine.deploy.control import Control
-from pulumi_sandbox.engine.deploy.default_provider import default_provider
 from pulumi_sandbox.engine.deploy.gate import Gate
 from pulumi_sandbox.engine.deploy.plan import Planned, Planner
 from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, ProviderResources
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
-from pulumi_sandbox.engine.model.goal import Goal
+from pulumi_sandbox.engine.model.goal import INTERNAL, Goal
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
 from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError
+from pulumi_sandbox.engine.plugins.provider_processes import DYNAMIC
 from pulumi_sandbox.engine.project.identity import Identity
+from pulumi_sandbox.engine.project.program_config import ProgramConfig
 from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.values import Properties, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, equal
+
+ProviderOf: TypeAlias = "Callable[[Resource], Awaitable[Provider | None]]"
+
+
+async def falling_with(root: str, waiting: Sequence[Resource], provider_of: ProviderOf) -> list[Resource]:
+    """List which of the old resources must be replaced because `root` is, each after what it depends on.
+
+    `waiting` are those not registered yet in this run; only they can still depend on `root`.
+    """
+    gone = {root}
+    falling: list[Resource] = []
+    for each in order.dependents(root, waiting):
+        if await _falls(each, gone, provider_of):
+            gone.add(each.urn)
+            falling.append(each)
+    tied = (each for each in waiting if root in (*each.replace_with, each.deleted_with))
+    return [*falling, *(each for each in tied if each.urn not in gone)]
+
+
+async def _falls(resource: Resource, gone: Collection[str], provider_of: ProviderOf) -> bool:
+    """Whether a resource must be replaced.
+
+    Its provider says so when the inputs that hang on it are unknown.
+    """
+    if not resource.custom or resource.external or resource.pending_replacement:
+        return False
+    if resource.provider_urn in gone or resource.deleted_with in gone:
+        return True
+    lost = {key for key, urns in resource.property_dependencies.items() if not set(urns).isdisjoint(gone)}
+    inputs = {key: UNKNOWN if key in lost else value for key, value in resource.inputs.items()}
+    if equal(inputs, resource.inputs):
+        return False
+    provider = await provider_of(resource)
+    if provider is None:
+        return False
+    diff = await provider.diff(resource, replace(resource, inputs=inputs), preview=True)
+    diff = decide.settle(diff, resource.inputs, inputs, resource.ignore_changes)
+    return decide.force_replacements(diff, resource.replace_on_changes).demands_replacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,3 +313,21 @@ class Registrar:
         self.journal.amend(record)
         await self.journal.settled()
         await self.applier.complete(record)
+
+
+def default_provider(package: str, version: str, config: ProgramConfig) -> Goal:
+    """Describe a default provider; an empty version is the only one there is.
+
+    It is given the configuration of its namespace; the one for dynamic providers the whole, by full keys.
+    """
+    inputs: dict[str, Value] = {}
+    for key, text in config.values.items():
+        namespace, _, name = key.partition(":")
+        if package in (namespace, DYNAMIC):
+            value = Secret(text) if key in config.secret_keys else text
+            inputs[key if package == DYNAMIC else name] = value
+    name = "default"
+    if version:
+        inputs |= {"version": version, INTERNAL: {}}
+        name += "_" + re.sub(r"[.+-]", "_", version)
+    return Goal(type=f"{urns.PROVIDER_TYPE_PREFIX}{package}", name=name, custom=True, inputs=inputs)

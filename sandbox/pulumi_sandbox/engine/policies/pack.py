@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import grpc
 import grpc.aio
@@ -88,13 +88,11 @@ class PolicyPack:
         channel = grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS)
         try:
             info, levels = await _introduce(_stub(channel), folder, given, stack, engine_address)
-        except grpc.aio.AioRpcError as error:
+        except (grpc.aio.AioRpcError, SandboxError) as error:
             await channel.close()
             await child.stop()
-            raise _failure(str(folder), error) from error
-        except SandboxError:
-            await channel.close()
-            await child.stop()
+            if isinstance(error, grpc.aio.AioRpcError):
+                raise _failure(str(folder), error) from error
             raise
         return cls(child, channel, info, levels, manifest.version or info.version)
 
@@ -120,8 +118,7 @@ class PolicyPack:
                         urn=resource.urn,
                     )
                 )
-        shown = {key: value for key, value in inputs.items() if not key.startswith("__")}
-        answer = await self._call(self._stub.Analyze(_request(resource, goal, provider, shown)))
+        answer = await self._call(self._stub.Analyze(_request(resource, goal, provider, _shown(inputs))))
         return Judged(inputs, (*violations, *_violations(answer.diagnostics, resource.urn, self.version)))
 
     async def judge_stack(
@@ -279,9 +276,7 @@ def _stack_resource(
 ) -> analyzer_pb2.AnalyzerResource:
     return analyzer_pb2.AnalyzerResource(
         type=resource.type,
-        properties=_encode(
-            {key: value for key, value in resource.outputs.items() if not key.startswith("__")}
-        ),
+        properties=_encode(_shown(resource.outputs)),
         urn=resource.urn,
         name=urns.parse(resource.urn).name,
         options=_options(resource, goal.delete_before_replace if goal else None),
@@ -316,10 +311,15 @@ def _provider(provider: Resource | None) -> analyzer_pb2.AnalyzerProviderResourc
         return None
     return analyzer_pb2.AnalyzerProviderResource(
         type=provider.type,
-        properties=_encode({key: item for key, item in provider.inputs.items() if not key.startswith("__")}),
+        properties=_encode(_shown(provider.inputs)),
         urn=provider.urn,
         name=urns.parse(provider.urn).name,
     )
+
+
+def _shown(properties: Properties) -> Properties:
+    """Return the properties without a provider's own notes."""
+    return {key: value for key, value in properties.items() if not key.startswith("__")}
 
 
 def _encode(properties: Properties) -> struct_pb2.Struct:
@@ -330,16 +330,12 @@ def _violations(
     diagnostics: Iterable[analyzer_pb2.AnalyzeDiagnostic], urn: str, version: str
 ) -> tuple[PolicyViolation, ...]:
     """Read objections; one that a remediation should have cured is mandatory."""
-
-    def level(each: analyzer_pb2.AnalyzeDiagnostic) -> Literal["advisory", "mandatory"]:
-        return "advisory" if each.enforcementLevel == _ADVISORY else "mandatory"
-
     return tuple(
         PolicyViolation(
             policy=each.policyName,
             pack=each.policyPackName,
             pack_version=version,
-            level=level(each),
+            level="advisory" if each.enforcementLevel == _ADVISORY else "mandatory",
             message=each.message,
             urn=each.urn or urn,
         )

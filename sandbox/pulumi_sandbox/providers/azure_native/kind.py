@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+import uuid
 from typing import ClassVar
 
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown
-from pulumi_sandbox.providers.azure_native import bodies, naming
+from pulumi_sandbox.providers.azure_native import bodies
 from pulumi_sandbox.providers.azure_native.options import Options
-from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Resource
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Autoname, Resource
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
 from pulumi_sandbox.providers.inputs import changes, declared, problems
-from pulumi_sandbox.providers.refusals import already_exists, refused
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, already_exists, refused
+
+MADE_UP = "__createBeforeDelete"
+"""The genuine provider's note among the inputs that their name is a made-up one."""
+
 
 _OWN_INPUTS = frozenset({"azureApiVersion"})
 _LOCATION_HINT = (
@@ -51,7 +57,7 @@ class AzureKind:
         if _normal(before.get("location")) == _normal(after.get("location")):
             after["location"] = before.get("location")
         found = changes(before, after, self._resource.schema, ignored)
-        return Verdict(found, delete_first=old.inputs.get(naming.MADE_UP) is not True)
+        return Verdict(found, delete_first=old.inputs.get(MADE_UP) is not True)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""
@@ -118,11 +124,11 @@ class AzureKind:
         """Return the name, the old one if there is one, and the note that it is made up."""
         kept = old.get(self._resource.name)
         if kept is not None:
-            made_up = old.get(naming.MADE_UP)
-            note: Properties = {} if made_up is None else {naming.MADE_UP: made_up}
+            noted = old.get(MADE_UP)
+            note: Properties = {} if noted is None else {MADE_UP: noted}
             return {self._resource.name: kept, **note}
-        chosen = naming.made_up(self._resource.autoname, name, seed, autonaming)
-        return {} if chosen is None else {self._resource.name: chosen, naming.MADE_UP: True}
+        chosen = made_up(self._resource.autoname, name, seed, autonaming)
+        return {} if chosen is None else {self._resource.name: chosen, MADE_UP: True}
 
     def _group_location(self, inputs: Properties) -> Value:
         """Return where the resource group is; None when there is no such group, as yet."""
@@ -150,3 +156,17 @@ def _with_hint(problem: Problem) -> Problem:
     if problem.place == "location" and problem.reason.startswith("missing"):
         return Problem(problem.place, problem.reason + _LOCATION_HINT)
     return problem
+
+
+def made_up(form: Autoname, logical_name: str, seed: bytes, autonaming: Autonaming | None) -> str | None:
+    """Make up a name: the engine's proposal, else `<logical name><8 hex digits>`, or a GUID.
+
+    A GUID gives way only to a proposal that is enforced. None when the stack's configuration switches making
+    up names off.
+    """
+    if autonaming is not None and autonaming.disabled:
+        return None
+    if autonaming is not None and autonaming.proposed and (form == "random" or autonaming.enforced):
+        return autonaming.proposed
+    digits = hashlib.sha256(seed).hexdigest() if seed else secrets.token_hex(16)
+    return f"{logical_name}{digits[:8]}" if form == "random" else str(uuid.UUID(digits[:32]))

@@ -2,17 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.azure_native import options
 from pulumi_sandbox.providers.azure_native.kind import AzureKind
-from pulumi_sandbox.providers.azure_native.manager import ResourceManager
+from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 from pulumi_sandbox.providers.contract import Package, Provider
-from pulumi_sandbox.providers.dispatch import Dispatcher
-from pulumi_sandbox.providers.patience import Patience
+from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
+from pulumi_sandbox.providers.rest import (
+    NO_QUERY,
+    Loss,
+    Method,
+    Query,
+    Rest,
+    Retries,
+    Service,
+    ServiceRefusedError,
+)
+
+_METADATA_VERSION: Final = "2022-09-01"
+_SERVICE: Final = "Azure Resource Manager"
+_HEADERS: Final = {"Authorization": "Bearer sandbox", "User-Agent": "pulumi-sandbox"}
+
+_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504})
+_CONFLICTS: Final = frozenset(
+    {"AnotherOperationInProgress", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity"}
+)
+_DELAYS: Final = (20, 60, 120)
+
+
+def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
+    return _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else ()
+
+
+def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
+    """Repeat whatever may have been served: every request of this provider may be made twice."""
+    del method
+    return () if loss == "unreachable" else _DELAYS
+
+
+_RETRIES: Final = Retries(_after_refusal, _after_loss, heeds_retry_after=True)
+
+
+class ResourceManager:
+    """Resource Manager of the cloud that the options name; asks for its address at the first request."""
+
+    def __init__(self, options: Options, pause: Callable[[float], None]) -> None:
+        """Connect nowhere yet; `pause` waits so many seconds."""
+        self._options = options
+        self._pause = pause
+        self._opening = threading.Lock()
+        self._opened: Rest | None = None
+
+    def send(
+        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
+    ) -> Properties:
+        """See `Api`."""
+        return self._open().send(method, path, query=query, body=body)
+
+    def _open(self) -> Rest:
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._at(self._address())
+            return self._opened
+
+    def _address(self) -> str:
+        host = f"https://{self._options.metadata_host}"
+        try:
+            told = self._at(host).send("GET", "/metadata/endpoints", query={"api-version": _METADATA_VERSION})
+        except ServiceRefusedError as refusal:
+            raise _without_address(host, f"it refuses to tell them ({refusal})") from refusal
+        address = told.get("resourceManager")
+        if not isinstance(address, str):
+            raise _without_address(host, "they name no resourceManager")
+        return address.rstrip("/")
+
+    def _at(self, url: str) -> Rest:
+        service = Service(_SERVICE, url, _HEADERS, self._options.authority)
+        return Rest(service, _RETRIES, self._pause)
+
+
+def _without_address(host: str, cause: str) -> SandboxError:
+    return SandboxError(
+        code="metadata-invalid",
+        place=f"metadata of the cloud at {host}",
+        cause=cause,
+        mend="let azure-native:metadataHost name the stand-in (the sandbox's `status` tells where it is)",
+    )
+
 
 _TITLE: Final = "Azure"
 

@@ -9,8 +9,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, problems
-from pulumi_sandbox.providers.refusals import refused
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, refused
 
 
 def get_secrets(api: Api, options: Options, args: Properties) -> Properties:

@@ -15,8 +15,7 @@ from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdic
 from pulumi_sandbox.providers.gcp import names, policies
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
-from pulumi_sandbox.providers.refusals import refused
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, refused
 
 _CONDITION: Final = {
     "description": Input(),

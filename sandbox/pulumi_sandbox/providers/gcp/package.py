@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from pulumi_sandbox.providers.contract import Package, Provider
-from pulumi_sandbox.providers.dispatch import Dispatcher
+from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
 from pulumi_sandbox.providers.gcp import options
 from pulumi_sandbox.providers.gcp.listing import get_secrets
 from pulumi_sandbox.providers.gcp.member import Members
-from pulumi_sandbox.providers.gcp.retrying import RETRIES
 from pulumi_sandbox.providers.gcp.secret import Secrets
 from pulumi_sandbox.providers.gcp.version import Versions
-from pulumi_sandbox.providers.patience import Patience
-from pulumi_sandbox.providers.rest import Rest, Service
+from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError
+
+_STATUSES: Final = frozenset({429, 500, 502, 503})
+_DELAYS: Final = (0.5, 1, 2, 4, 8, 10, 10, 10)
+"""The genuine provider's steps; it goes on for twenty minutes, which nobody waits for in a sandbox."""
+
+
+def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
+    return _DELAYS if refusal.status in _STATUSES else ()
+
+
+def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
+    """Repeat what is lost, but after a connection closed without an answer only readings.
+
+    It hides whether the request was served, so a version may have been added that nobody recorded.
+    """
+    repeated = loss in ("reset", "timeout") or (loss == "closed" and method == "GET")
+    return _DELAYS if repeated else ()
+
+
+RETRIES: Final = Retries(_after_refusal, _after_loss)
+
 
 _TITLE: Final = "Google Cloud"
 

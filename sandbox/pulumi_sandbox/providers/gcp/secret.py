@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
-from pulumi_sandbox.providers.gcp import labels, names, replication
-from pulumi_sandbox.providers.gcp.defaults import defaulted, with_defaults
+from pulumi_sandbox.providers.gcp import labels, names
 from pulumi_sandbox.providers.gcp.options import Options
-from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
-from pulumi_sandbox.providers.refusals import already_exists, refused
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
+from pulumi_sandbox.providers.inputs import Input, changes, declared, defaulted, problems, with_defaults
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, already_exists, refused
+
+_REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
+_REPLICATION_KINDS: Final = {
+    "auto": Input("object"),
+    "userManaged": Input("object", fields={"replicas": _REPLICAS}),
+}
+_REPLICATION: Final = Input("object", required=True, replaces=True, fields=_REPLICATION_KINDS)
+
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "annotations": Input("map"),
@@ -22,7 +28,7 @@ SCHEMA: Final[Mapping[str, Input]] = {
     "deletionProtection": Input("flag"),
     "labels": Input("map"),
     "project": Input(replaces=True),
-    "replication": replication.INPUT,
+    "replication": _REPLICATION,
     "secretId": Input(required=True, replaces=True),
 }
 UNSERVED: Final = frozenset(
@@ -54,7 +60,7 @@ class Secrets:
             defaults["secretId"] = secret_id
         inputs = with_defaults(given, defaults)
         found = problems(inputs, SCHEMA, UNSERVED)
-        found += replication.problems(given.get("replication"))
+        found += _replication_problems(given.get("replication"))
         if not isinstance(inputs["deletionPolicy"], Unknown) and inputs["deletionPolicy"] not in POLICIES:
             found.append(Problem("deletionPolicy", f"it must be one of {', '.join(POLICIES)}"))
         if not given.get("project") and not self._options.project:
@@ -89,7 +95,7 @@ class Secrets:
         name = names.secret_name(project, secret_id)
         plan = self._planned(new, None)
         body: Properties = {
-            "replication": replication.to_api(new["replication"]),
+            "replication": _replication_to_api(new["replication"]),
             "labels": plan["effectiveLabels"],
             "annotations": plan["effectiveAnnotations"],
         }
@@ -181,7 +187,7 @@ class Secrets:
             "name": live.get("name"),
             "project": project,
             "pulumiLabels": labels.live_part(live.get("labels"), owned.get("pulumiLabels")),
-            "replication": replication.from_api(live.get("replication")),
+            "replication": _replication_from_api(live.get("replication")),
             "secretId": _text(live.get("name")).rpartition("/")[2],
         }
 
@@ -211,3 +217,37 @@ def _bare(properties: Properties) -> Properties:
 
 def _text(value: Value) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _replication_problems(given: Value) -> list[Problem]:
+    """Yield what is wrong with a replication of the right types."""
+    if not isinstance(given, dict):
+        return []
+    chosen = [kind for kind in _REPLICATION_KINDS if given.get(kind) is not None]
+    if len(chosen) != 1:
+        return [Problem("replication", "it must have exactly one of auto and userManaged")]
+    managed = given.get("userManaged")
+    if isinstance(managed, dict) and managed.get("replicas") == []:
+        return [Problem("replication.userManaged.replicas", "it cannot be empty")]
+    return []
+
+
+def _replication_to_api(given: Value) -> Properties:
+    """Return an input as the service takes it."""
+    chosen = cast("Properties", given)
+    return {"automatic": {}} if chosen.get("auto") is not None else {"userManaged": chosen.get("userManaged")}
+
+
+def _replication_from_api(live: Value) -> Properties:
+    """Return what the service tells as an input."""
+    told = live if isinstance(live, dict) else {}
+    managed = told.get("userManaged")
+    if not isinstance(managed, dict):
+        return {"auto": {}}
+    replicas = managed.get("replicas")
+    locations = [
+        {"location": each.get("location")}
+        for each in (replicas if isinstance(replicas, list) else [])
+        if isinstance(each, dict)
+    ]
+    return {"userManaged": {"replicas": cast("list[Value]", locations)}}

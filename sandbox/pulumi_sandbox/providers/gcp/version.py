@@ -11,10 +11,8 @@ from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
 from pulumi_sandbox.providers.gcp import names
-from pulumi_sandbox.providers.gcp.defaults import with_defaults
-from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
-from pulumi_sandbox.providers.refusals import refused
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError
+from pulumi_sandbox.providers.inputs import Input, changes, declared, problems, with_defaults
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, refused
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "deletionPolicy": Input(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias
 
 from pulumi_sandbox.protocol.values import Properties, Value
@@ -11,6 +11,8 @@ from pulumi_sandbox.providers.kubernetes.kinds import Kind
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Query: TypeAlias = Mapping[str, str]
+Pause: TypeAlias = Callable[[float], None]
+"""Wait so many seconds; raises SandboxError `cancelled` when the run is being stopped."""
 
 JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
+from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.kubernetes import errors, naming, objects, ownership
-from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, ApiRefusedError, Query
-from pulumi_sandbox.providers.kubernetes.ignoring import without_ignored
+from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.providers.kubernetes import await_, errors, naming, objects, ownership
+from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, ApiRefusedError, Pause, Query
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
-
-Pause: TypeAlias = Callable[[float], None]
-"""Wait so many seconds; raises SandboxError `cancelled` when the run is being stopped."""
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
 _CREATED_BY: Final[Query] = {"fieldManager": naming.CREATOR}
@@ -236,3 +232,62 @@ def _find_or_fail(api: Api, obj: Properties) -> Kind:
 
 def _collection(kind: Kind, inputs: Properties) -> str:
     return kind.path(objects.namespace(inputs))
+
+
+def delete(api: Api, live: Properties, inputs: Properties, *, seconds: float, pause: Pause) -> None:
+    """Delete the object and wait until it is gone; one that is gone already is fine.
+
+    Dependents are left to the garbage collector (background propagation), unless annotation
+    `pulumi.com/deletionPropagationPolicy` says `foreground` or `orphan`. The genuine provider's default is
+    foreground, which adds a finalizer to every object for the sake of the few that own others.
+
+    Raises SandboxError when the server refuses, or the object is still there when the time is over.
+    """
+    namespace, name = objects.namespace(live), objects.name(live)
+    kind = api.find(objects.text(live.get("apiVersion")), objects.text(live.get("kind")))
+    if kind is None:
+        return
+    propagation = objects.annotation(inputs, objects.DELETION_PROPAGATION).capitalize() or "Background"
+    try:
+        answer = api.send("DELETE", kind.path(namespace, name), query={"propagationPolicy": propagation})
+    except ApiRefusedError as refusal:
+        if refusal.status == 404:
+            return
+        raise errors.refused("delete", live, refusal) from refusal
+    if answer.get("kind") == "Status" or objects.is_true(inputs, objects.SKIP_AWAIT):
+        return
+    await_.until_gone(answer, lambda: read(api, live, namespace, name), seconds=seconds, pause=pause)
+
+
+def without_ignored(
+    inputs: Properties, live: Properties, manager: str, ignored: tuple[Path, ...]
+) -> Properties:
+    """Return the inputs to apply: an ignored field keeps its live value; others' own is left out.
+
+    So ignoring a field neither takes it from its manager nor sets it back (as pulumi-kubernetes does it, for
+    paths of plain keys).
+    """
+    for path in ignored:
+        keys = tuple(key for key in path if isinstance(key, str))
+        if len(keys) != len(path) or "*" in keys:
+            continue
+        if ownership.is_others_alone(live, manager, keys):
+            inputs = _without(inputs, keys)
+        else:
+            found, value = paths.get(live, keys)
+            inputs = _with(inputs, keys, value) if found else inputs
+    return inputs
+
+
+def _with(inputs: Properties, keys: tuple[str, ...], value: Value) -> Properties:
+    key, rest = keys[0], keys[1:]
+    under = inputs.get(key)
+    return {**inputs, key: _with(under if isinstance(under, dict) else {}, rest, value) if rest else value}
+
+
+def _without(inputs: Properties, keys: tuple[str, ...]) -> Properties:
+    key, rest = keys[0], keys[1:]
+    under = inputs.get(key)
+    if rest:
+        return {**inputs, key: _without(under, rest)} if isinstance(under, dict) else inputs
+    return {name: value for name, value in inputs.items() if name != key}

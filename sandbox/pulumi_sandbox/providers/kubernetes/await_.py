@@ -17,7 +17,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import objects
-from pulumi_sandbox.providers.kubernetes.apply import Pause
+from pulumi_sandbox.providers.kubernetes.api import Pause
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError, described
 
 _DEFAULT_SECONDS: Final = 600.0

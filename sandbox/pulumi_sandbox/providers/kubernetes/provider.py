@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import partial
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol import paths, urns
+from pulumi_sandbox.protocol.differences import Kind, differences
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, contains_unknown
-from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, Change, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.dispatch import Patience
 from pulumi_sandbox.providers.kubernetes import (
     apply,
     await_,
     checkpoint,
-    diff,
     drift,
     folding,
     immutable,
     kinds,
     naming,
     objects,
-    removal,
 )
 from pulumi_sandbox.providers.kubernetes.api import Api
+from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
 from pulumi_sandbox.providers.kubernetes.options import Options
 
@@ -37,11 +37,11 @@ class Provider:
         self._options = options
         self._api = api
         self._scopes: dict[tuple[str, str], bool] = {}
-        self._stopped = threading.Event()
+        self._patience = Patience(api.place, what="an object")
 
     def cancel(self) -> None:
         """End every wait with an error; requests in flight finish."""
-        self._stopped.set()
+        self._patience.cancel()
 
     def check(
         self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
@@ -70,7 +70,7 @@ class Provider:
     def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
         """Compare the new inputs with the recorded live object; asks no server."""
         inputs = checkpoint.plain(new)
-        return diff.judge(
+        return judge(
             checkpoint.live_object(old.outputs),
             checkpoint.declared(old.outputs, old.inputs),
             inputs,
@@ -95,7 +95,7 @@ class Provider:
         """
         inputs = checkpoint.plain(new)
         manager = naming.field_manager(urn, inputs, "")
-        live = apply.create(self._api, urn, inputs, manager=manager, pause=self._pause)
+        live = apply.create(self._api, urn, inputs, manager=manager, pause=self._patience.wait)
         outputs = partial(
             checkpoint.outputs,
             inputs=inputs,
@@ -176,12 +176,12 @@ class Provider:
         Raises SandboxError when the server refuses, or the object is still there when the time is over.
         """
         inputs = checkpoint.declared(old.outputs, old.inputs)
-        removal.delete(
+        apply.delete(
             self._api,
             checkpoint.live_object(old.outputs),
             inputs,
             seconds=await_.timeout(inputs, seconds),
-            pause=self._pause,
+            pause=self._patience.wait,
         )
 
     def invoke(self, token: str, _args: Properties) -> Properties:
@@ -219,7 +219,7 @@ class Provider:
                 await_.conditions(inputs),
                 read,
                 seconds=await_.timeout(inputs, seconds),
-                pause=self._pause,
+                pause=self._patience.wait,
             )
         except NotReadyError as error:
             raise InitFailedError(
@@ -254,15 +254,6 @@ class Provider:
             defined = (objects.text(spec.get("group")), objects.text(names.get("kind")))
             self._scopes[defined] = spec.get("scope") == "Namespaced"
 
-    def _pause(self, seconds: float) -> None:
-        if self._stopped.wait(seconds):
-            raise SandboxError(
-                code="cancelled",
-                place=self._api.place,
-                cause="the run is being stopped while an object is waited for",
-                mend="run again: what was written so far is recorded",
-            )
-
 
 def _problems(inputs: Properties) -> list[Problem]:
     problems: list[Problem] = []
@@ -286,3 +277,36 @@ def _problems(inputs: Properties) -> list[Problem]:
 
 def _all_declared(live: Properties) -> Properties:
     return folding.folded({key: value for key, value in live.items() if key != "status"})
+
+
+def judge(
+    live: Properties,
+    old_inputs: Properties,
+    inputs: Properties,
+    *,
+    unchangeable: tuple[Path, ...],
+    ignored: tuple[Path, ...],
+) -> Verdict:
+    """Compare the new inputs with what is live of the old ones; both sides folded, without secrets.
+
+    An object whose name is fixed has to go before its successor of the same name and namespace can come.
+    """
+    before = in_live_form(declared_part(live, old_inputs), live)
+    found = tuple(
+        Change(
+            difference.path,
+            difference.kind,
+            _replaces(difference.path, difference.kind, inputs, unchangeable),
+        )
+        for difference in differences(before, in_live_form(inputs, live))
+        if not any(paths.covers(pattern, difference.path) for pattern in ignored)
+    )
+    same_place = objects.object_id(inputs) == objects.object_id(live)
+    return Verdict(found, delete_first=naming.is_fixed(inputs) and same_place)
+
+
+def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Path, ...]) -> bool:
+    if kind == "delete" and path == ("metadata",):
+        return True
+    _, value = paths.get(inputs, path)
+    return any(immutable.touched(path, value, pattern) for pattern in unchangeable)

@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.serving import listen, server_for
+from pulumi_sandbox.services.cloud.front import Service, listen, server_for
 from pulumi_sandbox.services.ports import LOOPBACK
 
 

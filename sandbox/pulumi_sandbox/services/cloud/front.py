@@ -7,17 +7,72 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from threading import Lock
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pulumi_sandbox.services.cloud.faults import Fault, Faults
-from pulumi_sandbox.services.cloud.journal import Journal, Request
+from pulumi_sandbox.services.ports import LOOPBACK
+
+_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. Neither its body nor its headers are kept: they hold secrets.
+
+    began, ended: places in the one order of all beginnings and ends. status: None when its answer was lost.
+    """
+
+    began: int
+    ended: int
+    method: str
+    path: str
+    query: str
+    status: int | None
+
+
+class Journal:
+    """The latest requests, in the order in which they ended; any thread may read."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._lock = Lock()
+        self._moments = count(1)
+        self._requests: deque[Request] = deque(maxlen=_KEPT)
+
+    def moment(self) -> int:
+        """Return the next place in the order."""
+        return next(self._moments)
+
+    def add(self, request: Request) -> None:
+        """Note a request that has ended."""
+        with self._lock:
+            self._requests.append(request)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._requests.clear()
+
+    @property
+    def requests(self) -> list[Request]:
+        """All that are kept, in the order in which they began."""
+        with self._lock:
+            return sorted(self._requests, key=lambda request: request.began)
+
 
 _OWN_PATHS = "/sandbox/"
 
@@ -69,7 +124,7 @@ class Service:
 
 
 async def _hang_up(scope: Scope) -> None:
-    """Close the connection by what `serving` has put into its state."""
+    """Close the connection by what its connection has put into its state."""
     scope["state"]["hang_up"]()
     await asyncio.sleep(0)
 
@@ -107,3 +162,48 @@ def _own_paths(service: Service) -> list[Route]:
         Route("/sandbox/faults", add_fault, methods=["POST"]),
         Route("/sandbox/faults", forget_faults, methods=["DELETE"]),
     ]
+
+
+class _Connection(H11Protocol):
+    """A connection that a service can close without an answer: uvicorn itself would answer 500."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn has it
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, "hang_up": transport.abort}
+
+    def shutdown(self) -> None:
+        """Drop an idle connection at once: closing it in TLS' way waits for a client that may be gone."""
+        is_busy = self.cycle and not self.cycle.response_complete
+        super().shutdown()
+        if not is_busy:
+            self.transport.abort()
+
+
+def server_for(service: Service, certificate: Path | None = None) -> uvicorn.Server:
+    """Make the server of a service; `certificate` is a PEM file of certificate and key, for HTTPS."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            service,
+            http=_Connection,
+            lifespan="off",
+            loop="asyncio",
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=2,
+            ssl_certfile=certificate,
+        )
+    )
+
+
+def listen(port: int = 0) -> socket.socket:
+    """Listen on a loopback port; 0 is any free one."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+        listening.listen(128)
+    except OSError:
+        listening.close()
+        raise
+    return listening

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from pulumi_sandbox.providers.azure_native.naming import made_up
+from pulumi_sandbox.providers.azure_native.kind import made_up
 from pulumi_sandbox.providers.azure_native.resources import Autoname
 from pulumi_sandbox.providers.contract import Autonaming
 

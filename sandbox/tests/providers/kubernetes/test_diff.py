@@ -8,7 +8,7 @@ from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.contract import Verdict
 from pulumi_sandbox.providers.kubernetes import immutable, objects
-from pulumi_sandbox.providers.kubernetes.diff import judge
+from pulumi_sandbox.providers.kubernetes.provider import judge
 
 
 def judged(
