@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from components.account_pool.config_map import CONFIG_MAP
 from components.account_pool.model import JsonObject, Member, Record
 from components.errors import Misconfigured, Problem
 
@@ -46,3 +47,27 @@ class Census:
                 "restore it from a backup; if nobody uses the account, delete it and run"
                 " `credfleet pool sweep`",
             )
+
+
+def displaced(records: Iterable[Record], keys: Iterable[str]) -> Iterator[Problem]:
+    """Return what is wrong when claims were made under other partition keys than the settings name.
+
+    The keys are part of a record's name, so the request of such a claim would be taken for a new one and get
+    a second account, and perhaps one of another part of the pool.
+    """
+    named = tuple(sorted(keys))
+    others = [each for each in records if tuple(key for key, _ in each.partition.values) != named]
+    if not others:
+        return
+    first = others[0]
+    made = _listed(key for key, _ in first.partition.values)
+    yield Problem(
+        f"ConfigMap {CONFIG_MAP}",
+        f"it is missing, or names {_listed(named)} as partition keys, but claims were made under {made},"
+        f" such as {first.name} of tenant {first.tenant}: the same requests would get second accounts",
+        "run `up` in the stack that declares the pool, which writes its settings again",
+    )
+
+
+def _listed(keys: Iterable[str]) -> str:
+    return ", ".join(keys) or "none"

@@ -67,7 +67,8 @@ class PoolConfigMap:
         if data.get(POOL_UID, metadata["uid"]) != metadata["uid"]:
             raise Restored(namespace=metadata["namespace"])
         try:
-            keys = cast("list[str]", json.loads(data.get("partitionKeys", "[]")))
+            # A text would be taken letter by letter; added to a list it is a TypeError.
+            keys: list[Any] = list[Any]() + json.loads(data.get("partitionKeys", "[]"))
             limits = cast("dict[str, Any]", json.loads(data.get("limits", "{}")))
             return cls(
                 tuple(str(key) for key in keys),

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool import changes
-from components.account_pool.census import Census
+from components.account_pool.census import Census, displaced
 from components.account_pool.judgement import Verdict, is_restored, judge, may_take, unusable
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
@@ -184,7 +184,7 @@ class _Allotment:
                 waiting[position] = request.placed("", self._keys)
             except Misconfigured as error:
                 expected[position] = _expect(request, Prospect.REFUSED, f"{error.place}: {error.cause}")
-        for allot in (self._present, self._own):
+        for allot in (self._present, self._refused, self._own):
             for position, wanted in list(waiting.items()):
                 try:
                     expectation = allot(wanted)
@@ -256,6 +256,12 @@ class _Allotment:
         self._given.add(member.name)
         text = f"expected to get {member.name}, which was chosen for it already"
         return self._limited(wanted, _expect(wanted, Prospect.REUSE, text, member.name))
+
+    def _refused(self, wanted: Wanted) -> Expectation | None:
+        """Return why no new claim is made in this pool; None when nothing speaks against it."""
+        for problem in displaced(self._census.records, self._keys):
+            return _expect(wanted, Prospect.REFUSED, f"{problem.place}: {problem.cause}")
+        return None
 
     def _own(self, wanted: Wanted) -> Expectation | None:
         """Return which account its tenant brought along, if there is one left."""

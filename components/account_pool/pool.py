@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
-from components.account_pool.census import Census
+from components.account_pool.census import Census, displaced
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, has_pool_uid, with_pool_uid
 from components.account_pool.driver import Driver
@@ -33,7 +33,7 @@ from components.account_pool.model import (
 from components.account_pool.protocol import Amendment, Outcome, Released
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
 from components.account_pool.status import Adoption, PoolStatus, adoptions, status_of
-from components.account_pool.steps import get_member, get_record, list_all, read, write
+from components.account_pool.steps import any_record, get_member, get_record, list_all, read, write
 from components.account_pool.sweeping import (
     FREED_UNASKED,
     RecoveryReport,
@@ -46,6 +46,7 @@ from components.errors import (
     CredfleetError,
     LimitReached,
     LostMember,
+    Misconfigured,
     NotAllowed,
     PoolError,
     Unreachable,
@@ -80,6 +81,7 @@ class Pool:
         self.settings = settings
         self._driver = Driver(api, f"pool {namespace}")
         self._journal = Journal(api, namespace)
+        self._takes_claims = False
 
     @classmethod
     def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
@@ -120,7 +122,7 @@ class Pool:
         """
         wanted = self._placed(request)
         try:
-            claimed = self._run(protocol.claim(wanted), seconds)
+            claimed = self._run(protocol.claim(wanted, self._may_begin), seconds)
         except PoolError as refusal:
             self._note_refusal(wanted, refusal)
             raise
@@ -296,7 +298,9 @@ class Pool:
             partition={key: value for key, value in adoption.partition.values if value is not None},
             holder=holder,
         )
-        claimed = self._run(protocol.claim(replace(self._placed(request), only=adoption.member)))
+        claimed = self._run(
+            protocol.claim(replace(self._placed(request), only=adoption.member), self._may_begin)
+        )
         self._note_claim(claimed)
         return claimed
 
@@ -309,6 +313,18 @@ class Pool:
     def flush(self, seconds: float = 2.0) -> bool:
         """Wait for the Events still being written; False when some may be missing."""
         return self._journal.flush(seconds)
+
+    def _may_begin(self) -> Steps[None]:
+        """Raise Misconfigured where claims were made under other partition keys than the settings name.
+
+        Any record shows it, and it is looked at once: later claims of this pool are made under these keys.
+        """
+        if self._takes_claims:
+            return
+        record = yield from any_record(RECORDS)
+        for problem in displaced(() if record is None else (record,), self.settings.partition_keys):
+            raise Misconfigured(place=problem.place, cause=problem.cause, mend=problem.mend)
+        self._takes_claims = True
 
     def _run(self, steps: Steps[T], seconds: float = SECONDS) -> T:
         return self._driver.run(steps, seconds)

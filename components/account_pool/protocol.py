@@ -8,7 +8,7 @@ The comments C0…C8, R0…R2 and X1…X3 name the steps of the protocol, which 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from itertools import count
@@ -76,11 +76,16 @@ AGAIN = Again.AGAIN
 Choice: TypeAlias = Member | Again | None
 
 
-def claim(wanted: Wanted) -> Steps[Claimed]:
+def _unasked() -> Steps[None]:
+    return
+    yield
+
+
+def claim(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> Steps[Claimed]:
     """Find the one account of this tenant's slot, or take one from the pool.
 
-    Raises Exhausted, LimitReached, Misconfigured, LostMember, NotAllowed or Restored; ends by itself in no
-    other way.
+    may_begin: raises when the pool takes no new claims; asked while there is no record. Raises Exhausted,
+    LimitReached, Misconfigured, LostMember, NotAllowed or Restored; ends by itself in no other way.
     """
     page: list[Member] = []
     for attempt in count():
@@ -89,6 +94,7 @@ def claim(wanted: Wanted) -> Steps[Claimed]:
         record = yield from get_record(wanted.record)  # C0
         member: Member | None = None
         if record is None:
+            yield from may_begin()
             choice = yield from find(wanted, [])  # C1
             if isinstance(choice, Again):
                 continue

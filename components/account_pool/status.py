@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 
-from components.account_pool.census import Census
+from components.account_pool.census import Census, displaced
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.judgement import Judgement, Verdict, judge, misconfiguration
 from components.account_pool.keys import CLAIM_TOKEN, STATE_REASON, TENANT_ID
@@ -75,8 +75,9 @@ def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
     for account in accounts:
         counters[account.type, account.partition][account.standing] += 1
     counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
+    problems = (*census.problems, *displaced(census.records, settings.partition_keys))
     by_secret = sorted(accounts, key=lambda a: a.secret_name)
-    return PoolStatus(tuple(by_secret), counts, tuple(census.problems))
+    return PoolStatus(tuple(by_secret), counts, problems)
 
 
 def _account(

@@ -7,6 +7,7 @@ write answers the object, or None for conflict, absence and unknown outcome alik
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 
 from components.account_pool.calls import (
@@ -85,6 +86,27 @@ def _rest_of(kind: Kind, selector: str, items: list[JsonObject], cursor: str) ->
                 items, cursor = [], ""
             case Refused(why, text):
                 raise _refused(kind, text, why)
+            case _:
+                yield Pause(attempt)
+    raise AssertionError
+
+
+def any_record(selector: str) -> Steps[Record | None]:
+    """LIST until there is one record that can be read: that one, or None when there is none."""
+    cursor = ""
+    for attempt in count():
+        answer = yield from _ask(ListPage(Kind.RECORD, selector, cursor, limit=1))
+        match answer:
+            case Page(page, cursor):
+                for body in page:
+                    with suppress(Misconfigured):
+                        return Record.parse(body)
+                if not cursor:
+                    return None
+            case Refused(Refusal.EXPIRED):
+                cursor = ""
+            case Refused(why, text):
+                raise _refused(Kind.RECORD, text, why)
             case _:
                 yield Pause(attempt)
     raise AssertionError

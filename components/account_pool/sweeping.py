@@ -17,7 +17,7 @@ from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Pause, Replace, Steps
-from components.account_pool.census import Census
+from components.account_pool.census import Census, displaced
 from components.account_pool.config_map import CONFIG_MAP, with_pool_uid
 from components.account_pool.judgement import is_restored, may_take, misconfiguration
 from components.account_pool.model import Member, Phase, Record, State, Token
@@ -118,6 +118,7 @@ def _findings(namespace: str, census: Census, keys: list[str]) -> Iterator[Probl
     """(4) What only people can judge."""
     by_name = {member.name: member for member in census.members}
     yield from census.problems
+    yield from displaced(census.records, keys)
     for record in census.records:
         member = by_name.get(record.member)
         if member is not None and _is_restored(member, record, keys):

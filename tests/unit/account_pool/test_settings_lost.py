@@ -1,0 +1,104 @@
+"""The settings of a pool lost or changed: what would get a tenant a second account for one slot is refused.
+
+In memory. Who may delete or change the settings at all is decided by the admission policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from components.account_pool.calls import Kind, Result
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.keys import POOL_RECORD
+from components.account_pool.model import ClaimRequest, JsonObject
+from components.account_pool.outlook import Prospect, outlook
+from components.account_pool.pool import Pool
+from components.errors import Misconfigured
+from tests.support.memory_pool import POOL, MemoryServer
+
+KEYS = ("eu-access",)
+DECLARED = PoolConfigMap(KEYS)
+ACME = ClaimRequest("acme", "aws", holder="h1")
+GLOBEX = ClaimRequest("globex", "aws", holder="h2")
+MEND = "run `up` in the stack that declares the pool, which writes its settings again"
+
+
+class CountingServer(MemoryServer):
+    """Counts how often records are listed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
+        self.looks += kind is Kind.RECORD
+        return super().list(kind, selector, cursor, limit)
+
+
+@pytest.fixture
+def server() -> CountingServer:
+    """A pool with one claim, made under its keys, and room for others."""
+    server = CountingServer()
+    for name in ("m0", "m1", "m2"):
+        server.add_member(name)
+    server.add_member("eu", {"eu-access": "true"})
+    Pool(server, POOL, DECLARED).claim(ACME)
+    server.looks = 0
+    return server
+
+
+@pytest.mark.parametrize("keys", [(), ("region",), ("eu-access", "region")], ids=["lost", "other", "more"])
+@pytest.mark.parametrize("request_", [ACME, GLOBEX], ids=["the same request", "a newcomer"])
+def test_no_claim_begins_where_claims_were_made_under_other_keys(
+    server: CountingServer, keys: Sequence[str], request_: ClaimRequest
+) -> None:
+    pool = Pool(server, POOL, PoolConfigMap(tuple(keys)))
+    before = [*server.members], [*server.records]
+    (expected,) = outlook(pool.look(), [request_], keys)
+    with pytest.raises(Misconfigured, match="claims were made under eu-access, such as claim-") as refused:
+        pool.claim(request_)
+    assert (refused.value.place, refused.value.mend) == (f"ConfigMap {CONFIG_MAP}", MEND)
+    assert expected.prospect is Prospect.REFUSED
+    assert ([*server.members], [*server.records]) == before
+
+
+def test_no_account_is_adopted_where_claims_were_made_under_other_keys(server: CountingServer) -> None:
+    server.add_member("own", {"tenant-name": "globex"})
+    pool = Pool(server, POOL, PoolConfigMap())
+    (adoption,) = pool.adoptable()
+    with pytest.raises(Misconfigured, match="claims were made under eu-access"):
+        pool.adopt(adoption, "cli")
+
+
+def test_status_and_sweep_tell_that_claims_were_made_under_other_keys(server: CountingServer) -> None:
+    pool = Pool(server, POOL, PoolConfigMap())
+    for problems in (pool.status().problems, pool.sweep(settle_seconds=0).findings):
+        assert [(each.place, each.mend) for each in problems] == [(f"ConfigMap {CONFIG_MAP}", MEND)]
+    assert Pool(server, POOL, DECLARED).status().problems == ()
+
+
+def test_a_pool_is_looked_at_once_and_only_for_claims_that_are_new(server: CountingServer) -> None:
+    pool = Pool(server, POOL, DECLARED)
+    assert pool.claim(ACME).reused
+    assert server.looks == 0
+    pool.claim(GLOBEX)
+    pool.claim(ClaimRequest("globex", "aws", "1", holder="h2"))
+    assert server.looks == 1
+
+
+def test_a_record_that_cannot_be_read_hides_no_claim_made_under_other_keys(server: CountingServer) -> None:
+    metadata: JsonObject = {"name": "claim-0", "labels": {POOL_RECORD: "true"}}
+    server.create(Kind.RECORD, {"metadata": metadata})
+    with pytest.raises(Misconfigured, match="claims were made under eu-access"):
+        Pool(server, POOL, PoolConfigMap()).claim(GLOBEX)
+
+
+def test_partition_keys_that_are_a_text_are_not_taken_letter_by_letter() -> None:
+    body: JsonObject = {
+        "metadata": {"name": CONFIG_MAP, "namespace": POOL, "uid": "u"},
+        "data": {"formatVersion": "1", "partitionKeys": '"eu-access"'},
+    }
+    with pytest.raises(Misconfigured, match="its keys cannot be read"):
+        PoolConfigMap.parse(body)
