@@ -1,34 +1,16 @@
-"""What the keys of a stack's configuration hold: frozen models, each knowing what it alone can know."""
+"""The cluster a stack writes to, and its tenants, where the rooms meet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field
 
-from components.account_pool.declared import DeclaredMember
-from components.account_pool.model import ClaimRequest, Policy
-from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
-from components.labels import EU_ACCESS
-from components.projection.settings import Delivery
+from components.account_pool.settings import Slot
+from components.naming import config_path
 from components.settings.noun import Noun
-from components.settings.words import (
-    ClusterUid,
-    FilePath,
-    Name,
-    NamespaceName,
-    ObjectName,
-    PartitionKey,
-    PartitionValue,
-    PoolType,
-    Region,
-    Text,
-    unfit,
-)
-
-Partition = Mapping[PartitionKey, PartitionValue]
-Count = Annotated[int, Field(ge=0)]
+from components.settings.section import Written
+from components.settings.words import ClusterUid, FilePath, Name, NamespaceName, Text
 
 
 class Cluster(Noun):
@@ -48,171 +30,15 @@ class Cluster(Noun):
     )
 
 
-def _as_delivery(given: object) -> object:
-    return {"name": given} if isinstance(given, str) else given
-
-
-class Slot(Noun):
-    """One account of a tenant: a claim on a pool, chosen by type or by the rules for a plan."""
-
-    type: PoolType | None = Field(
-        default=None, description="Type of the account, such as aws or gcp_cf-sa30."
-    )
-    plan: Text | None = Field(default=None, description="Plan; accountPool.rules choose the type.")
-    region: Region | None = Field(default=None, description="Platform region of the plan (PR in rules).")
-    hyperscaler_region: Region | None = Field(
-        default=None, description="Hyperscaler region of the plan (HR in rules)."
-    )
-    hyperscaler: Text | None = Field(default=None, description="Cloud, for a plan that runs on any.")
-    partition: Partition = Field(
-        {}, description="Values of the pool's partition keys; an absent key means without."
-    )
-    release_policy: Policy | None = Field(
-        default=None, description="What becomes of the account when it is released."
-    )
-    limit: Count | None = Field(default=None, description="Consumers the claim takes at most.")
-    deliver_to: Annotated[
-        Delivery | None, BeforeValidator(_as_delivery, json_schema_input_type=Delivery | str | None)
-    ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
-
-    @model_validator(mode="after")
-    def _is_chosen_one_way(self) -> Self:
-        if (self.type is None) == (self.plan is None):
-            raise unfit(
-                "an account is asked for by its type or by a plan, by one of the two", "give type or plan"
-            )
-        if self.type is not None and (self.region or self.hyperscaler_region or self.hyperscaler):
-            raise unfit(
-                "region, hyperscalerRegion and hyperscaler choose a pool for a plan, and do nothing here",
-                "leave them out, or give plan instead of type",
-            )
-        return self
-
-    def pool(self, rules: Ruleset) -> Pool | Fault:
-        """Return which pool serves it."""
-        if self.type is not None:
-            return Pool(self.type, eu_access=False, shared=False)
-        return rules.choose(Request(self.plan or "", self.region, self.hyperscaler_region, self.hyperscaler))
-
-    def partition_in(self, pool: Pool) -> dict[str, str]:
-        """Return the partition it asks for, with what the rules add."""
-        return {**self.partition, **({EU_ACCESS: "true"} if pool.eu_access else {})}
-
-    def claim_on(self, pool: Pool, tenant: str, slot: str, holder: str) -> ClaimRequest:
-        """Make the claim of a tenant's slot on the pool that serves it."""
-        return ClaimRequest(
-            tenant=tenant,
-            type=pool.type,
-            slot=slot,
-            partition=self.partition_in(pool),
-            shared=pool.shared,
-            holder=holder,
-            policy=self.release_policy,
-            limit=self.limit,
-        )
-
-
 class Tenant(Noun):
     """Where the rooms meet: a namespace and the accounts used in it."""
 
     namespace: NamespaceName = Field(description="Namespace of the tenant's objects; declared by the stack.")
     accounts: Mapping[Name, Slot] = Field(default={}, description="Slot → claim.")
 
-
-class Member(Noun):
-    """An account of the pool: a Secret that the stack declares, with data."""
-
-    type: PoolType = Field(description="Type of the account: label hyperscaler-type.")
-    account_id: Text = Field(description="Id of the account at its cloud; no two members have the same.")
-    credentials_from: Text = Field(description="Name of an entry of credentials: a JSON object of texts.")
-    tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
-    partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
-    shared_capacity: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Claims it takes at once, for an account many tenants share."
-    )
-    internal: bool = Field(
-        default=False, description="Kept out of the pool; only its own tenant may claim it."
-    )
-
-    @model_validator(mode="after")
-    def _is_shared_or_somebodys(self) -> Self:
-        if self.shared_capacity is not None and (self.tenant is not None or self.internal):
-            raise unfit("a shared account has no owner and is not kept back", "leave tenant and internal out")
-        return self
-
-    @property
-    def declared(self) -> DeclaredMember:
-        """The member without its data."""
-        return DeclaredMember.of(
-            self.type,
-            self.account_id,
-            tenant=self.tenant,
-            partition=self.partition,
-            shared_capacity=self.shared_capacity,
-            internal=self.internal,
-        )
-
-    def may_serve(self, tenant: str, *, shared: bool) -> bool:
-        """Whether a tenant's claim could get it."""
-        if shared or self.shared_capacity is not None:
-            return shared and self.shared_capacity is not None
-        return self.tenant == tenant or (self.tenant is None and not self.internal)
-
-
-class Subject(Noun):
-    """A person, group or ServiceAccount that gets a Role."""
-
-    kind: Literal["User", "Group", "ServiceAccount"]
-    name: Text
-    namespace: NamespaceName | None = Field(default=None, description="Namespace of a ServiceAccount.")
-
-    @model_validator(mode="after")
-    def _has_a_namespace_if_it_lives_in_one(self) -> Self:
-        if (self.kind == "ServiceAccount") != (self.namespace is not None):
-            raise unfit(
-                "a ServiceAccount lives in a namespace, and only it does", "give namespace to it alone"
-            )
-        return self
-
-
-class AccountPool(Noun):
-    """The accounts tenants claim, in one namespace, and who may claim and clean them."""
-
-    namespace: NamespaceName = Field(
-        default="account-pool", description="Namespace of the pool; a tenant never has rights in it."
-    )
-    partition_keys: tuple[PartitionKey, ...] = Field(
-        (), description="Labels that divide the members of a type."
-    )
-    release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")
-    limits: Mapping[Text, Count] = Field(
-        {}, description="Type, or default → consumers a claim takes; 0: default."
-    )
-    claimers: tuple[Subject, ...] = Field(
-        (), description="Who may claim; trusted with every credential of the pool."
-    )
-    cleaners: tuple[Subject, ...] = Field(default=(), description="Who may clean released accounts.")
-    rules: tuple[Text, ...] = Field(
-        (), description="Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins."
-    )
-    members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
-    members_from: FilePath | None = Field(
-        default=None, description="CSV of Secrets that exist already; never declared."
-    )
-    allow_destroy: bool = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
-    protect: bool = Field(
-        default=False,
-        description="Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.",
-    )
-    admission_policy: bool = Field(
-        default=False, description="Whether the API server itself keeps the rules of claims."
-    )
-    cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
-        default={},
-        description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
-    )
-
-    @property
-    def ruleset(self) -> Ruleset:
-        """The rules as read; empty when one is bad."""
-        return read_rules(self.rules)[0]
+    def written(self, name: str) -> Iterator[Written]:
+        """Yield the copies of its accounts. name: the tenant's."""
+        for slot, account in self.accounts.items():
+            if account.deliver_to is not None:
+                place = config_path("tenants", name, "accounts", slot, "deliverTo")
+                yield self.namespace, account.deliver_to.target, place

@@ -7,7 +7,7 @@ the sections. This module imports no room, so that all of them can import it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -93,3 +93,13 @@ class Section(Noun):
     @abstractmethod
     def written(self) -> Iterator[Written]:
         """Yield every Secret that the stack writes for the section, those that are there already included."""
+
+
+def review_written(secrets: Iterable[Written]) -> Problems:
+    """Refuse a Secret that is written twice: each update would overwrite the other one's keys."""
+    first: dict[tuple[str, str], str] = {}
+    for namespace, name, place in secrets:
+        owner = first.setdefault((namespace, name), place)
+        if owner != place:
+            cause = f"its Secret {namespace}/{name} is also that of {owner}"
+            yield Problem(place, cause, "rename one of the two")

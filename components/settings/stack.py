@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
+from components.account_pool.members_file import read_members_file
 from components.account_pool.rules import Pool
+from components.account_pool.settings import AccountPool, Slot
+from components.account_pool.settings_review import Stated, review_accounts, review_pool
 from components.aso_credentials.settings import AsoCredentials
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
@@ -17,20 +20,11 @@ from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
 from components.settings.document import read_as_meant, well_formed
-from components.settings.members_file import read_members_file
 from components.settings.noun import Noun
-from components.settings.nouns import AccountPool, Cluster, Slot, Tenant
-from components.settings.review import (
-    Stated,
-    review_accounts,
-    review_cluster,
-    review_namespaces,
-    review_pool,
-    usable_namespaces,
-)
-from components.settings.section import Account, Section, Surroundings, Written
+from components.settings.nouns import Cluster, Tenant
+from components.settings.review import review_cluster, review_namespaces, usable_namespaces
+from components.settings.section import Account, Section, Surroundings, Written, review_written
 from components.settings.words import Name, unfit
-from components.settings.written_secrets import deliveries_of, members_of, review_written
 
 if TYPE_CHECKING:
     import pulumi
@@ -150,24 +144,25 @@ class Settings(Noun):
 
     def _review(self, stated: Stated, root: Path, malformed: Sequence[Problem]) -> Iterator[Problem]:
         pool, existing = self.account_pool, ()
-        writes = (self.aso_credentials, self.pull_secrets, self.services, self.secret_stores)
-        yield from review_cluster(self.cluster, writes=any((self.tenants, pool, *writes)))
+        around = self.surroundings(root, malformed)
+        yield from review_cluster(self.cluster, writes=any((self.tenants, pool, self.sections)))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
             if pool.members_from is not None:
                 existing, problems = read_members_file(root / pool.members_from, pool.partition_keys)
                 yield from problems
-            yield from review_pool(pool, existing, stated, self.credentials)
-        yield from review_accounts(self.tenants, pool, existing, stated)
-        around = self.surroundings(root, malformed)
+            yield from review_pool(pool, existing, stated, around)
+        accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
+        yield from review_accounts(accounts, pool, existing, stated)
         for section in self.sections:
             yield from section.review(around)
         yield from review_written(self._written())
 
     def _written(self) -> Iterator[Written]:
         if self.account_pool is not None:
-            yield from members_of(self.account_pool)
-        yield from deliveries_of(self.tenants)
+            yield from self.account_pool.written()
+        for name, tenant in self.tenants.items():
+            yield from tenant.written(name)
         for section in self.sections:
             yield from section.written()
 

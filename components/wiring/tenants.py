@@ -10,6 +10,7 @@ import pulumi
 from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.account_pool import settings as pool_settings
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
@@ -25,7 +26,7 @@ from components.labels import TENANT, TENANT_NAME
 from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.projection.settings import Delivery
-from components.settings import nouns
+from components.settings.nouns import Tenant
 from components.settings.stack import Settings
 from components.wiring.declared import Account, Declared
 
@@ -72,7 +73,7 @@ class Tenants:
         )
 
     def _declare(
-        self, name: str, tenant: nouns.Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
+        self, name: str, tenant: Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
     ) -> Mapping[str, Any]:
         namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
         if pool is None or not claims:
@@ -103,7 +104,7 @@ class Tenants:
 
 
 def _pool_args(
-    section: nouns.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
+    section: pool_settings.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
 ) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
@@ -121,11 +122,11 @@ def _pool_args(
     )
 
 
-def _grantees(subjects: Sequence[nouns.Subject]) -> Sequence[Grantee]:
+def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:
     return [Grantee(kind=one.kind, name=one.name, namespace=one.namespace) for one in subjects]
 
 
-def _tenant_namespace(name: str, tenant: nouns.Tenant, opts: pulumi.ResourceOptions) -> Namespace:
+def _tenant_namespace(name: str, tenant: Tenant, opts: pulumi.ResourceOptions) -> Namespace:
     metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
     return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
 
@@ -154,11 +155,13 @@ def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery) -> D
     )
 
 
-def _claims(name: str, tenant: nouns.Tenant, section: nouns.AccountPool) -> Sequence[ClaimRequest]:
+def _claims(name: str, tenant: Tenant, section: pool_settings.AccountPool) -> Sequence[ClaimRequest]:
     return [_claim(name, slot, account, section) for slot, account in tenant.accounts.items()]
 
 
-def _claim(tenant: str, slot: str, account: nouns.Slot, section: nouns.AccountPool) -> ClaimRequest:
+def _claim(
+    tenant: str, slot: str, account: pool_settings.Slot, section: pool_settings.AccountPool
+) -> ClaimRequest:
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.cause}")

@@ -10,11 +10,11 @@ from typing import Any
 from pulumi_sandbox.engine import Workspace
 
 from components.account_pool.rules import Fault, Request, read_rules
+from components.account_pool.settings import AccountPool
 from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
-from components.settings.nouns import AccountPool
 from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders

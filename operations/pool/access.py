@@ -15,8 +15,9 @@ from operations.folders import Folders
 
 if TYPE_CHECKING:
     from components.account_pool.pool import Pool
+    from components.account_pool.settings import AccountPool
     from components.connection import ClusterTarget
-    from components.settings.nouns import AccountPool, Cluster
+    from components.settings.nouns import Cluster
 
 NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
 ContextOption = Annotated[

@@ -11,8 +11,9 @@ from components.account_pool.model import ClaimRequest, Phase, Record
 from components.account_pool.outlook import Expectation, Prospect, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.rules import Fault
+from components.account_pool.settings import AccountPool
 from components.naming import stack_holder
-from components.settings.nouns import AccountPool, Tenant
+from components.settings.nouns import Tenant
 from operations.cli.answer import Answer, Table
 from operations.config.settings import pool_of, sound_settings
 from operations.folders import Folders

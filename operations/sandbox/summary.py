@@ -27,7 +27,7 @@ from operations.sandbox.report import Report, Share, Skipped, Violation, actions
 from operations.sandbox.stack_state import as_text, shown_outputs
 
 if TYPE_CHECKING:
-    from components.settings.nouns import AccountPool
+    from components.account_pool.settings import AccountPool
     from components.settings.stack import Settings
 
 _NEXT: Final = (
@@ -205,7 +205,7 @@ def _held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
 
 def _skipped(folder: Path, pool: AccountPool | None, present: frozenset[str]) -> tuple[Skipped, ...]:
     """Name the accounts of the members file: their Secrets are somebody else's, never declared here."""
-    from components.settings.members_file import read_members_file
+    from components.account_pool.members_file import read_members_file
 
     if pool is None or pool.members_from is None:
         return ()

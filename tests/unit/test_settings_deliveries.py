@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.projection.keys import AsoMethod
-from components.settings.nouns import Delivery
+from components.projection.settings import Delivery
 from tests.support.stacks import problems, settings, stack
 
 PLACE = "credfleet:tenants.acme.accounts.aws.deliverTo"

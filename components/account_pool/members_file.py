@@ -12,11 +12,11 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from components.account_pool.settings import Partition
 from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import explain, unknown_key
 from components.settings.noun import Noun
-from components.settings.nouns import Partition
 from components.settings.words import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")

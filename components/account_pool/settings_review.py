@@ -1,0 +1,212 @@
+"""What the settings of a pool cannot know alone: references, and what two entries may not share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from components.account_pool.members_file import ExistingMember
+from components.account_pool.rules import Fault, Pool, Ruleset, read_rules
+from components.account_pool.settings import AccountPool, Member, Slot
+from components.credentials import Credentials
+from components.errors import Problem
+from components.labels import hyperscaler_of
+from components.naming import config_path, is_data_key
+from components.settings.document import nearest
+from components.settings.section import Problems, Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Names as the configuration states them, whether or not their entries are well formed.
+
+    A reference to an entry with a fault is no fault of its own.
+    """
+
+    tenants: Collection[str]
+    members: Collection[str]
+    partition_keys: Collection[str]
+
+
+def review_pool(
+    pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, around: Surroundings
+) -> Problems:
+    """Check rules, limits, members and what they refer to."""
+    for fault in read_rules(pool.rules)[1]:
+        yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend)
+    types = {member.type for member in chain(pool.members.values(), existing)}
+    known = types | {cloud for name in types if (cloud := hyperscaler_of(name))} | {"default"}
+    for name in pool.limits:
+        if name not in known:
+            yield Problem(
+                config_path("accountPool", "limits", name),
+                f"no member is of type {name}, so the limit would never count",
+                nearest(name, known),
+            )
+    for name in pool.cleaning:
+        if name not in known - {"default"}:
+            yield Problem(
+                config_path("accountPool", "cleaning", name),
+                f"no member is of type {name}, so its cleaner would never run",
+                nearest(name, known - {"default"}),
+            )
+    for name, member in pool.members.items():
+        yield from _review_member(name, member, stated, around)
+    yield from _review_identities(pool.members, existing)
+
+
+def review_accounts(
+    tenants: Mapping[str, Mapping[str, Slot]],
+    pool: AccountPool | None,
+    existing: Sequence[ExistingMember],
+    stated: Stated,
+) -> Problems:
+    """Check that each account a tenant asks for could ever be claimed. tenants: name → slot → claim."""
+    supply = None if pool is None else _Supply.of(pool, existing, stated)
+    for name, accounts in tenants.items():
+        if supply is None and accounts:
+            yield Problem(
+                config_path("tenants", name, "accounts"),
+                "there is no accountPool to claim them from",
+                "add accountPool with members, or remove the accounts",
+            )
+        elif supply is not None:
+            for slot, account in accounts.items():
+                place = config_path("tenants", name, "accounts", slot)
+                yield from _review_account(place, name, account, supply)
+
+
+@dataclass(frozen=True, slots=True)
+class _Supply:
+    """What accounts are asked of. rules: None when one is bad. whole: no member has a fault."""
+
+    rules: Ruleset | None
+    keys: Collection[str]
+    members: Sequence[Member | ExistingMember]
+    whole: bool
+
+    @classmethod
+    def of(cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated) -> _Supply:
+        rules, faults = read_rules(pool.rules)
+        return cls(
+            rules=None if faults else rules,
+            keys=stated.partition_keys,
+            members=(*pool.members.values(), *existing),
+            whole=len(pool.members) == len(stated.members)
+            and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
+        )
+
+    def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
+        """Whether any member could go to the tenant."""
+        return any(
+            member.type == pool.type
+            and (not isinstance(member, Member) or member.may_serve(tenant, shared=pool.shared))
+            and all(member.partition.get(key) == partition.get(key) for key in self.keys)
+            for member in self.members
+        )
+
+
+def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> Problems:
+    if account.plan is not None and supply.rules is None:
+        return
+    choice = account.pool(supply.rules or Ruleset(()))
+    if isinstance(choice, Fault):
+        yield Problem(place, choice.cause, choice.mend)
+        return
+    if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
+        yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
+    partition = account.partition_in(choice)
+    strange = [key for key in partition if key not in supply.keys]
+    for key in strange:
+        yield _unknown_partition(f"{place}.partition", key, supply.keys)
+    if strange or not supply.whole or supply.serves(tenant, choice, partition):
+        return
+    kind = f"shared {choice.type}" if choice.shared else choice.type
+    asked = ", ".join((kind, *(f"{key}={value}" for key, value in partition.items())))
+    types = ", ".join(sorted({member.type for member in supply.members})) or "none"
+    yield Problem(
+        place,
+        f"no member ({asked}) is there for it, so the claim could never succeed",
+        f"add a member, or ask for another type; types of the pool: {types}",
+    )
+
+
+def _review_aso(place: str, type_: str) -> Problems:
+    if hyperscaler_of(type_) != "azure":
+        yield Problem(
+            place,
+            f"the account is of type {type_}, and Azure Service Operator opens Azure accounts only",
+            "give deliverTo the name of a copy instead",
+        )
+
+
+def _review_member(name: str, member: Member, stated: Stated, around: Surroundings) -> Problems:
+    place = config_path("accountPool", "members", name)
+    if member.tenant is not None and member.tenant not in stated.tenants:
+        cause = f"{member.tenant} is no tenant, so nobody would ever get its account"
+        yield Problem(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
+    for key in member.partition:
+        if key not in stated.partition_keys:
+            yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
+    yield from around.review_credential(f"{place}.credentialsFrom", member.credentials_from)
+    known = member.credentials_from in around.credentials.names
+    if known and (fault := _credential_fault(member.credentials_from, around.credentials)) is not None:
+        yield Problem(f"{place}.credentialsFrom", *fault)
+
+
+def _credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
+    """Return why a credential cannot be the data of a member's Secret, and the mend."""
+    shape = credentials.shape(name)
+    if shape is None:
+        return None
+    if not shape.fields:
+        return (
+            f"credential {name} is no JSON object with fields, which become the keys of the account's Secret",
+            'give it as JSON text such as {"clientID": "…", "clientSecret": "…"}',
+        )
+    if shape.unfit:
+        return (
+            f"of credential {name}, {', '.join(shape.unfit)} is given twice or is no text",
+            "give each field once, as text; a nested object as JSON text in quotes",
+        )
+    strange = [field for field in shape.fields if not is_data_key(field)]
+    if strange:
+        return (
+            f"of credential {name}, {', '.join(strange)} cannot be a key of a Secret",
+            "name fields with letters, digits, '-', '_' and '.'",
+        )
+    return None
+
+
+def _review_identities(members: Mapping[str, Member], existing: Sequence[ExistingMember]) -> Problems:
+    """Refuse two members with one name or one account."""
+    accounts: dict[str, str] = {}
+    for name, member in members.items():
+        place = config_path("accountPool", "members", name)
+        yield from _claim_account(accounts, place, member)
+    places = {name: config_path("accountPool", "members", name) for name in members}
+    for row in existing:
+        first = places.setdefault(row.name, row.place)
+        if first != row.place:
+            cause = f"{row.name} is named by {first} already, and a Secret is declared or exists, not both"
+            yield Problem(f"{row.place} name", cause, "remove one of the two")
+        yield from _claim_account(accounts, row.place, row)
+
+
+def _claim_account(accounts: dict[str, str], place: str, member: Member | ExistingMember) -> Problems:
+    first = accounts.setdefault(member.account_id, place)
+    if first != place:
+        yield Problem(
+            f"{place} accountId" if isinstance(member, ExistingMember) else f"{place}.accountId",
+            f"{first} has the same account, so two tenants would be given one account",
+            "keep one of the two members",
+        )
+
+
+def _unknown_partition(place: str, key: str, known: Collection[str]) -> Problem:
+    return Problem(
+        place,
+        f"{key} is none of the pool's partition keys, so it would choose nothing",
+        f"{nearest(key, known)} Or add it to accountPool.partitionKeys.",
+    )
