@@ -23,6 +23,7 @@ from components.account_pool.keys import (
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
+    STATE_BEFORE,
     STATE_REASON,
     TENANT_ID,
 )
@@ -251,6 +252,7 @@ MEMBER_VARIABLES: Final[Mapping[str, str]] = {
     **_before_and_after("Tenant", "Notes", TENANT_ID),
     **_before_and_after("Cleaning", "Notes", CLEANING_TOKEN),
     **_before_and_after("Reason", "Notes", STATE_REASON),
+    **_before_and_after("Before", "Notes", STATE_BEFORE),
     **_before_and_after("Sharing", "Notes", SHARED_CLAIMS),
     **_before_and_after("Brought", "Notes", BRING_YOUR_OWN),
     **_before_and_after("Account", "Notes", ACCOUNT_ID),
@@ -272,6 +274,7 @@ MEMBER_VARIABLES: Final[Mapping[str, str]] = {
             "Tenant",
             "Cleaning",
             "Reason",
+            "Before",
             "Sharing",
             "Brought",
         )
@@ -338,7 +341,8 @@ MEMBER_RULES: Final = (
         "UPDATE",
         "variables.newState != '' || variables.oldState == ''"
         " || (variables.mayClean && variables.oldState == 'cleaning')"
-        " || (variables.oldState == 'quarantined' && !(variables.oldToken == '' && variables.isFromPool))"
+        " || (variables.oldState == 'quarantined' && variables.oldBefore == ''"
+        " && !(variables.oldToken == '' && variables.isFromPool))"
         " || !(variables.oldState in ['dirty', 'cleaning', 'quarantined'])",
         "the account was used, and the next tenant would find what is left in it; run `credfleet pool clean`,"
         " or `unquarantine`, which leaves it to the cleaner",
@@ -366,7 +370,8 @@ MEMBER_RULES: Final = (
         "UPDATE",
         "variables.mayOperate || (variables.oldBrought == variables.newBrought"
         " && (variables.isClaimChanged || variables.oldPolicy == variables.newPolicy)"
-        " && (variables.isCleaned || variables.oldCleaning == variables.newCleaning)"
+        " && (variables.isCleaned || (variables.oldCleaning == variables.newCleaning"
+        " && variables.oldBefore == variables.newBefore))"
         " && (variables.isCleaned || variables.isClaimChanged || variables.oldReason == variables.newReason)"
         " && (variables.isClaimChanged"
         " || (variables.oldOrigin == variables.newOrigin && variables.oldTenant == variables.newTenant)"

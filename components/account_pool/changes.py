@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from components.account_pool.calls import Kind, Patch
 from components.account_pool.keys import (
@@ -18,6 +18,7 @@ from components.account_pool.keys import (
     CLEANING_TOKEN,
     POOL_STATE,
     SHARED_CLAIMS,
+    STATE_BEFORE,
     STATE_REASON,
     TENANT_ID,
 )
@@ -154,19 +155,53 @@ def start_cleaning(member: Member, cleaning_token: str) -> Patch:
 def finish_cleaning(member: Member) -> Patch:
     """K4: cleaning becomes usable; an owner who brought the account along stays."""
     labels: dict[str, str | None] = {POOL_STATE: None}
-    annotations: dict[str, str | None] = {CLEANING_TOKEN: None, STATE_REASON: None, CLAIM_ORIGIN: None}
+    annotations: dict[str, str | None] = {
+        CLEANING_TOKEN: None,
+        STATE_REASON: None,
+        STATE_BEFORE: None,
+        CLAIM_ORIGIN: None,
+    }
     if member.annotations.get(CLAIM_ORIGIN) == Origin.POOL:
         labels[TENANT_NAME] = None
         annotations[TENANT_ID] = None
     return _patch(member, labels, annotations)
 
 
+_GIVEN_UP: Final = "decommissioned"
+_GIVEN_UP_REASON: Final = "decommissioned by an operator; never used again"
+"""Accounts given up before the state before was remembered are known by this reason."""
+
+
 def quarantine(member: Member, reason: str) -> Patch:
-    """Kept from new holders until an operator says otherwise; present holders keep it."""
-    return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, {STATE_REASON: reason, CLEANING_TOKEN: None})
+    """Kept from new holders until an operator says otherwise; present holders keep it.
+
+    What it was before is remembered, so that an account that nobody cleaned comes back to be cleaned.
+    """
+    before = str(State.DIRTY) if member.state is not None else None
+    if member.state == State.QUARANTINED:
+        before = _GIVEN_UP if is_given_up(member) else member.annotations.get(STATE_BEFORE)
+    return _quarantined(member, reason, before)
+
+
+def decommission(member: Member) -> Patch:
+    """Given up without cleaning: quarantined, and back only when somebody says that this is meant."""
+    return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP)
+
+
+def _quarantined(member: Member, reason: str, before: str | None) -> Patch:
+    annotations = {STATE_REASON: reason, STATE_BEFORE: before, CLEANING_TOKEN: None}
+    return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, annotations)
+
+
+def is_given_up(member: Member) -> bool:
+    """Whether an operator gave the account up."""
+    before, reason = (member.annotations.get(key) for key in (STATE_BEFORE, STATE_REASON))
+    return before == _GIVEN_UP or reason == _GIVEN_UP_REASON
 
 
 def unquarantine(member: Member) -> Patch:
-    """Back to where it would be: dirty when it was handed out and nobody cleaned it since, else usable."""
+    """Back to where it would be: dirty when it was so, or handed out and not cleaned since, else usable."""
     released = member.token is None and member.annotations.get(CLAIM_ORIGIN) == Origin.POOL
-    return _patch(member, {POOL_STATE: str(State.DIRTY) if released else None}, {STATE_REASON: None})
+    is_dirty = released or STATE_BEFORE in member.annotations or is_given_up(member)
+    state = str(State.DIRTY) if is_dirty else None
+    return _patch(member, {POOL_STATE: state}, {STATE_REASON: None, STATE_BEFORE: None})

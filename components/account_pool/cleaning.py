@@ -110,10 +110,11 @@ def quarantine(name: str, reason: str) -> Steps[Member]:
     return (yield from _decide(name, lambda member: changes.quarantine(member, reason)))
 
 
-def unquarantine(name: str) -> Steps[Member]:
-    """Let a quarantined member back: to the cleaner if a tenant had it since it was clean, else into use.
+def unquarantine(name: str, *, decommissioned: bool = False) -> Steps[Member]:
+    """Let a quarantined member back: to the cleaner if it was not clean, else into use.
 
-    Raises NotAllowed for a member that is not quarantined.
+    decommissioned: one that was given up as well. Raises NotAllowed for a member that is not quarantined, and
+    for one that was given up.
     """
 
     def back(member: Member) -> Patch:
@@ -122,6 +123,12 @@ def unquarantine(name: str) -> Steps[Member]:
                 place=f"Secret {name}",
                 cause=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take back",
                 mend="look at it with `credfleet pool status`",
+            )
+        if changes.is_given_up(member) and not decommissioned:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="it was decommissioned, never to be used again, and may be closed at its cloud",
+                mend="add --decommissioned if this account is to come back; it is cleaned before it is used",
             )
         return changes.unquarantine(member)
 
@@ -141,7 +148,7 @@ def decommission(name: str) -> Steps[Member]:
                 cause="it is claimed or being cleaned, so somebody may still use the account",
                 mend="release the claim, or wait for the cleaner, and run again",
             )
-        return changes.quarantine(member, "decommissioned by an operator; never used again")
+        return changes.decommission(member)
 
     return (yield from _decide(name, given_up))
 

@@ -1,7 +1,7 @@
 """The labels and annotations the claim protocol reads and writes on members and records.
 
 Who writes which: the pool owner `INTERNAL` and `SHARED_CAPACITY`; operators and cleaners `POOL_STATE`,
-`STATE_REASON` and `CLEANING_TOKEN`; the protocol all of these but the owner's
+`STATE_REASON`, `STATE_BEFORE` and `CLEANING_TOKEN`; the protocol all of these but the owner's
 (docs/design/claim-protocol.md).
 """
 
@@ -21,5 +21,6 @@ CLAIM_POLICY: Final = f"{PREFIX}claim-policy"
 TENANT_ID: Final = f"{PREFIX}tenant-id"
 CLEANING_TOKEN: Final = f"{PREFIX}cleaning-token"
 STATE_REASON: Final = f"{PREFIX}state-reason"
+STATE_BEFORE: Final = f"{PREFIX}state-before"
 SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
 SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"

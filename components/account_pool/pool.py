@@ -272,9 +272,12 @@ class Pool:
         self._note_member(name, member.uid, "Quarantined", reason, warning=True)
         return member
 
-    def unquarantine(self, name: str) -> Member:
-        """Let a quarantined account back, to the cleaner if a tenant had it."""
-        member = self._run(cleaning.unquarantine(name))
+    def unquarantine(self, name: str, *, decommissioned: bool = False) -> Member:
+        """Let a quarantined account back, to the cleaner if it was not clean.
+
+        decommissioned: one that was given up as well, else NotAllowed.
+        """
+        member = self._run(cleaning.unquarantine(name, decommissioned=decommissioned))
         self._note_member(name, member.uid, "Unquarantined", f"now {member.state or 'usable'}")
         return member
 

@@ -213,16 +213,19 @@ def quarantine(
 def unquarantine(
     account: AccountArgument,
     *,
+    decommissioned: Annotated[
+        bool, typer.Option("--decommissioned", help="Also an account that was given up.")
+    ] = False,
     yes: YesOption = False,
     where: Where,
 ) -> Answer:
     """Let a quarantined account back.
 
-    If a tenant had it since it was clean, it goes to the cleaner first.
+    If it was dirty, or a tenant had it since it was clean, it goes to the cleaner first.
     """
     from operations.pool import maintenance
 
-    return maintenance.unquarantine(where, account, yes=yes)
+    return maintenance.unquarantine(where, account, decommissioned=decommissioned, yes=yes)
 
 
 @command(app, "credfleet pool decommission aws-7 --yes")

@@ -22,10 +22,10 @@ def quarantine(where: Where, account: str, reason: str) -> Answer:
     return _changed(where, lambda pool: pool.quarantine(account, reason))
 
 
-def unquarantine(where: Where, account: str, *, yes: bool) -> Answer:
+def unquarantine(where: Where, account: str, *, decommissioned: bool, yes: bool) -> Answer:
     """Let an account back; raises as `Pool.unquarantine`."""
     ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=yes)
-    return _changed(where, lambda pool: pool.unquarantine(account))
+    return _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
 
 
 def decommission(where: Where, account: str, *, yes: bool) -> Answer:

@@ -73,8 +73,8 @@ class FakePool:
         self.asked.append(f"quarantine {name}: {reason}")
         return member(name, state="quarantined")
 
-    def unquarantine(self, name: str) -> Member:
-        self.asked.append(f"unquarantine {name}")
+    def unquarantine(self, name: str, *, decommissioned: bool) -> Member:
+        self.asked.append(f"unquarantine {name}" + (" decommissioned" if decommissioned else ""))
         return member(name)
 
     def decommission(self, name: str) -> Member:

@@ -35,6 +35,8 @@ from components.account_pool.keys import (
     INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
+    STATE_BEFORE,
+    STATE_REASON,
 )
 from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Policy, Record
 from components.account_pool.outlook import Prospect, outlook
@@ -453,6 +455,51 @@ def test_an_account_comes_back_to_the_cleaner_if_a_tenant_had_it_and_into_use_if
         claim(server, policy=policy)
         release(server)
     assert run(cleaning.unquarantine("m0"), server).state == state
+
+
+@pytest.mark.parametrize("labels", [{}, {TENANT_NAME: "a"}], ids=["nobody's", "its tenant's own"])
+@pytest.mark.parametrize("state", ["dirty", "cleaning", "unknown"])
+def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
+    labels: dict[str, str], state: str
+) -> None:
+    server = MemoryServer()
+    server.add_member("m0", {**labels, POOL_STATE: state}, {CLEANING_TOKEN: "k/1"})
+    run(cleaning.quarantine("m0", "odd bills"), server)
+    run(cleaning.quarantine("m0", "odder bills"), server)
+    assert server.member("m0").state == "quarantined"
+    back = run(cleaning.unquarantine("m0"), server)
+    assert (back.state, dict(back.annotations)) == ("dirty", {})
+    with pytest.raises(Exhausted):
+        claim(server)
+    assert cleaned(server) == {"m0": Wiped.CLEANED}
+    run(cleaning.quarantine("m0", "looked at once more"), server)
+    assert run(cleaning.unquarantine("m0"), server).state is None
+
+
+def test_an_account_marked_dirty_by_hand_whose_cleaner_failed_comes_back_dirty() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {POOL_STATE: "dirty"})
+    assert cleaned(server, {"m0": "it would not go"}) == {"m0": Wiped.QUARANTINED}
+    assert run(cleaning.unquarantine("m0"), server).state == "dirty"
+
+
+@pytest.mark.parametrize("is_of_before", [False, True], ids=["remembered", "given up before that"])
+def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_cleaned(
+    *, is_of_before: bool
+) -> None:
+    server = pool("m0")
+    given_up = run(cleaning.decommission("m0"), server)
+    assert given_up.annotations[STATE_REASON] == "decommissioned by an operator; never used again"
+    if is_of_before:
+        server.by_hand("m0", {}, {STATE_BEFORE: None})
+    else:
+        run(cleaning.quarantine("m0", "found again"), server)
+    before = labels_of(server)
+    with pytest.raises(NotAllowed, match="it was decommissioned") as refused:
+        run(cleaning.unquarantine("m0"), server)
+    assert "--decommissioned" in refused.value.mend
+    assert labels_of(server) == before
+    assert run(cleaning.unquarantine("m0", decommissioned=True), server).state == "dirty"
 
 
 def test_what_is_not_quarantined_cannot_come_back() -> None:
