@@ -64,11 +64,13 @@ test: env ## all tests; of one room with ROOM=account_pool
 	@# Three workers on two cores: much of the time is waiting for the API server.
 	@$(BIN)/pytest -n 3 --dist worksteal $(addprefix --room=,$(ROOM))
 
-# These try every order of calls, which takes longer than all others together.
-EXPLORING := tests/models $(addprefix tests/unit/account_pool/test_,interleavings.py long_lives.py wrong_variants.py)
+# These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
+SLOW := tests/models tests/test_imports.py tests/policies/test_pack_in_the_engine.py \
+  tests/operations/sandbox/test_cloud_services.py \
+  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py long_lives.py wrong_variants.py)
 
 test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
-	@$(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(EXPLORING)) $(addprefix --room=,$(ROOM))
+	@$(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))
 
 check: env ## format, lint, types, arrows, lock
 	@$(BIN)/ruff format --check --quiet .

@@ -35,7 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Pass over the files of other rooms, when one room was asked for."""
+    """Pass over the files of other rooms than the one asked for, and over folders without unit tests."""
+    if config.getoption("markexpr") == "unit" and _marker_of(collection_path) != "unit":
+        return True
     room = config.getoption("--room")
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if room and is_test and not _is_of_room(collection_path, room) else None
@@ -44,11 +46,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test; one that asks for the API server needs it wherever it lies."""
     for item in items:
-        _, _, below = str(item.path.relative_to(ROOT)).partition("tests/")
-        marker = FOLDERS.get(Path(below).parts[0], "unit")
+        marker = _marker_of(item.path)
         if marker != "program" and "control_plane" in getattr(item, "fixturenames", ()):
             marker = "cluster"
         item.add_marker(marker)
+
+
+def _marker_of(path: Path) -> str:
+    """Return the marker of what lies at a path; a folder of tests itself has that of most tests."""
+    _, _, below = str(path.relative_to(ROOT)).partition("tests/")
+    return FOLDERS.get(below.partition("/")[0], "unit")
 
 
 def _is_of_room(test: Path, room: str) -> bool:
