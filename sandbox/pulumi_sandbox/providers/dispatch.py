@@ -173,8 +173,8 @@ def _concealed(outputs: Properties, kind: ResourceKind, model: Properties) -> Pr
 class Patience:
     """All waits of one provider; one cancellation ends them all, the later ones too."""
 
-    def __init__(self, place: str, what: str = "this service") -> None:
-        """Take the place of what is waited for, and what it is."""
+    def __init__(self, place: Callable[[], str], what: str = "this service") -> None:
+        """Take what it is that is waited for, and its place, asked for only when a wait is ended."""
         self._place = place
         self._what = what
         self._stopped = threading.Event()
@@ -187,7 +187,7 @@ class Patience:
         if self._stopped.wait(seconds):
             raise SandboxError(
                 code="cancelled",
-                place=self._place,
+                place=self._place(),
                 cause=f"the run is being stopped while {self._what} is waited for",
                 mend="run again: what was written so far is recorded",
             )

@@ -113,7 +113,7 @@ def package(pause: Callable[[float], None] | None = None) -> Package:
 
 def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
     chosen = options.read(given)
-    patience = Patience(f"Azure at {chosen.metadata_host}")
+    patience = Patience(lambda: f"Azure at {chosen.metadata_host}")
     api = ResourceManager(chosen, pause or patience.wait)
     kinds = {token: AzureKind(api, chosen, resource) for token, resource in RESOURCES.items()}
     return Dispatcher(_TITLE, kinds, {}, patience)

@@ -52,7 +52,7 @@ def package(pause: Callable[[float], None] | None = None) -> Package:
 
 def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
     chosen = options.read(given)
-    patience = Patience(f"Secret Manager at {chosen.endpoint}")
+    patience = Patience(lambda: f"Secret Manager at {chosen.endpoint}")
     wait = pause or patience.wait
     service = Service(
         title="Secret Manager",

@@ -37,7 +37,7 @@ class Provider:
         self._options = options
         self._api = api
         self._scopes: dict[tuple[str, str], bool] = {}
-        self._patience = Patience(api.place, what="an object")
+        self._patience = Patience(lambda: api.place, what="an object")
 
     def cancel(self) -> None:
         """End every wait with an error; requests in flight finish."""
