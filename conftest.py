@@ -15,7 +15,9 @@ from pulumi_sandbox.services.build import CACHE_VARIABLE, cache_folder
 pytest_plugins = ["sandbox.tests.support.cluster"]
 
 os.environ.setdefault(CACHE_VARIABLE, str(cache_folder("credfleet")))
-settings.register_profile("prove", max_examples=10_000)
+settings.register_profile("untimed", deadline=None)
+settings.register_profile("prove", max_examples=10_000, deadline=None)
+settings.load_profile("untimed")
 
 ROOT: Final = Path(__file__).parent
 ROOMS: Final = sorted(component.parent.name for component in ROOT.glob("components/*/component.py"))
