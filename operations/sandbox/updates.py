@@ -31,6 +31,7 @@ from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 from components.errors import CredfleetError
+from components.report_lines import MARKER
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.options import Form
@@ -78,6 +79,21 @@ class _Silent:
         """Nothing is held open."""
 
 
+@dataclass(frozen=True, slots=True)
+class ForPeople:
+    """A display that is not told the lines that are for programs."""
+
+    display: Sink
+
+    def handle(self, event: Event) -> None:
+        """Pass an event on, unless it is such a line."""
+        match event:
+            case Diagnostic(_, message) if message.startswith(MARKER):
+                pass
+            case _:
+                self.display.handle(event)
+
+
 def up(wanted: Run) -> Answer:
     """Preview, update, tell and report."""
     ready = _prepare(wanted)
@@ -99,7 +115,8 @@ def preview(wanted: Run) -> int:
     digest = wanted.events or wanted.output is Form.JSON
     display = Serialised(PreviewDigest(sys.stdout)) if digest else display_for(sys.stdout)
     with display:
-        return engine.preview(ready.workspace, ready.options, display).exit_code
+        sink = display if digest else ForPeople(display)
+        return engine.preview(ready.workspace, ready.options, sink).exit_code
 
 
 def refresh(wanted: Run) -> Answer:
@@ -201,7 +218,7 @@ def _deploy(deploy: Deploy, ready: _Prepared, wanted: Run, silent: Display) -> R
     elif wanted.output is Form.TABLE:
         display = display_for(sys.stdout)
     with display:
-        return deploy(ready.workspace, ready.options, display)
+        return deploy(ready.workspace, ready.options, display if wanted.events else ForPeople(display))
 
 
 def _told(ready: _Prepared, wanted: Run, result: Result, silent: _Silent) -> Answer:

@@ -13,6 +13,8 @@ from pathlib import Path
 import pulumi_sandbox.engine
 import pytest
 from pulumi_sandbox.engine import (
+    Diagnostic,
+    Event,
     Op,
     Options,
     Outcome,
@@ -33,6 +35,7 @@ from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from components.errors import Unreachable
+from components.report_lines import MARKER
 from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where
@@ -400,3 +403,16 @@ def test_what_is_no_deployment_is_not_imported(engine: Engine, project: Path, te
     assert result.exit_code == 1
     assert "in.json" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_people_are_not_shown_the_lines_for_programs() -> None:
+    told: list[Event] = []
+
+    class Kept:
+        def handle(self, event: Event) -> None:
+            told.append(event)
+
+    people = updates.ForPeople(Kept())
+    people.handle(Diagnostic("info", f"{MARKER}{{}}"))
+    people.handle(Diagnostic("info", "expected to get aws-1"))
+    assert [each.message for each in told if isinstance(each, Diagnostic)] == ["expected to get aws-1"]
