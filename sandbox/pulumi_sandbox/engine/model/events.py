@@ -1,6 +1,6 @@
 """What a deployment tells while it runs, as plain facts that hold no secret.
 
-Values are masked and texts redacted when an event is built; nothing downstream has to take care. `to_json`
+Values are masked and texts redacted when an event is built; nothing downstream has to take care.
 """
 
 from __future__ import annotations
