@@ -23,7 +23,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format model bench bench-peers stacks preview comment deploy drift kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format model bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -120,12 +120,27 @@ comment: ## write the review of STACK to PULL_REQUEST, over the one that is ther
 	  if [ -n "$$mine" ]; then gh api --method PATCH "$$issues/comments/$$mine" --field body=@"$(REVIEW).md" --silent; \
 	  else gh api --method POST "$$issues/$$PULL_REQUEST/comments" --field body=@"$(REVIEW).md" --silent; fi
 
+approved: ## see that the preview of STACK is still the one that was approved, .sandbox/approved/STACK.md
+	@diff -u ".sandbox/approved/$$STACK.md" "$(REVIEW).md" \
+	  || { echo "✗ $$STACK: an update would no longer do what was approved; the lines above differ"; \
+	  echo "→ plan and approve again: run the workflow deploy once more"; exit 1; }
+
 deploy: env cli ## update STACK with the Pulumi CLI, then see that nothing is left to change
 	@$(PULUMI) up --yes --skip-preview --suppress-outputs $(POLICIES)
 	@$(PULUMI) preview --expect-no-changes --suppress-outputs $(POLICIES)
 
-drift: env cli ## see whether anything of STACK was changed behind its back; writes nothing
-	@$(PULUMI) refresh --preview-only --expect-no-changes --suppress-outputs
+drift: env cli ## see whether anything of STACK was changed behind its back; writes nothing there
+	@mkdir -p .sandbox/reviews
+	@$(PULUMI) refresh --preview-only --expect-no-changes --diff --suppress-outputs --color never | tee "$(REVIEW).drift"
+
+drift-issue: ## open an issue with the drift of STACK, or write over the one that is open
+	@{ echo "$$GITHUB_SERVER_URL/$$GITHUB_REPOSITORY/actions/runs/$$GITHUB_RUN_ID"; echo '~~~~~~~~'; \
+	  head -c 60000 "$(REVIEW).drift"; echo; echo '~~~~~~~~'; } > "$(REVIEW).drift.md"
+	@issues="repos/$$GITHUB_REPOSITORY/issues"; \
+	  open=$$(gh api --paginate "$$issues?state=open&creator=github-actions%5Bbot%5D" \
+	    --jq '.[] | select(.title == "Drift of " + env.STACK) | .number' | tail -n 1); \
+	  if [ -n "$$open" ]; then gh api --method PATCH "$$issues/$$open" --field body=@"$(REVIEW).drift.md" --silent; \
+	  else gh api --method POST "$$issues" --raw-field title="Drift of $$STACK" --field body=@"$(REVIEW).drift.md" --silent; fi
 
 kubeconfig: ## sign in at the EKS cluster CLUSTER, as the kubeconfig's context of that name
 	@aws eks update-kubeconfig --name "$$CLUSTER" --alias "$$CLUSTER"

@@ -1,20 +1,34 @@
-# Lists the environments as a matrix: each stack file whose secrets a cloud encrypts, and which cloud that is.
+# Lists the environments as a matrix, production last: each stack file whose secrets a cloud encrypts, which cloud that is
+# (its cluster is there), and at which clouds an update signs in.
 BEGIN {
   clouds["awskms"] = "aws"; clouds["azurekeyvault"] = "azure"; clouds["gcpkms"] = "gcp"
 }
 
+FNR == 1 { finish(); stack = FILENAME; sub(/^Pulumi\./, "", stack); sub(/\.yaml$/, "", stack); cloud = azure = gcp = "" }
+
 /^secretsprovider:/ {
-  stack = FILENAME; sub(/^Pulumi\./, "", stack); sub(/\.yaml$/, "", stack)
   provider = $2; sub(/:.*/, "", provider); gsub(/["']/, "", provider)
   if (provider == "passphrase") next
   if (!(provider in clouds)) refuse("no cloud is known for secrets provider " provider, "use awskms, azurekeyvault or gcpkms")
   else if (stack !~ /^[A-Za-z0-9_.-]+$/) refuse("a stack is named by letters, digits, _, . and -", "rename the file")
-  else { entries = entries separator "{\"stack\":\"" stack "\",\"cloud\":\"" clouds[provider] "\"}"; separator = "," }
+  else cloud = clouds[provider]
 }
 
+/^  ["']?azure-native:/ { azure = 1 }
+/^  ["']?gcp:/ { gcp = 1 }
+
 END {
+  finish()
   if (refused) exit 1
-  print "[" entries "]"
+  print "[" others (others != "" && production != "" ? "," : "") production "]"
+}
+
+function finish(all, entry) {
+  if (cloud == "") return
+  all = "\"" cloud "\"" (azure && cloud != "azure" ? ",\"azure\"" : "") (gcp && cloud != "gcp" ? ",\"gcp\"" : "")
+  entry = "{\"stack\":\"" stack "\",\"cloud\":\"" cloud "\",\"clouds\":[" all "]}"
+  if (stack ~ /^prod($|[_.-])/) production = production (production == "" ? "" : ",") entry
+  else others = others (others == "" ? "" : ",") entry
 }
 
 function refuse(cause, mend) {

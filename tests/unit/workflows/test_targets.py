@@ -110,12 +110,17 @@ def test_what_the_fast_tests_pass_over_is_there(checkout: Checkout) -> None:
     assert [path for path in passed_over if not (ROOT / path).exists()] == []
 
 
-def listed(checkout: Checkout) -> list[Mapping[str, str]]:
+def listed(checkout: Checkout) -> list[Mapping[str, object]]:
     return json.loads(checkout.make("stacks").stdout)
 
 
-def test_the_stacks_are_those_that_a_cloud_encrypts(checkout: Checkout) -> None:
-    assert listed(checkout) == [{"stack": "prod", "cloud": "aws"}, {"stack": "staging", "cloud": "gcp"}]
+def test_the_stacks_are_those_that_a_cloud_encrypts_production_last_with_all_they_write_to(
+    checkout: Checkout,
+) -> None:
+    assert listed(checkout) == [
+        {"stack": "staging", "cloud": "gcp", "clouds": ["gcp"]},
+        {"stack": "prod", "cloud": "aws", "clouds": ["aws", "azure", "gcp"]},
+    ]
 
 
 def test_a_new_stack_file_is_a_new_stack(checkout: Checkout) -> None:
@@ -123,7 +128,7 @@ def test_a_new_stack_file_is_a_new_stack(checkout: Checkout) -> None:
     (checkout.root / "Pulumi.eu.west-1.yaml").write_text(f'secretsprovider: "{url}"\nconfig: {{}}\n')
     (checkout.root / "Pulumi.mine.yaml").write_text("secretsprovider: passphrase\n")
 
-    assert {"stack": "eu.west-1", "cloud": "azure"} in listed(checkout)
+    assert {"stack": "eu.west-1", "cloud": "azure", "clouds": ["azure"]} in listed(checkout)
     assert len(listed(checkout)) == 3
 
 
@@ -253,17 +258,47 @@ def test_a_failed_update_ends_the_deployment(checkout: Checkout) -> None:
     assert len(checkout.calls) == 1
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_only_what_was_approved_is_still_what_would_happen(checkout: Checkout, changed: bool) -> None:
+    checkout.says("credfleet", "# one Secret changes\n")
+    checkout.make("preview", STACK="prod")
+    approved = checkout.root / ".sandbox" / "approved" / "prod.md"
+    approved.parent.mkdir()
+    shutil.copy(checkout.review, approved)
+    if changed:
+        checkout.says("credfleet", "# two Secrets change\n")
+        checkout.make("preview", STACK="prod")
+
+    run = checkout.make("approved", STACK="prod")
+
+    assert (run.returncode != 0) == changed
+    assert ("+# two Secrets change" in run.stdout) == changed
+    assert ("✗ prod: an update would no longer do what was approved" in run.stdout) == changed
+
+
 def test_drift_is_looked_for_without_writing(checkout: Checkout) -> None:
     checkout.make("drift", STACK="prod")
 
-    flags = ["--preview-only", "--expect-no-changes", "--suppress-outputs"]
+    flags = ["--preview-only", "--expect-no-changes", "--diff", "--suppress-outputs", "--color", "never"]
     assert checkout.calls == [[*PULUMI, "prod", "refresh", *flags]]
 
 
-def test_drift_fails_the_night(checkout: Checkout) -> None:
+@pytest.mark.parametrize(("open_already", "method"), [("", "POST"), ("12\n", "PATCH")])
+def test_drift_fails_the_night_and_is_told_in_one_issue(
+    checkout: Checkout, open_already: str, method: str
+) -> None:
     checkout.fails("pulumi", 7)
+    checkout.says("pulumi", "~ kubernetes:core/v1:ConfigMap changed\n")
+    checkout.says("gh", open_already)
 
     assert checkout.make("drift", STACK="prod").returncode != 0
+    checkout.make("drift-issue", **PULL_REQUEST)
+
+    write = checkout.calls[-1]
+    assert write[:4] == ["gh", "api", "--method", method]
+    assert ("title=Drift of prod" in write) == (method == "POST")
+    body = next(each for each in write if each.startswith("body=@")).removeprefix("body=@")
+    assert "~ kubernetes:core/v1:ConfigMap changed" in (checkout.root / body).read_text()
 
 
 def test_the_context_of_an_eks_cluster_has_the_clusters_name(checkout: Checkout) -> None:
@@ -288,4 +323,5 @@ def test_without_the_cli_a_target_says_how_to_get_it(checkout: Checkout, target:
 def test_the_help_lists_what_the_workflows_call(checkout: Checkout) -> None:
     shown = {line.split()[1] for line in checkout.make("help").stdout.splitlines()}
 
-    assert {"stacks", "preview", "comment", "deploy", "drift", "kubeconfig", "workflows"} <= shown
+    called = {"stacks", "preview", "comment", "approved", "deploy", "drift", "drift-issue"}
+    assert called | {"kubeconfig", "workflows"} <= shown

@@ -39,7 +39,7 @@ def steps() -> Iterator[Any]:
         pytest.param(step, id=f"{path.stem}-{name}-{index}")
         for path in WORKFLOWS
         for name, job in load(path)["jobs"].items()
-        for index, step in enumerate(job["steps"])
+        for index, step in enumerate(job.get("steps", ()))
     )
     yield from (
         pytest.param(step, id=f"sign-in-{index}") for index, step in enumerate(load(SIGN_IN)["runs"]["steps"])
@@ -47,21 +47,17 @@ def steps() -> Iterator[Any]:
 
 
 def jobs() -> Iterator[Any]:
+    """Return every job that has steps; the others call a workflow that is here too."""
     yield from (
         pytest.param(job, id=f"{path.stem}-{name}")
         for path in WORKFLOWS
         for name, job in load(path)["jobs"].items()
+        if "steps" in job
     )
 
 
-def environments() -> set[str]:
-    """The stack files whose secrets the public passphrase does not open."""
-    names = (path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml"))
-    return {name for name in names if name != "dev"}
-
-
 def test_these_are_the_workflows() -> None:
-    assert [path.stem for path in WORKFLOWS] == ["ci", "deploy", "drift", "preview"]
+    assert {path.stem for path in WORKFLOWS} == {"ci", "deploy", "deploy-stack", "drift", "preview"}
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -77,6 +73,9 @@ def test_a_job_has_the_least_rights_and_an_end(job: Node) -> None:
     wanted = {"contents": "read"}
     wanted |= {"id-token": "write"} if signs_in else {}
     wanted |= {"pull-requests": "write"} if comments else {}
+    wanted |= (
+        {"issues": "write"} if any(step.get("run") == "make drift-issue" for step in job["steps"]) else {}
+    )
     assert job["permissions"] == wanted
     assert int(job["timeout-minutes"]) <= 60
 
@@ -124,11 +123,11 @@ def test_an_action_is_pinned_to_one_commit_everywhere() -> None:
     assert {action for action, found in commits.items() if len(found) > 1} == set()
 
 
-def test_no_workflow_uses_a_stored_key() -> None:
-    """An identity is asked for by OIDC; the one token is that of the job."""
+def test_no_workflow_uses_a_stored_key_but_the_token_of_hyperfleet() -> None:
+    """An identity is asked for by OIDC; the other token is that of the job."""
     texts = "\n".join(path.read_text(encoding="utf-8") for path in (*WORKFLOWS, SIGN_IN))
 
-    assert "secrets." not in texts
+    assert set(re.findall(r"secrets\.(\w+)", texts)) == {"HYPERFLEET_API_TOKEN"}
     assert set(re.findall(r"github\.token", texts)) == {"github.token"}
 
 
@@ -138,6 +137,7 @@ def test_previews_are_for_pull_requests_of_the_repository_itself_and_of_people()
     assert set(preview["on"]) == {"pull_request"}
     asked = {part.strip() for part in preview["jobs"]["stacks"]["if"].split("&&")}
     assert asked == {
+        "vars.CREDFLEET_ENVIRONMENTS == 'ready'",
         "github.event.pull_request.head.repo.full_name == github.repository",
         "github.event.pull_request.user.type != 'Bot'",
         "!endsWith(github.actor, '[bot]')",
@@ -164,28 +164,61 @@ def test_what_the_policies_refuse_is_told_in_the_pull_request_too() -> None:
     assert keep["with"]["path"] == ".sandbox/reviews/${{ matrix.stack }}.json"
 
 
-def test_every_environment_is_deployed_and_staging_before_prod() -> None:
-    deploy = workflow("deploy")
+def test_every_environment_is_deployed_after_ci_one_at_a_time() -> None:
+    jobs = workflow("deploy")["jobs"]
 
-    assert deploy["on"] == {"push": {"branches": ["main"]}}
-    assert set(deploy["jobs"]) == environments()
-    assert deploy["jobs"]["prod"]["needs"] == "staging"
+    assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
+    assert (jobs["stacks"]["needs"], jobs["deploy"]["needs"]) == ("ci", "stacks")
+    assert jobs["deploy"]["uses"] == "./.github/workflows/deploy-stack.yml"
+    assert jobs["deploy"]["strategy"] == {
+        "max-parallel": "1",
+        "matrix": {"include": "${{ fromJSON(needs.stacks.outputs.matrix) }}"},
+    }
 
 
-@pytest.mark.parametrize("stack", sorted(environments()))
-def test_a_deployment_previews_and_updates_in_one_job_that_nothing_cuts_short(stack: str) -> None:
-    job = workflow("deploy")["jobs"][stack]
+def test_nothing_cuts_a_deployment_short() -> None:
+    assert workflow("deploy")["jobs"]["deploy"]["concurrency"] == {
+        "group": "deploy-${{ matrix.stack }}",
+        "cancel-in-progress": "false",
+    }
 
-    assert job["environment"] == job["env"]["STACK"] == stack
-    assert job["concurrency"] == {"group": f"deploy-{stack}", "cancel-in-progress": "false"}
-    assert [step["run"] for step in job["steps"] if "run" in step] == ["make preview", "make deploy"]
+
+def test_reviewers_approve_a_plan_and_only_that_is_deployed() -> None:
+    jobs = workflow("deploy-stack")["jobs"]
+    *_, keep = jobs["plan"]["steps"]
+    take = next(step for step in jobs["deploy"]["steps"] if "download-artifact" in step.get("uses", ""))
+
+    assert jobs["plan"]["environment"] == "drift-${{ inputs.stack }}"
+    assert jobs["deploy"]["environment"] == "${{ inputs.stack }}"
+    assert jobs["deploy"]["needs"] == "plan"
+    assert [step["run"] for step in jobs["plan"]["steps"] if "run" in step] == ["make preview"]
+    assert keep["with"]["path"] == ".sandbox/reviews/${{ inputs.stack }}.md"
+    assert take["with"] == {"name": keep["with"]["name"], "path": ".sandbox/approved"}
+    runs = [step["run"] for step in jobs["deploy"]["steps"] if "run" in step]
+    assert runs == ["make preview", "make approved", "make deploy"]
+
+
+@pytest.mark.parametrize("name", ["deploy", "drift", "preview"])
+def test_a_clone_without_environments_signs_in_nowhere(name: str) -> None:
+    assert "vars.CREDFLEET_ENVIRONMENTS == 'ready'" in workflow(name)["jobs"]["stacks"]["if"]
+
+
+@pytest.mark.parametrize(("name", "event"), [("deploy", "push"), ("preview", "pull_request")])
+def test_a_change_of_pages_alone_needs_no_credentials(name: str, event: str) -> None:
+    ignored = set(workflow(name)["on"][event]["paths-ignore"])
+
+    assert {"docs/**", "**.md"} <= ignored
+    assert not {each for each in ignored if each.split("/")[0] in {"components", "policies", "stacks"}}
 
 
 def test_drift_is_looked_for_every_night() -> None:
     drift = workflow("drift")
 
     assert re.fullmatch(r"\d+ \d+ \* \* \*", drift["on"]["schedule"][0]["cron"])
-    assert drift["jobs"]["drift"]["steps"][-1] == {"run": "make drift"}
+    look, tell = drift["jobs"]["drift"]["steps"][-2:]
+    assert look["run"] == "make drift"
+    assert tell["run"] == "make drift-issue"
+    assert tell["if"] == f"${{{{ failure() && steps.{look['id']}.outcome == 'failure' }}}}"
 
 
 def test_ci_checks_and_tests_on_a_fresh_runner() -> None:
@@ -206,10 +239,20 @@ def test_the_cli_is_of_the_release_of_the_sdk() -> None:
 
 
 @pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
-def test_each_cloud_has_a_way_to_sign_in(cloud: str) -> None:
+def test_a_cloud_is_signed_in_at_for_what_a_stack_writes_and_its_cluster_where_it_is(cloud: str) -> None:
     conditions = [step.get("if") for step in load(SIGN_IN)["runs"]["steps"]]
 
-    assert conditions.count(f"inputs.cloud == '{cloud}'") >= 2
+    assert conditions.count(f"contains(fromJSON(inputs.clouds), '{cloud}')") == 1
+    assert f"inputs.cloud == '{cloud}'" in conditions
+
+
+def test_each_ecosystem_of_the_project_is_kept_up_to_date() -> None:
+    updates = load(ROOT / ".github" / "dependabot.yml")["updates"]
+
+    assert {each["package-ecosystem"] for each in updates} == {"github-actions", "uv", "gomod"}
+    for each in updates:
+        for folder in each.get("directories", [each.get("directory")]):
+            assert (ROOT / folder.strip("/")).is_dir()
 
 
 def test_each_variable_of_a_github_environment_is_documented() -> None:
@@ -217,4 +260,4 @@ def test_each_variable_of_a_github_environment_is_documented() -> None:
     read = set(re.findall(r"(?:vars|fromJSON\(inputs\.variables\))\.([A-Z_]+)", texts))
 
     page = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
-    assert read == set(re.findall(r"`((?:AWS|AZURE|GCP|PULUMI)_[A-Z_]+|CLUSTER)`", page))
+    assert read == set(re.findall(r"`((?:AWS|AZURE|CREDFLEET|GCP|PULUMI)_[A-Z_]+|CLUSTER)`", page))
