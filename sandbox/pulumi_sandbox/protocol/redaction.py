@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Set
-from typing import Any, Final
+from typing import Final
 
 from pulumi_sandbox.protocol.values import MASK, Secret, Value, reveal
 
@@ -63,20 +63,9 @@ def _parts(secret: str) -> Iterator[str]:
     yield secret
     yield from secret.splitlines()
     try:
-        yield from _texts(json.loads(secret))
+        yield from (text for text, _ in _marked_texts(json.loads(secret), secret=True))
     except ValueError:
         return
-
-
-def _texts(document: Any) -> Iterator[str]:
-    if isinstance(document, str):
-        yield document
-    elif isinstance(document, dict):
-        for item in document.values():
-            yield from _texts(item)
-    elif isinstance(document, list):
-        for item in document:
-            yield from _texts(item)
 
 
 def _forms(part: str) -> Iterator[str]:

@@ -99,8 +99,8 @@ def conceal_keys(properties: Properties, keys: Iterable[str]) -> Properties:
 def conceal_like(properties: Properties, model: Properties) -> Properties:
     """Make secret again what a receiver of plain values returned, wherever `model` has a secret of that name.
 
-    Objects are compared key by key, so a secret deep in an input conceals only its namesake in the output
-    .
+    Objects are compared key by key, so a secret deep in an input conceals only its
+    namesake in the output.
     """
     return {
         key: _conceal_like(value, model[key]) if key in model else value for key, value in properties.items()

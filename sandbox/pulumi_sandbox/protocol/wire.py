@@ -43,7 +43,9 @@ def decode(struct: struct_pb2.Struct) -> Properties:
     return {key: _read(fields[key], key) for key in sorted(fields)}
 
 
-def encode(properties: Properties, *, secrets: bool, resources: bool, unknowns: bool) -> struct_pb2.Struct:
+def encode(
+    properties: Properties, *, secrets: bool = True, resources: bool = True, unknowns: bool = True
+) -> struct_pb2.Struct:
     """Write properties for a receiver that may not take everything.
 
     Without `secrets` they are sent bare, without `resources` references as their id or a component's URN,

@@ -161,7 +161,7 @@ class ProviderService:
 
 
 def _encode(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=False, unknowns=True)
+    return wire.encode(properties, resources=False)
 
 
 def _failures(problems: Iterable[Problem]) -> list[provider_pb2.CheckFailure]:
@@ -271,7 +271,7 @@ def _reporting(method: _Method) -> Callable[[Message, grpc.ServicerContext], Mes
 
 
 def _abort_with_state(context: grpc.ServicerContext, failed: InitFailedError, reason: str) -> None:
-    outputs = wire.encode(failed.state.outputs, secrets=True, resources=False, unknowns=True)
+    outputs = _encode(failed.state.outputs)
     detail = provider_pb2.ErrorResourceInitFailed(id=failed.state.id, properties=outputs, reasons=[reason])
     status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason)
     status.details.add().Pack(detail)

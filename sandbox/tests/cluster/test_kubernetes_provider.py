@@ -132,8 +132,8 @@ def test_equal_inputs_are_no_change_and_ask_no_server(control_plane: ControlPlan
             provider_pb2.DiffRequest(
                 urn=POOL,
                 id=created.id,
-                olds=wire.encode(created.outputs, secrets=True, resources=True, unknowns=True),
-                news=wire.encode(created.inputs, secrets=True, resources=True, unknowns=True),
+                olds=wire.encode(created.outputs),
+                news=wire.encode(created.inputs),
             )
         )
     assert answer.changes == provider_pb2.DiffResponse.DIFF_NONE

@@ -67,7 +67,7 @@ _FORMS: list[tuple[str, Json, Value]] = [
 @pytest.mark.parametrize(("form", "value"), [pytest.param(*each[1:], id=each[0]) for each in _FORMS])
 def test_each_special_value_has_its_form(form: Json, value: Value):
     assert decode(_struct({"it": form, "in": [form]})) == {"it": value, "in": [value]}
-    sent = encode({"it": value}, secrets=True, resources=True, unknowns=True)
+    sent = encode({"it": value})
     assert MessageToDict(sent) == {"it": form}
 
 
@@ -114,7 +114,7 @@ def test_keys_come_in_one_order_whatever_the_message_does():
 
 @given(properties)
 def test_whatever_is_sent_to_a_receiver_of_everything_arrives(sent: Properties):
-    assert decode(encode(sent, secrets=True, resources=True, unknowns=True)) == sent
+    assert decode(encode(sent)) == sent
 
 
 @given(properties)
@@ -146,7 +146,7 @@ def test_unknowns_a_receiver_does_not_take_are_missing_keys():
 
 def test_empty_objects_and_lists_are_sent_as_such():
     sent: Properties = {"object": {}, "list": [], "null": None, "text": "", "zero": 0, "no": False}
-    assert decode(encode(sent, secrets=True, resources=True, unknowns=True)) == sent
+    assert decode(encode(sent)) == sent
 
 
 def test_a_signature_nobody_knows_is_refused_by_name():

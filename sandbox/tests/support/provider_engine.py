@@ -38,7 +38,7 @@ class Engine:
     stub: provider_pb2_grpc.ResourceProviderStub
 
     def check_config(self, config: Properties) -> dict[str, str]:
-        return refusals(self.stub.CheckConfig(provider_pb2.CheckRequest(news=_struct(config))))
+        return refusals(self.stub.CheckConfig(provider_pb2.CheckRequest(news=wire.encode(config))))
 
     def configure(self, **options: str) -> provider_pb2.ConfigureResponse:
         variables = {f"package:config:{key}": value for key, value in options.items()}
@@ -53,20 +53,20 @@ class Engine:
         self, urn: str, inputs: Properties, old: Properties | None = None
     ) -> provider_pb2.CheckResponse:
         return self.stub.Check(
-            provider_pb2.CheckRequest(urn=urn, news=_struct(inputs), olds=_struct(old or {}))
+            provider_pb2.CheckRequest(urn=urn, news=wire.encode(inputs), olds=wire.encode(old or {}))
         )
 
     def create(self, urn: str, inputs: Properties, *, timeout: float = 0) -> Recorded:
         checked = self.check(urn, inputs)
         answer = self.stub.Create(
-            provider_pb2.CreateRequest(urn=urn, properties=_struct(checked), timeout=timeout)
+            provider_pb2.CreateRequest(urn=urn, properties=wire.encode(checked), timeout=timeout)
         )
         return Recorded(urn, answer.id, checked, wire.decode(answer.properties))
 
     def preview_create(self, urn: str, inputs: Properties) -> Properties:
         checked = self.check(urn, inputs)
         answer = self.stub.Create(
-            provider_pb2.CreateRequest(urn=urn, properties=_struct(checked), preview=True)
+            provider_pb2.CreateRequest(urn=urn, properties=wire.encode(checked), preview=True)
         )
         assert not answer.id
         return wire.decode(answer.properties)
@@ -79,9 +79,9 @@ class Engine:
             provider_pb2.DiffRequest(
                 urn=old.urn,
                 id=old.id,
-                olds=_struct(old.outputs),
-                old_inputs=_struct(old.inputs),
-                news=_struct(checked),
+                olds=wire.encode(old.outputs),
+                old_inputs=wire.encode(old.inputs),
+                news=wire.encode(checked),
                 ignoreChanges=ignore,
             )
         )
@@ -94,9 +94,9 @@ class Engine:
             provider_pb2.UpdateRequest(
                 urn=old.urn,
                 id=old.id,
-                olds=_struct(old.outputs),
-                old_inputs=_struct(old.inputs),
-                news=_struct(checked),
+                olds=wire.encode(old.outputs),
+                old_inputs=wire.encode(old.inputs),
+                news=wire.encode(checked),
                 ignoreChanges=ignore,
                 preview=preview,
             )
@@ -106,7 +106,7 @@ class Engine:
     def refresh(self, old: Recorded) -> Recorded:
         answer = self.stub.Read(
             provider_pb2.ReadRequest(
-                urn=old.urn, id=old.id, properties=_struct(old.outputs), inputs=_struct(old.inputs)
+                urn=old.urn, id=old.id, properties=wire.encode(old.outputs), inputs=wire.encode(old.inputs)
             )
         )
         return Recorded(old.urn, answer.id, wire.decode(answer.inputs), wire.decode(answer.properties))
@@ -115,7 +115,7 @@ class Engine:
         return self.refresh(Recorded(urn, id_, {}, {}))
 
     def invoke(self, token: str, **args: Value) -> Properties:
-        answer = self.stub.Invoke(provider_pb2.InvokeRequest(tok=token, args=_struct(dict(args))))
+        answer = self.stub.Invoke(provider_pb2.InvokeRequest(tok=token, args=wire.encode(dict(args))))
         return wire.decode(getattr(answer, "return"))
 
     def delete(self, old: Recorded, *, timeout: float = 0) -> None:
@@ -123,8 +123,8 @@ class Engine:
             provider_pb2.DeleteRequest(
                 urn=old.urn,
                 id=old.id,
-                properties=_struct(old.outputs),
-                old_inputs=_struct(old.inputs),
+                properties=wire.encode(old.outputs),
+                old_inputs=wire.encode(old.inputs),
                 timeout=timeout,
             )
         )
@@ -149,7 +149,3 @@ def refusals(answer: provider_pb2.CheckResponse) -> dict[str, str]:
 
 def message(error: pytest.ExceptionInfo[grpc.RpcError]) -> str:
     return cast("grpc.Call", error.value).details() or ""
-
-
-def _struct(properties: Properties) -> wire.struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=True, unknowns=True)

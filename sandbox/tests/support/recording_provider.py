@@ -137,7 +137,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         if "name" not in news:
             old = wire.decode(request.olds).get("name")
             news["name"] = old or f"auto-{next(self._ids)}"
-        return provider_pb2.CheckResponse(inputs=_struct(news))
+        return provider_pb2.CheckResponse(inputs=wire.encode(news))
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._work("Diff", request, context)
@@ -159,21 +159,21 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         inputs = wire.decode(request.properties)
         if request.preview:
             self._record("Create", _name(request.urn), request)
-            return provider_pb2.CreateResponse(properties=_struct({**inputs, "made": UNKNOWN}))
+            return provider_pb2.CreateResponse(properties=wire.encode({**inputs, "made": UNKNOWN}))
         with self._working("Create", request, context) as id_:
             outputs: Properties = {**inputs, "made": f"by {id_}"}
             self.things[id_] = Thing(request.urn, inputs, outputs)
-            return provider_pb2.CreateResponse(id=id_, properties=_struct(outputs))
+            return provider_pb2.CreateResponse(id=id_, properties=wire.encode(outputs))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         news = wire.decode(request.news)
         outputs: Properties = {**news, "made": wire.decode(request.olds).get("made")}
         if request.preview:
             self._record("Update", _name(request.urn), request)
-            return provider_pb2.UpdateResponse(properties=_struct(outputs))
+            return provider_pb2.UpdateResponse(properties=wire.encode(outputs))
         with self._working("Update", request, context, request.id) as id_:
             self.things[id_] = Thing(request.urn, news, outputs)
-            return provider_pb2.UpdateResponse(properties=_struct(outputs))
+            return provider_pb2.UpdateResponse(properties=wire.encode(outputs))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._work("Delete", request, context)
@@ -189,7 +189,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         if thing is None:
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
-            id=request.id, properties=_struct(thing.outputs), inputs=_struct(thing.inputs)
+            id=request.id, properties=wire.encode(thing.outputs), inputs=wire.encode(thing.inputs)
         )
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -258,7 +258,9 @@ def _abort_partially(
 ) -> None:
     detail = any_pb2.Any()
     reasons = [str(failure)]
-    detail.Pack(provider_pb2.ErrorResourceInitFailed(id=id_, properties=_struct(outputs), reasons=reasons))
+    detail.Pack(
+        provider_pb2.ErrorResourceInitFailed(id=id_, properties=wire.encode(outputs), reasons=reasons)
+    )
     status = status_pb2.Status(code=2, message=str(failure), details=[detail])
     context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     context.abort(grpc.StatusCode.UNKNOWN, str(failure))
@@ -266,10 +268,6 @@ def _abort_partially(
 
 def _name(urn: str) -> str:
     return urns.parse(urn).name
-
-
-def _struct(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=True, unknowns=True)
 
 
 def _plain(struct: struct_pb2.Struct) -> Properties:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from google.protobuf import empty_pb2, struct_pb2
+from google.protobuf import empty_pb2
 from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.stubs import (
     CHANNEL_OPTIONS,
@@ -102,7 +102,7 @@ class Script:
             type=type_,
             name=name,
             custom=custom,
-            object=_struct(inputs or {}),
+            object=wire.encode(inputs or {}),
             parent=self.stack if parent is None else parent,
             dependencies=[*whole, *(urn for urns in properties.values() for urn in urns)],
             propertyDependencies={key: dependencies(urns=urns) for key, urns in properties.items()},
@@ -122,7 +122,7 @@ class Script:
                 name=name,
                 id=id_,
                 parent=self.stack,
-                properties=_struct(inputs or {}),
+                properties=wire.encode(inputs or {}),
                 acceptSecrets=True,
                 acceptResources=True,
                 **options,
@@ -137,13 +137,13 @@ class Script:
     def outputs(self, urn: str, outputs: Properties) -> None:
         """Register the outputs of a component or of the stack."""
         self.monitor.RegisterResourceOutputs(
-            resource_pb2.RegisterResourceOutputsRequest(urn=urn, outputs=_struct(outputs))
+            resource_pb2.RegisterResourceOutputsRequest(urn=urn, outputs=wire.encode(outputs))
         )
 
     def invoke(self, token: str, args: Properties, **options: Any) -> Properties:
         """Call a function."""
         request = resource_pb2.ResourceInvokeRequest(
-            tok=token, args=_struct(args), acceptResources=True, **options
+            tok=token, args=wire.encode(args), acceptResources=True, **options
         )
         return wire.decode(getattr(self.monitor.Invoke(request), "return"))
 
@@ -241,7 +241,3 @@ def _run(program: Program, task: Mapping[str, Any], channel: grpc.Channel) -> in
     except grpc.RpcError:
         return 1
     return 0
-
-
-def _struct(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=True, unknowns=True)

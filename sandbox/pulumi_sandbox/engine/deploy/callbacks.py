@@ -7,7 +7,6 @@ from typing import Final, cast
 
 import grpc
 import grpc.aio
-from google.protobuf import struct_pb2
 
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns, wire
@@ -58,7 +57,7 @@ class Callbacks:
             name=request.name,
             custom=request.custom,
             parent=request.parent,
-            properties=_encode(inputs),
+            properties=wire.encode(inputs),
             options=options,
         )
         answer = resource_pb2.TransformResponse.FromString(
@@ -77,7 +76,7 @@ class Callbacks:
         options: resource_pb2.TransformInvokeOptions,
     ) -> tuple[Properties, resource_pb2.TransformInvokeOptions]:
         """Let a transform change a function call; what it leaves out stays as it is."""
-        message = resource_pb2.TransformInvokeRequest(token=token, args=_encode(args), options=options)
+        message = resource_pb2.TransformInvokeRequest(token=token, args=wire.encode(args), options=options)
         answer = resource_pb2.TransformInvokeResponse.FromString(
             await self.call(callback, message.SerializeToString())
         )
@@ -146,12 +145,8 @@ def _request(
         id=resource.id,
         name=urns.parse(resource.urn).name,
         type=resource.type,
-        new_inputs=_encode(new.inputs) if new else None,
-        old_inputs=_encode(old.inputs) if old else None,
-        new_outputs=_encode(new.outputs) if new and after else None,
-        old_outputs=_encode(old.outputs) if old else None,
+        new_inputs=wire.encode(new.inputs) if new else None,
+        old_inputs=wire.encode(old.inputs) if old else None,
+        new_outputs=wire.encode(new.outputs) if new and after else None,
+        old_outputs=wire.encode(old.outputs) if old else None,
     )
-
-
-def _encode(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=True, unknowns=True)

@@ -19,6 +19,7 @@ from pulumi_sandbox.engine.model.events import (
     PolicyViolation,
     Severity,
     Sink,
+    StdoutLine,
     Step,
     StepFinished,
     StepPlanned,
@@ -96,6 +97,14 @@ class Control:
     def say(self, severity: Severity, message: str, urn: str = "") -> None:
         """Emit a message for a person."""
         self.emit(Diagnostic(severity, self.redacted(message), urn))
+
+    def warn(self, urn: str, message: str) -> None:
+        """Emit a warning about a resource."""
+        self.say("warning", message, urn)
+
+    def printed(self, line: str) -> None:
+        """Emit what the program printed."""
+        self.emit(StdoutLine(self.redacted(line)))
 
     def flaw(self, message: str, urn: str = "") -> None:
         """Emit an error that spoils the deployment's result, but does not stop it."""

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,6 @@ from pulumi_sandbox.engine.model.events import (
     PolicyPackLoaded,
     Sink,
     StackStarted,
-    StdoutLine,
 )
 from pulumi_sandbox.engine.model.goal import package_of
 from pulumi_sandbox.engine.model.resource import Resource
@@ -114,15 +114,15 @@ class Deployment:
             control.learn(resource.outputs)
         server, self._address = listen()
         self._cleanups.push_async_callback(server.stop, None)
-        self._plugins = Plugins(self._sources(), self._address, self._informed)
+        self._plugins = Plugins(self._sources(), self._address, partial(control.say, "info"))
         self._cleanups.push_async_callback(self._plugins.stop)
         for package in sorted({package_of(each.type) for each in snapshot.resources if _is_plugin(each)}):
             self._plugins.warm_up(package)
         self._packs = asyncio.create_task(self._start_packs())
         callbacks = Callbacks()
         self._cleanups.push_async_callback(callbacks.close)
-        hooks = Hooks(callbacks, preview=control.preview, warn=self._warned)
-        self._journal = Journal(snapshot, None if control.preview else workspace.store)
+        hooks = Hooks(callbacks, preview=control.preview, warn=control.warn)
+        self._journal = Journal(snapshot, None if control.preview else workspace.store.save)
         resources = Resources(control, self._journal, self._identity)
         provider_resources = ProviderResources(self._plugins, Builtin(resources.done.get))
         self._root = RootStack(self._identity.root, control, self._journal, resources)
@@ -184,7 +184,7 @@ class Deployment:
         """Run the program, then delete what it no longer registers."""
         project = self._workspace.project
         self._program = program
-        program.follow(self._printed, self._complained)
+        program.follow(self._control.printed, partial(self._control.say, "info#err"))
         task = ProgramTask(
             identity=self._identity,
             program=project.program,
@@ -243,18 +243,14 @@ class Deployment:
 
     async def _without_program(self) -> None:
         """Refresh or destroy."""
+        control, journal, registrar = self._control, self._journal, self._registrar
         try:
-            await self._control.serve(
-                self._refresh if self._control.operation == "refresh" else self._destroy
-            )
+            if control.operation == "refresh":
+                await control.serve(lambda: refresh_resources(control, journal, registrar))
+            else:
+                await control.serve(lambda: delete_the_rest(control, journal, registrar, self._applier))
         finally:
             await self._settle()
-
-    async def _refresh(self) -> None:
-        await refresh_resources(self._control, self._journal, self._registrar)
-
-    async def _destroy(self) -> None:
-        await delete_the_rest(self._control, self._journal, self._registrar, self._applier)
 
     async def _settle(self) -> None:
         """Wait for calls under way, record the stack's outputs, and put everything on disk."""
@@ -315,18 +311,6 @@ class Deployment:
         elif changed and self._options.expect_no_changes:
             code = _EXPECTED_NO_CHANGES
         return Result(summary, self._outputs, tuple(control.steps), tuple(control.violations), code)
-
-    def _informed(self, line: str) -> None:
-        self._control.say("info", line)
-
-    def _warned(self, urn: str, message: str) -> None:
-        self._control.say("warning", message, urn)
-
-    def _printed(self, line: str) -> None:
-        self._control.emit(StdoutLine(self._control.redacted(line)))
-
-    def _complained(self, line: str) -> None:
-        self._control.say("info#err", line)
 
 
 def _folder(program: Path) -> Path:

@@ -22,7 +22,7 @@ from google.protobuf import empty_pb2
 from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
 from pulumi_sandbox.engine.deploy.control import Control, Stopped
-from pulumi_sandbox.engine.deploy.register import Lookup, Registrar
+from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
 from pulumi_sandbox.engine.model.events import Severity
@@ -36,6 +36,7 @@ from pulumi_sandbox.engine.model.goal import (
     refuse_unsupported,
     unsupported,
 )
+from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 from pulumi_sandbox.errors import SandboxError
@@ -153,7 +154,6 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 resource.outputs if goal.custom else {},
                 secrets=request.acceptSecrets,
                 resources=request.acceptResources,
-                unknowns=True,
             ),
         )
 
@@ -182,9 +182,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         parent = self.resources.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
-        lookup = Lookup(
+        wanted = Resource(
+            urn="",
             type=request.type,
-            name=request.name,
+            custom=True,
+            external=True,
             parent=request.parent,
             id=request.id,
             inputs=wire.decode(request.properties),
@@ -192,7 +194,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             provider=await self.registrar.provider_reference(package, request.version, given),
             additional_secret_outputs=tuple(request.additionalSecretOutputs),
         )
-        resource = await self.registrar.read(lookup)
+        resource = await self.registrar.read(request.name, wanted)
         return resource_pb2.ReadResourceResponse(
             urn=resource.urn,
             id=resource.id,
@@ -200,7 +202,6 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 resource.outputs,
                 secrets=request.acceptSecrets,
                 resources=request.acceptResources,
-                unknowns=True,
             ),
         )
 
@@ -235,7 +236,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 for each in answer.failures
             ]
         )
-        results = wire.encode(answer.inputs, secrets=True, resources=request.acceptResources, unknowns=True)
+        results = wire.encode(answer.inputs, resources=request.acceptResources)
         getattr(response, "return").CopyFrom(results)
         return response
 

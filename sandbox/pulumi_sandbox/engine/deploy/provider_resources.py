@@ -65,13 +65,8 @@ class ProviderResources:
         """
         reference = f"{record.urn}::{record.id}"
         async with self._keeping[reference]:
-            if reference in self._configured or package_of(record.type) == "pulumi":
-                return
-            provider = self._checked.pop(record.urn, None) or await self._plugins.start(
-                package_of(record.type)
-            )
-            await provider.configure(record.urn, record.id, visible(record.inputs))
-            self._configured[reference] = provider
+            if reference not in self._configured:
+                await self._configure(record.urn, record.id, record.inputs)
 
     async def diff_config(self, reference: str, old: Resource, news: Properties) -> Diff:
         """Ask a configured provider what moving to it from another, or another configuration, means."""

@@ -67,38 +67,6 @@ async def _falls(resource: Resource, gone: Collection[str], provider_of: Provide
     return decide.force_replacements(diff, resource.replace_on_changes).demands_replacement
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """A resource that a program reads but does not manage; `provider` is a reference `urn::id`."""
-
-    type: str
-    name: str
-    parent: str
-    id: str
-    inputs: Properties
-    dependencies: tuple[str, ...]
-    provider: str
-    additional_secret_outputs: tuple[str, ...]
-
-    def record(self, urn: str, old: Resource | None) -> Resource:
-        """Return its state record, as yet without outputs."""
-        return Resource(
-            urn=urn,
-            type=self.type,
-            custom=True,
-            id=self.id,
-            inputs=self.inputs,
-            parent=self.parent,
-            external=True,
-            dependencies=self.dependencies,
-            provider=self.provider,
-            additional_secret_outputs=self.additional_secret_outputs,
-            created=old.created if old else "",
-            modified=old.modified if old else "",
-            other=old.other if old else {},
-        )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Registrar:
     """Takes registrations as they come and answers each with the resource it led to."""
@@ -259,16 +227,20 @@ class Registrar:
 
         await self.control.step("delete-replaced", old, None, delete)
 
-    async def read(self, lookup: Lookup) -> Resource:
+    async def read(self, name: str, wanted: Resource) -> Resource:
         """Look a resource up that is not managed here; previews look as well.
+
+        wanted: its record, as yet without URN and outputs.
 
         Raises Stopped when it does not exist, or the deployment stopped meanwhile.
         """
         self.control.check()
-        urn = self.resources.claim(lookup.parent, lookup.type, lookup.name)
+        urn = self.resources.claim(wanted.parent, wanted.type, name)
         old = self.journal.live(urn)
-        new = lookup.record(urn, old)
-        replaces_own = old is not None and not old.external and old.id != lookup.id
+        new = replace(wanted, urn=urn)
+        if old:
+            new = replace(new, created=old.created, modified=old.modified, other=old.other)
+        replaces_own = old is not None and not old.external and old.id != new.id
 
         async def read() -> Resource:
             live = await self._look(new)

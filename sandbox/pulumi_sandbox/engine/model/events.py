@@ -6,15 +6,15 @@ Values are masked and texts redacted when an event is built; nothing downstream 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, TypeAlias, cast
 
 from pulumi_sandbox.engine.model.diff import PropertyDiff
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.differences import differences
-from pulumi_sandbox.protocol.paths import Path, parse, render
-from pulumi_sandbox.protocol.values import MASK, Json, Properties, masked
+from pulumi_sandbox.protocol.paths import Path, get, parse, render
+from pulumi_sandbox.protocol.values import MASK, Json, Properties, Value, masked
 
 Operation: TypeAlias = Literal["preview", "update", "refresh", "destroy"]
 Op: TypeAlias = Literal[
@@ -47,51 +47,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceView:
-    """What may be shown of a resource."""
-
-    urn: str
-    type: str
-    custom: bool
-    id: str
-    parent: str
-    provider: str
-    protect: bool
-    retain_on_delete: bool
-    external: bool
-    delete: bool
-    init_errors: tuple[str, ...]
-    inputs: dict[str, Json]
-    outputs: dict[str, Json]
-
-    @classmethod
-    def of(cls, resource: Resource) -> ResourceView:
-        """Mask a resource's properties."""
-        return cls(
-            urn=resource.urn,
-            type=resource.type,
-            custom=resource.custom,
-            id=resource.id,
-            parent=resource.parent,
-            provider=resource.provider,
-            protect=resource.protect,
-            retain_on_delete=resource.retain_on_delete,
-            external=resource.external,
-            delete=resource.delete,
-            init_errors=resource.init_errors,
-            inputs=_masked(resource.inputs),
-            outputs=_masked(resource.outputs),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
-    """One operation on one resource; `keys` are the properties that force a replacement."""
+    """One operation on one resource; `keys` are the properties that force a replacement.
+
+    `old` and `new` are its records, all that is secret in them masked.
+    """
 
     op: Op
     urn: str
-    old: ResourceView | None
-    new: ResourceView | None
+    old: Resource | None
+    new: Resource | None
     keys: tuple[str, ...] = ()
     detailed_diff: Mapping[str, PropertyDiff] | None = None
     changes: tuple[Change, ...] = ()
@@ -113,8 +78,7 @@ class Step:
         resource = new or old
         if resource is None:
             raise ValueError(op)
-        before = ResourceView.of(old) if old else None
-        after = ResourceView.of(new) if new else None
+        before, after = old and _shown(old), new and _shown(new)
         changes: tuple[Change, ...] = ()
         if old and new and before and after:
             found = detailed_diff or {
@@ -125,12 +89,12 @@ class Step:
         return cls(op, resource.urn, before, after, keys, detailed_diff, changes)
 
     @property
-    def resource(self) -> ResourceView:
+    def resource(self) -> Resource:
         """The record after the step, or the one before it when nothing is left."""
-        view = self.new or self.old
-        if view is None:
+        record = self.new or self.old
+        if record is None:
             raise ValueError(self.op)
-        return view
+        return record
 
     @property
     def type(self) -> str:
@@ -248,28 +212,31 @@ Event: TypeAlias = (
 )
 
 
+def _shown(resource: Resource) -> Resource:
+    """Return a record as it may be told."""
+    inputs, outputs = (cast("Properties", _masked(each)) for each in (resource.inputs, resource.outputs))
+    return replace(resource, inputs=inputs, outputs=outputs)
+
+
 def _masked(properties: Properties) -> dict[str, Json]:
     return {key: masked(value) for key, value in properties.items() if key != "__provider"}
 
 
-def _change(path: str, diff: PropertyDiff, before: ResourceView, after: ResourceView) -> Change:
+def _change(path: str, diff: PropertyDiff, before: Resource, after: Resource) -> Change:
     """Look both sides up in what is masked already, so that no secret can surface here."""
     elements = parse(path)
-    old = _shown(before.inputs if diff.input_diff else before.outputs, elements)
-    return Change(path, diff.kind, old, _shown(after.inputs, elements))
+    old = _at(before.inputs if diff.input_diff else before.outputs, elements)
+    return Change(path, diff.kind, old, _at(after.inputs, elements))
 
 
-def _shown(value: Json, path: Path) -> Json:
+def _at(value: Value, path: Path) -> Json:
     for element in path:
         if value == MASK:
             return MASK
-        if isinstance(value, dict) and isinstance(element, str):
-            value = value.get(element)
-        elif isinstance(value, list) and isinstance(element, int) and element < len(value):
-            value = value[element]
-        else:
+        found, value = get(value, (element,))
+        if not found:
             return None
-    return value
+    return cast("Json", value)
 
 
 class Sink(Protocol):

@@ -99,6 +99,12 @@ class Snapshot:
     pending: tuple[PendingOperation, ...] = ()
 
 
+def spelling(field: str) -> str:
+    """Return how the deployment format spells a field of a record."""
+    head, *tail = field.split("_")
+    return "importID" if field == "import_id" else head + "".join(map(str.capitalize, tail))
+
+
 def with_secret_outputs(resource: Resource) -> Resource:
     """Conceal outputs named additionalSecretOutputs, or like a secret input: the rule of every step."""
     like_inputs = (key for key, value in resource.inputs.items() if isinstance(value, Secret))

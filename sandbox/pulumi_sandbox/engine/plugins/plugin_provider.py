@@ -109,7 +109,7 @@ class PluginProvider:
                 for key, value in inputs.items()
                 if key != "version"
             },
-            args=wire.encode(inputs, secrets=True, resources=True, unknowns=True),
+            args=wire.encode(inputs),
             acceptSecrets=True,
             acceptResources=True,
             sends_old_inputs=True,
@@ -273,7 +273,7 @@ async def _if_implemented(call: Awaitable[_T]) -> _T | None:
 
 
 def _plain(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, secrets=False, resources=False, unknowns=True)
+    return wire.encode(properties, secrets=False, resources=False)
 
 
 def _text_of(value: object) -> str:

@@ -263,7 +263,7 @@ def _request(
 ) -> analyzer_pb2.AnalyzeRequest:
     return analyzer_pb2.AnalyzeRequest(
         type=resource.type,
-        properties=_encode(inputs),
+        properties=wire.encode(inputs),
         urn=resource.urn,
         name=urns.parse(resource.urn).name,
         options=_options(resource, goal.delete_before_replace),
@@ -276,7 +276,7 @@ def _stack_resource(
 ) -> analyzer_pb2.AnalyzerResource:
     return analyzer_pb2.AnalyzerResource(
         type=resource.type,
-        properties=_encode(_shown(resource.outputs)),
+        properties=wire.encode(_shown(resource.outputs)),
         urn=resource.urn,
         name=urns.parse(resource.urn).name,
         options=_options(resource, goal.delete_before_replace if goal else None),
@@ -311,7 +311,7 @@ def _provider(provider: Resource | None) -> analyzer_pb2.AnalyzerProviderResourc
         return None
     return analyzer_pb2.AnalyzerProviderResource(
         type=provider.type,
-        properties=_encode(_shown(provider.inputs)),
+        properties=wire.encode(_shown(provider.inputs)),
         urn=provider.urn,
         name=urns.parse(provider.urn).name,
     )
@@ -320,10 +320,6 @@ def _provider(provider: Resource | None) -> analyzer_pb2.AnalyzerProviderResourc
 def _shown(properties: Properties) -> Properties:
     """Return the properties without a provider's own notes."""
     return {key: value for key, value in properties.items() if not key.startswith("__")}
-
-
-def _encode(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, secrets=True, resources=True, unknowns=True)
 
 
 def _violations(

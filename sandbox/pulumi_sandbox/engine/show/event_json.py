@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pulumi_sandbox.engine.model.diff import PropertyDiff
 from pulumi_sandbox.engine.model.events import (
     Diagnostic,
@@ -9,7 +11,6 @@ from pulumi_sandbox.engine.model.events import (
     Outputs,
     PolicyPackLoaded,
     PolicyViolation,
-    ResourceView,
     StackStarted,
     StdoutLine,
     Step,
@@ -18,7 +19,14 @@ from pulumi_sandbox.engine.model.events import (
     StepStarted,
     Summary,
 )
+from pulumi_sandbox.engine.model.resource import Resource, spelling
 from pulumi_sandbox.protocol.values import Json
+
+_TOLD: Final = (
+    *("type", "urn", "custom", "delete", "id", "parent", "protect", "external", "retain_on_delete"),
+    *("inputs", "outputs", "provider", "init_errors"),
+)
+"""What is told of a record."""
 
 
 def event_json(event: Event) -> dict[str, Json]:
@@ -105,21 +113,5 @@ def _detailed(step: Step, kind: str) -> dict[str, Json]:
     return {path: shown(diff) for path, diff in (step.detailed_diff or {}).items()}
 
 
-def _state(view: ResourceView | None) -> dict[str, Json] | None:
-    if view is None:
-        return None
-    return {
-        "type": view.type,
-        "urn": view.urn,
-        "custom": view.custom,
-        "delete": view.delete,
-        "id": view.id,
-        "parent": view.parent,
-        "protect": view.protect,
-        "external": view.external,
-        "retainOnDelete": view.retain_on_delete,
-        "inputs": view.inputs,
-        "outputs": view.outputs,
-        "provider": view.provider,
-        "initErrors": [*view.init_errors],
-    }
+def _state(record: Resource | None) -> dict[str, Json] | None:
+    return record and {spelling(name): getattr(record, name) for name in _TOLD}

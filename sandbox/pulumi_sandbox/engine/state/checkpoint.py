@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any, Final
 
-from pulumi_sandbox.engine.model.resource import CustomTimeouts, PendingOperation, Resource, Snapshot, now
+from pulumi_sandbox.engine.model.resource import (
+    CustomTimeouts,
+    PendingOperation,
+    Resource,
+    Snapshot,
+    now,
+    spelling,
+)
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import signatures
@@ -25,13 +32,8 @@ _VALUES: Final = frozenset({"inputs", "outputs", "replacement_trigger"})
 _REQUIRED: Final = frozenset({"urn", "custom", "type"})
 
 
-def _spelled(name: str) -> str:
-    head, *tail = name.split("_")
-    return "importID" if name == "import_id" else head + "".join(map(str.capitalize, tail))
-
-
 _FIELDS: Final = {
-    _spelled(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
+    spelling(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
 }
 
 

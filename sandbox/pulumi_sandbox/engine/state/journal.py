@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from pulumi_sandbox.engine.model.resource import OperationType, PendingOperation, Resource, Snapshot
-
-
-class Store(Protocol):
-    """Where snapshots go; `save` returns once the snapshot would survive a crash."""
-
-    def save(self, snapshot: Snapshot) -> None:
-        """Write a snapshot in place of the one before."""
-        ...
 
 
 class Journal:
@@ -26,13 +17,14 @@ class Journal:
     written are in the next one together.
     """
 
-    def __init__(self, base: Snapshot, store: Store | None) -> None:
-        """Begin with the state as it is; without a store (previews) nothing is ever written.
+    def __init__(self, base: Snapshot, save: Callable[[Snapshot], None] | None) -> None:
+        """Begin with the state as it is; without `save` (previews) nothing is ever written.
 
+        `save` writes a snapshot in place of the one before, and returns once it would survive a crash.
         Of the operations that an earlier run left pending only creates are kept: each stays until its
         resource is registered again or a refresh clears it.
         """
-        self._store = store
+        self._save = save
         self._old: dict[int, Resource] = dict(enumerate(base.resources))
         self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
         self._new: dict[str, Resource] = {}
@@ -156,8 +148,8 @@ class Journal:
 
     async def _write(self) -> None:
         version = self._wanted
-        if self._store is not None:
-            await asyncio.to_thread(self._store.save, self.snapshot())
+        if self._save is not None:
+            await asyncio.to_thread(self._save, self.snapshot())
         self._written = version
 
     def _changed(self) -> None:
