@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from components.account_pool import cleaning, protocol, sweeping
+from components.account_pool.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
 from components.account_pool.census import Census, displaced
@@ -32,7 +33,7 @@ from components.account_pool.model import (
 )
 from components.account_pool.protocol import Amendment, Outcome, Released
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
-from components.account_pool.status import Adoption, PoolStatus, adoptions, status_of
+from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import any_record, get_member, get_record, list_all, read, write
 from components.account_pool.sweeping import (
     FREED_UNASKED,
@@ -287,23 +288,14 @@ class Pool:
         self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
         return member
 
-    def adoptable(self) -> tuple[Adoption, ...]:
-        """List the accounts that have an owner but no claim, with the slot each could be."""
-        census = self.look()
-        return tuple(adoptions(census.members, census.records, self.settings))
+    def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
+        """List the accounts that have an owner but no claim, with the claim each could be."""
+        return tuple(adoptions(self.look(), self.settings.partition_keys, names))
 
-    def adopt(self, adoption: Adoption, holder: str) -> Claimed:
-        """Claim an account for the owner it has already."""
-        request = ClaimRequest(
-            tenant=adoption.tenant,
-            type=adoption.partition.type,
-            slot=adoption.slot,
-            partition={key: value for key, value in adoption.partition.values if value is not None},
-            holder=holder,
-        )
-        claimed = self._run(
-            protocol.claim(replace(self._placed(request), only=adoption.member), self._may_begin)
-        )
+    def adopt(self, member: str, request: ClaimRequest) -> Claimed:
+        """Claim this very account for the owner it has already; raises as `claim`."""
+        wanted = replace(self._placed(request), only=member)
+        claimed = self._run(protocol.claim(wanted, self._may_begin))
         self._note_claim(claimed)
         return claimed
 

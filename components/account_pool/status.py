@@ -1,22 +1,17 @@
-"""How a pool stands: one line per account, counts per type and partition, and what could be adopted.
-
-An account with an owner but no claim was brought along by its tenant, or is from before there were records.
-A claim of the tenant takes it by itself; adopting it beforehand protects it, and says which slot it is.
-"""
+"""How a pool stands: one line per account, and counts per type and partition."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import count
 
 from components.account_pool.census import Census, displaced
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.judgement import Judgement, Verdict, judge, misconfiguration
-from components.account_pool.keys import CLAIM_TOKEN, STATE_REASON, TENANT_ID
-from components.account_pool.model import Member, Partition, Record, tenant_label
+from components.account_pool.judgement import Verdict, judge, misconfiguration
+from components.account_pool.keys import STATE_REASON, TENANT_ID
+from components.account_pool.model import Member, Record
 from components.errors import Problem
 
 
@@ -123,39 +118,3 @@ def _standing(member: Member, verdict: Verdict) -> Standing:
     if verdict is Verdict.ORPHANED:
         return Standing.CLAIMED if member.tenant is None else Standing.OWNED
     return Standing(verdict)
-
-
-@dataclass(frozen=True, slots=True)
-class Adoption:
-    """A claim that could be made for an account that has an owner and no claim. problem: why it cannot."""
-
-    member: str
-    tenant: str
-    partition: Partition
-    slot: str
-    problem: str | None = None
-
-
-def adoptions(
-    members: Iterable[Member], records: Iterable[Record], settings: PoolConfigMap
-) -> Iterator[Adoption]:
-    """Propose a slot for each, in order the free ones of its tenant."""
-    taken = {(str(record.partition), record.tenant, record.slot) for record in records}
-    for member in sorted(members, key=lambda m: m.name):
-        partition = member.place(settings.partition_keys)
-        judged = judge(member, partition, member.tenant or "")
-        is_unclaimed = CLAIM_TOKEN not in member.annotations and member.state is None and not member.shared
-        if member.tenant is None or not is_unclaimed:
-            continue
-        tenant = member.annotations.get(TENANT_ID, member.tenant)
-        slot = next(s for n in count() if (str(partition), tenant, s := str(n)) not in taken)
-        taken.add((str(partition), tenant, slot))
-        yield Adoption(member.name, tenant, partition, slot, _problem(member, tenant, judged))
-
-
-def _problem(member: Member, tenant: str, judged: Judgement) -> str | None:
-    if not judged.takes:
-        return judged.why
-    if tenant_label(tenant) != member.tenant:
-        return f"its owner {member.tenant} is encoded, and annotation {TENANT_ID} does not say of whom"
-    return None

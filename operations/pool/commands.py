@@ -21,6 +21,9 @@ app = group(
 )
 
 AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
+OrganizationOption = Annotated[
+    str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
 
 
@@ -110,9 +113,7 @@ def explain(asked: Asked, where: Where) -> Answer:
 def outlook(
     *,
     stack: StackOption = "dev",
-    organization: Annotated[
-        str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
-    ] = "organization",
+    organization: OrganizationOption = "organization",
     kubeconfig: ClusterOption = None,
 ) -> Answer:
     """Tell what all claims of a stack can expect of the pool.
@@ -260,20 +261,53 @@ def sweep(
     return maintenance.sweep(where, dry_run=dry_run, yes=yes)
 
 
-@command(app, "credfleet pool adopt", "credfleet pool adopt --holder legacy-broker --yes")
+@command(
+    app,
+    "credfleet pool adopt --stack prod",
+    "credfleet pool adopt --map acme/aws=main --map acme/gcp=data --yes",
+    "credfleet pool adopt --slot 0 --holder legacy-broker --yes",
+)
 def adopt(
     *,
-    holder: Annotated[str, typer.Option("--holder", help="Who uses the accounts.")] = "cli",
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            "--stack", "-s", help="Stack whose pool it is, and whose claims name slots and holders."
+        ),
+    ] = None,
+    organization: OrganizationOption = "organization",
+    mapped: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="TENANT/TYPE=SLOT",
+            help="Slot of a tenant's account; repeat it for each account.",
+        ),
+    ] = None,
+    slot: Annotated[str | None, typer.Option("--slot", help="Slot of every other account.")] = None,
+    holder: Annotated[
+        str | None, typer.Option("--holder", help="Who uses what the stack does not claim; else `cli`.")
+    ] = None,
     yes: YesOption = False,
     where: Where,
 ) -> Answer:
     """Make claims for accounts that only bear an owner's label.
 
+    Each under the slot that --map, a stack or --slot names, so that the stack's claim finds it. No slot is
+    guessed: under another one the stack would claim a second account.
+
     Only reports what it would do, unless --yes is given.
     """
-    from operations.pool import maintenance
+    from operations.pool import adopting
 
-    return maintenance.adopt(where, holder, yes=yes)
+    return adopting.adopt(
+        where,
+        stack=None if stack is None else (stack, organization),
+        mapped=mapped or (),
+        slot=slot,
+        holder=holder,
+        yes=yes,
+    )
 
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")

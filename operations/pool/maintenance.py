@@ -38,7 +38,7 @@ def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
     """Finish what crashes left, and tell what was done and what only people can judge."""
     pool = where.open(OPERATOR)
     most = sys.maxsize if yes else FREED_UNASKED
-    report = _and_flush(pool, lambda: pool.sweep(dry_run=dry_run, most=most))
+    report = and_flush(pool, lambda: pool.sweep(dry_run=dry_run, most=most))
     free, finish = ("to free", "to finish") if dry_run else ("withheld", "finished")
     rows = [
         *(("freed", each.member, "its claim is gone") for each in report.freed),
@@ -62,34 +62,6 @@ def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
         "findings": _as_documents(report.findings),
     }
     return Answer(document, parts)
-
-
-def adopt(where: Where, holder: str, *, yes: bool) -> Answer:
-    """Report the accounts that bear an owner and no claim; with `yes`, claim each for its owner."""
-    pool = where.open(OPERATOR)
-    adoptable = pool.adoptable()
-    found = [
-        {"secretName": each.member, "tenant": each.tenant, "slot": each.slot, "problem": each.problem}
-        for each in adoptable
-    ]
-    sound = [each for each in adoptable if each.problem is None]
-    adopted = _and_flush(pool, lambda: [pool.adopt(each, holder) for each in sound]) if yes else []
-    document = {
-        "found": found,
-        "adopted": [
-            {"secretName": each.secret_name, "tenant": each.tenant, "slot": each.slot} for each in adopted
-        ],
-    }
-    if not found:
-        return Answer(document, ["Every account with an owner has its claim."])
-    rows = [[cell or "" for cell in each.values()] for each in found]
-    title, columns = "Accounts with an owner and no claim", ("Account", "Tenant", "Slot", "Problem")
-    done = (
-        f"✓ {len(adopted)} of them were claimed for their owners by holder {holder}"
-        if yes
-        else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
-    )
-    return Answer(document, [Table(title, columns, rows), done])
 
 
 def recover(where: Where, *, dry_run: bool, yes: bool) -> Answer:
@@ -118,7 +90,7 @@ def _as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
 def _changed(where: Where, change: Callable[[Pool], Member]) -> Answer:
     """Change one account, and tell how it stands now."""
     pool = where.open(OPERATOR)
-    member = _and_flush(pool, lambda: change(pool))
+    member = and_flush(pool, lambda: change(pool))
     state = member.state or "usable"
     return Answer(
         {"secretName": member.name, "tenant": member.tenant, "state": state},
@@ -126,7 +98,7 @@ def _changed(where: Where, change: Callable[[Pool], Member]) -> Answer:
     )
 
 
-def _and_flush(pool: Pool, act: Callable[[], T]) -> T:
+def and_flush(pool: Pool, act: Callable[[], T]) -> T:
     """Act, and wait for the Events about it however it ends."""
     try:
         return act()

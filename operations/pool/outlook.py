@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -29,18 +30,14 @@ BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
 def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answer:
     """Return what each claim of a stack's configuration can expect of the pool as it is; nothing is written.
 
-    Raises as `sound_settings`, `pool_of` and `Pool.census`.
+    Raises as `stack_claims` and `Pool.census`.
     """
-    workspace = open_workspace(Folders.find(Path.cwd()), stack)
-    settings = sound_settings(workspace)
-    pool = pool_of(settings, stack)
-    where = Where.of_stack(pool, settings.cluster, kubeconfig)
-    whose = (organization, workspace.project.name, stack)
-    claims = [c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose)]
+    claimed = stack_claims(stack, organization, kubeconfig)
+    pool, where, claims = claimed.pool, claimed.where, claimed.claims
     census = Pool.census(where.target(), where.namespace)
     members = {name: member.declared for name, member in pool.members.items()}
     declared = Declaration(where.namespace, pool.partition_keys, members)
-    gone = leaving(census.records, claims, whose)
+    gone = leaving(census.records, claims, claimed.whose)
     expected = outlook(declared.with_census(census), claims, pool.partition_keys, gone)
     rows = [
         ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
@@ -54,6 +51,26 @@ def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answe
             *(f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in census.problems),
         ],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StackClaims:
+    """The pool of a stack, where it is, and the claims the stack makes, under its holder ids."""
+
+    pool: AccountPool
+    where: Where
+    whose: Whose
+    claims: tuple[ClaimRequest, ...]
+
+
+def stack_claims(stack: str, organization: str, kubeconfig: Path | None) -> StackClaims:
+    """Return what a stack's configuration claims; raises as `sound_settings` and `pool_of`."""
+    workspace = open_workspace(Folders.find(Path.cwd()), stack)
+    settings = sound_settings(workspace)
+    pool = pool_of(settings, stack)
+    whose = (organization, workspace.project.name, stack)
+    claims = (c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose))
+    return StackClaims(pool, Where.of_stack(pool, settings.cluster, kubeconfig), whose, tuple(claims))
 
 
 def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Iterator[ClaimRequest]:

@@ -205,16 +205,21 @@ def test_a_sweep_frees_many_only_when_told_so_and_a_dry_run_frees_none(place: Pl
     assert set(place.standings().values()) == {"dirty"}
 
 
-def test_adoption_reports_first_and_then_makes_the_claims(place: Place) -> None:
-    place.add("aws-1")
+def test_an_account_adopted_under_the_slot_a_stack_names_is_the_one_its_claim_gets(place: Place) -> None:
+    for name in ("aws-1", "aws-2"):
+        place.add(name)
     body = {"metadata": {"labels": {TENANT_NAME: "acme"}}}
     place.api("Secret").patch(name="aws-1", namespace=place.namespace, body=body, content_type=MERGE)
-    found = [{"secretName": "aws-1", "tenant": "acme", "slot": "0", "problem": None}]
-    assert place.ask("admin", "pool", "adopt") == {"found": found, "adopted": []}
-    assert place.standings() == {"aws-1": "owned"}
-    adopted = place.ask("admin", "pool", "adopt", "--holder", "broker", "--yes")["adopted"]
-    assert adopted == [{"secretName": "aws-1", "tenant": "acme", "slot": "0"}]
-    assert place.standings() == {"aws-1": "claimed"}
+    (found,) = place.ask("admin", "pool", "adopt")["found"]
+    assert (found["secretName"], found["slot"]) == ("aws-1", None)
+    assert place.standings() == {"aws-1": "owned", "aws-2": "free"}
+    adopted = place.ask("admin", "pool", "adopt", "--map", "acme/aws=main", "--holder", "broker", "--yes")
+    assert adopted["adopted"] == [
+        {"secretName": "aws-1", "tenant": "acme", "slot": "main", "holder": "broker"}
+    ]
+    claimed = place.ask("provisioner", "pool", "claim", "--tenant", "acme", "--type", "aws", "--slot", "main")
+    assert claimed["secretName"] == "aws-1"
+    assert place.standings() == {"aws-1": "claimed", "aws-2": "free"}
 
 
 def test_a_pool_from_a_backup_is_refused_by_all_until_it_is_recovered(place: Place) -> None:

@@ -19,6 +19,7 @@ from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool.access import Where
+from tests.support.memory_pool import POOL, MemoryServer
 
 KEYS = ("eu-access",)
 STACK = """\
@@ -263,6 +264,28 @@ def test_an_outlook_counts_the_accounts_this_update_will_make(pool: FakePool, st
     )
     assert set_secret.exit_code == 0, set_secret.output
     assert outlook()[0]["prospect"] == "free"
+
+
+@pytest.mark.usefixtures("stack")
+def test_adoption_takes_slots_and_holders_of_the_stack_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = MemoryServer()
+    for name in ("aws-1", "aws-2", "aws-3"):
+        server.add_member(name, {TENANT_NAME: "acme"})
+    real, opened = Pool(server, POOL, PoolConfigMap(KEYS)), list[tuple[str, str | None]]()
+
+    def open_(where: Where, _manager: str) -> Pool:
+        opened.append((where.namespace, where.context))
+        return real
+
+    monkeypatch.setattr(Where, "open", open_)
+    result = run("pool", "adopt", "--stack", "dev", "--yes", "--output", "json")
+    told = json.loads(result.stdout)
+    assert opened == [("account-pool", "here")]
+    assert [(each["secretName"], each["slot"], each["holder"]) for each in told["adopted"]] == [
+        ("aws-1", "main", "pulumi/organization/credfleet/dev/acme/main"),
+        ("aws-2", "spare", "pulumi/organization/credfleet/dev/acme/spare"),
+    ]
+    assert [each["problem"] for each in told["found"]][2].startswith("every slot named for it has an account")
 
 
 @pytest.mark.usefixtures("pool", "project")

@@ -15,16 +15,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from components.account_pool.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import Claimed, Member, Partition, Policy, Token
+from components.account_pool.model import Claimed, ClaimRequest, Member, Policy, Token
 from components.account_pool.pool import Cleaned, Pool
-from components.account_pool.status import Adoption, PoolStatus, status_of
+from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.sweeping import Orphan, RecoveryReport, SweepReport
 from components.connection import ClusterTarget
 from components.errors import NotAllowed, Problem
+from components.labels import TENANT_NAME
 from operations.main import app
 from operations.pool.access import Where
 
@@ -40,7 +42,6 @@ class FakePool:
 
     members: tuple[Member, ...] = ()
     swept: SweepReport = field(default_factory=SweepReport)
-    found: tuple[Adoption, ...] = ()
     asked: list[str] = field(default_factory=list[str])
     flushed: int = 0
 
@@ -80,21 +81,21 @@ class FakePool:
     def decommission(self, name: str) -> Member:
         raise NotAllowed(place=f"Secret {name}", cause="it is claimed", mend="release it")
 
-    def adoptable(self) -> tuple[Adoption, ...]:
-        return self.found
+    def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
+        return tuple(adoptions(Census(self.members, ()), (), names))
 
-    def adopt(self, adoption: Adoption, holder: str) -> Claimed:
-        self.asked.append(f"adopt {adoption.member} for {holder}")
+    def adopt(self, member: str, request: ClaimRequest) -> Claimed:
+        self.asked.append(f"adopt {member} as {request.slot} for {request.holder}")
         return Claimed(
-            tenant=adoption.tenant,
-            type="aws",
-            slot=adoption.slot,
-            secret_name=adoption.member,
+            tenant=request.tenant,
+            type=request.type,
+            slot=request.slot,
+            secret_name=member,
             member_uid="uid",
             account_id=None,
             record="claim-0",
             record_uid="uid-of-claim",
-            holder=holder,
+            holder=request.holder,
             sequence=1,
             holders=1,
             policy=Policy.CLEAN,
@@ -338,32 +339,44 @@ def test_a_sweep_tells_what_it_did_and_what_it_left(pool: FakePool) -> None:
     assert "add --yes" in run("sweep").stdout
 
 
-FOUND = (
-    Adoption("aws-1", "acme", Partition("aws"), "0"),
-    Adoption("aws-2", "acme", Partition("aws"), "1", problem="its owner is unknown"),
+ADOPTABLE = (
+    Member("aws-1", "u", "1", {"hyperscaler-type": "aws", TENANT_NAME: "acme"}, {}),
+    Member("aws-2", "u", "1", {"hyperscaler-type": "aws", TENANT_NAME: "acme"}, {}),
+    Member("gcp-1", "u", "1", {"hyperscaler-type": "gcp", TENANT_NAME: "globex"}, {}),
 )
-FOUND_AS_JSON = [
-    {"secretName": "aws-1", "tenant": "acme", "slot": "0", "problem": None},
-    {"secretName": "aws-2", "tenant": "acme", "slot": "1", "problem": "its owner is unknown"},
-]
+TAKEN = "every slot named for it has an account already: main (aws-1)"
 
 
 def test_adoption_only_reports_until_it_is_told_to_go_on(pool: FakePool) -> None:
-    pool.found = FOUND
-    result = run("adopt", "--output", "json")
-    assert json.loads(result.stdout) == {"found": FOUND_AS_JSON, "adopted": []}
+    pool.members = ADOPTABLE
+    result = run("adopt", "--map", "acme/aws=main", "--output", "json")
+    found = json.loads(result.stdout)["found"]
+    assert [(each["secretName"], each["slot"]) for each in found] == [
+        ("aws-1", "main"),
+        ("aws-2", None),
+        ("gcp-1", None),
+    ]
+    assert found[1]["problem"] == TAKEN
+    assert found[2]["problem"].startswith("nothing names its slot")
     assert (result.exit_code, pool.asked) == (0, [])
-    assert "--yes claims 1 of them" in run("adopt").stdout
+    assert "--yes claims 1 of them" in run("adopt", "--map", "acme/aws=main").stdout
 
 
 def test_adoption_makes_the_claims_that_can_be_made_and_reports_the_rest(pool: FakePool) -> None:
-    pool.found = FOUND
-    result = run("adopt", "--holder", "broker", "--yes", "--output", "json")
-    assert json.loads(result.stdout) == {
-        "found": FOUND_AS_JSON,
-        "adopted": [{"secretName": "aws-1", "tenant": "acme", "slot": "0"}],
-    }
-    assert pool.asked == ["adopt aws-1 for broker"]
+    pool.members = ADOPTABLE
+    result = run("adopt", "--slot", "main", "--holder", "broker", "--yes", "--output", "json")
+    assert json.loads(result.stdout)["adopted"] == [
+        {"secretName": "aws-1", "tenant": "acme", "slot": "main", "holder": "broker"},
+        {"secretName": "gcp-1", "tenant": "globex", "slot": "main", "holder": "broker"},
+    ]
+    assert pool.asked == ["adopt aws-1 as main for broker", "adopt gcp-1 as main for broker"]
+
+
+@pytest.mark.parametrize("term", ["acme", "acme/aws", "acme/aws=", "/aws=main", "acme/=main"])
+def test_a_map_without_a_tenant_a_type_or_a_slot_is_refused(pool: FakePool, term: str) -> None:
+    result = run("adopt", "--map", term)
+    assert (result.exit_code, pool.asked) == (4, [])
+    assert f"--map {term}" in result.stderr
 
 
 def test_recovery_tells_which_claims_found_their_account_again(monkeypatch: pytest.MonkeyPatch) -> None:

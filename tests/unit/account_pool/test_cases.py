@@ -42,7 +42,7 @@ from components.account_pool.model import Claimed, ClaimRequest, Member, Partiti
 from components.account_pool.outlook import Prospect, outlook
 from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
-from components.account_pool.status import Standing, adoptions, status_of
+from components.account_pool.status import Standing, status_of
 from components.account_pool.steps import list_all
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
@@ -543,7 +543,7 @@ def test_who_carries_a_claim_or_dirt_may_not_be_removed(
     assert (blocked_reason(member, allow_destroy=allow_destroy) is not None) == blocked
 
 
-# Sweep, recovery, adoption, status.
+# Sweep, recovery, status.
 
 
 def sweep(server: MemoryServer, *, most: int = 5, write: bool = True) -> sweeping.SweepReport:
@@ -683,22 +683,6 @@ def test_a_claim_in_progress_leaves_an_account_in_use_whose_claim_came_back_from
     with pytest.raises(Restored):
         go_on(server, steps, asked)
     assert labels_of(server) == before
-
-
-def test_accounts_of_before_are_adopted_one_slot_each() -> None:
-    server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name, {TENANT_NAME: "a"})
-    server.add_member("enc", {TENANT_NAME: "enc-abc"})
-    proposed = list(adoptions(server.members, server.records, PoolConfigMap()))
-    assert [(a.member, a.tenant, a.slot, a.problem is None) for a in proposed] == [
-        ("enc", "enc-abc", "0", False),
-        ("m0", "a", "0", True),
-        ("m1", "a", "1", True),
-    ]
-    adopted = claim(server, Claims("a", "h1", slot="1"), only="m1")
-    assert adopted.secret_name == "m1"
-    assert [a.member for a in adoptions(server.members, server.records, PoolConfigMap())] == ["enc", "m0"]
 
 
 def test_status_tells_each_account_once_and_counts_zeros() -> None:

@@ -67,9 +67,8 @@ def test_no_claim_begins_where_claims_were_made_under_other_keys(
 def test_no_account_is_adopted_where_claims_were_made_under_other_keys(server: CountingServer) -> None:
     server.add_member("own", {"tenant-name": "globex"})
     pool = Pool(server, POOL, PoolConfigMap())
-    (adoption,) = pool.adoptable()
     with pytest.raises(Misconfigured, match="claims were made under eu-access"):
-        pool.adopt(adoption, "cli")
+        pool.adopt("own", ClaimRequest("globex", "aws"))
 
 
 def test_status_and_sweep_tell_that_claims_were_made_under_other_keys(server: CountingServer) -> None:

@@ -1,0 +1,92 @@
+"""`credfleet pool adopt`: claims for accounts that bear an owner only, under the slots that stacks name."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from components.account_pool.adoption import SlotNames
+from components.account_pool.model import Claimed
+from components.account_pool.pool import OPERATOR
+from components.errors import Misconfigured
+from operations.cli.answer import Answer, Table
+from operations.pool.access import Where
+from operations.pool.maintenance import and_flush
+from operations.pool.outlook import stack_claims
+
+_TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)")
+
+
+def adopt(
+    where: Where,
+    *,
+    stack: tuple[str, str] | None,
+    mapped: Sequence[str],
+    slot: str | None,
+    holder: str | None,
+    yes: bool,
+) -> Answer:
+    """Report the accounts that bear an owner and no claim; with `yes`, claim each for its owner.
+
+    stack: its name and organization, whose pool is meant and whose claims name slots and holders.
+    Raises Misconfigured for a term that is none, and as `stack_claims`, `Pool.open` and `Pool.adopt`.
+    """
+    claims = ()
+    if stack is not None:
+        claimed = stack_claims(*stack, where.kubeconfig)
+        where, claims = claimed.where, claimed.claims
+    pool = where.open(OPERATOR)
+    adoptable = pool.adoptable(SlotNames(by_tenant_and_type(mapped), claims, slot, holder or "cli"))
+    found = [
+        {
+            "secretName": each.member,
+            "tenant": each.tenant,
+            "slot": each.claim and each.claim.slot,
+            "problem": each.problem,
+        }
+        for each in adoptable
+    ]
+    sound = [(each.member, each.claim) for each in adoptable if each.claim is not None]
+
+    def all_sound() -> list[Claimed]:
+        return [pool.adopt(member, claim) for member, claim in sound]
+
+    adopted = and_flush(pool, all_sound) if yes else []
+    document = {
+        "found": found,
+        "adopted": [
+            {
+                "secretName": each.secret_name,
+                "tenant": each.tenant,
+                "slot": each.slot,
+                "holder": each.holder,
+            }
+            for each in adopted
+        ],
+    }
+    if not found:
+        return Answer(document, ["Every account with an owner has its claim."])
+    rows = [[cell or "" for cell in each.values()] for each in found]
+    title, columns = "Accounts with an owner and no claim", ("Account", "Tenant", "Slot", "Problem")
+    done = (
+        f"✓ {len(adopted)} of them were claimed for their owners"
+        if yes
+        else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
+    )
+    return Answer(document, [Table(title, columns, rows), done])
+
+
+def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """Return the slots of `TENANT/TYPE=SLOT` terms; raises Misconfigured for a term that is none."""
+    slots: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for term in terms:
+        parts = _TERM.fullmatch(term)
+        if parts is None or not parts["slot"].strip():
+            raise Misconfigured(
+                place=f"--map {term}",
+                cause="it is not a tenant and a type with the slot that its account is to be",
+                mend="write --map acme/aws=main, once for each account of a tenant and type",
+            )
+        slots[parts["tenant"], parts["type"]].append(parts["slot"])
+    return slots

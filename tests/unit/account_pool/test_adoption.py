@@ -1,0 +1,136 @@
+"""Under which slot an account that bears an owner only becomes a claim, and that its stack then finds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.account_pool.adoption import SlotNames, adoptions
+from components.account_pool.census import Census
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.keys import TENANT_ID
+from components.account_pool.model import ClaimRequest, Policy
+from components.account_pool.pool import Pool
+from components.account_pool.status import Standing
+from components.labels import TENANT_NAME
+from components.naming import tenant_label
+from tests.support.memory_pool import POOL, MemoryServer
+
+KEYS = ("eu-access",)
+LONG = "a tenant whose name is no label value"
+
+
+def proposed(server: MemoryServer, names: SlotNames) -> dict[str, Any]:
+    census = Census(tuple(server.members), tuple(server.records))
+    return {
+        each.member: (each.claim.tenant, each.claim.slot) if each.claim else each.problem
+        for each in adoptions(census, KEYS, names)
+    }
+
+
+def stack(slot: str, tenant: str = "acme", **options: Any) -> ClaimRequest:
+    return ClaimRequest(tenant, "aws", slot, holder=f"pulumi/o/p/s/{tenant}/{slot}", **options)
+
+
+def owned(*names: str, tenant: str = "acme", **labels: str) -> MemoryServer:
+    server = MemoryServer()
+    for name in names:
+        server.add_member(name, {TENANT_NAME: tenant_label(tenant), **labels})
+    return server
+
+
+def test_a_stack_that_names_its_slot_finds_the_account_its_tenant_had_and_takes_no_second() -> None:
+    server = owned("own")
+    server.add_member("free")
+    pool, claim = Pool(server, POOL, PoolConfigMap(KEYS)), stack("aws", policy=Policy.RETAIN, limit=1)
+    (adoption,) = pool.adoptable(SlotNames(claims=[claim]))
+    assert adoption.claim is not None
+    adopted = pool.adopt(adoption.member, adoption.claim)
+    assert (adopted.secret_name, adopted.policy, adopted.limit) == ("own", Policy.RETAIN, 1)
+
+    again = pool.claim(claim)
+
+    assert (again.secret_name, again.holders, again.reused) == ("own", 1, True)
+    standings = {each.secret_name: each.standing for each in pool.status().accounts}
+    assert standings == {"own": Standing.CLAIMED, "free": Standing.FREE}
+    assert pool.adoptable(SlotNames(claims=[claim])) == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({"slot": "0"}, ["0", None]),
+        ({"claims": ["a", "b"]}, ["a", "b"]),
+        ({"mapped": ["x", "y"]}, ["x", "y"]),
+        ({"mapped": ["x"], "claims": ["a"], "slot": "0"}, ["x", None]),
+        ({"claims": ["a"], "slot": "0"}, ["a", "0"]),
+        ({"claims": ["a"]}, ["a", None]),
+        ({}, [None, None]),
+    ],
+    ids=[
+        "one slot for two",
+        "a stack's slots in its order",
+        "mapped slots in their order",
+        "a map is all there is for its tenant and type",
+        "what the stack names no slot for",
+        "more accounts than slots",
+        "nothing is guessed",
+    ],
+)
+def test_the_slot_of_an_account_is_the_most_particular_that_is_named(
+    names: dict[str, Any], expected: list[str | None]
+) -> None:
+    server = owned("m0", "m1")
+    said = SlotNames(
+        mapped={("acme", "aws"): names["mapped"]} if "mapped" in names else {},
+        claims=[stack(slot) for slot in names.get("claims", ())],
+        slot=names.get("slot"),
+    )
+    found = proposed(server, said)
+    assert [each[1] if isinstance(each, tuple) else None for each in found.values()] == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        (SlotNames(), "nothing names its slot, and a claim under another one would take a second account"),
+        (SlotNames(claims=[stack("main")]), "every slot named for it has an account already: main (taken)"),
+    ],
+    ids=["no slot is named", "the slot has an account"],
+)
+def test_an_account_that_cannot_be_adopted_is_told_with_the_reason(names: SlotNames, why: str) -> None:
+    server = MemoryServer()
+    server.add_member("taken")
+    Pool(server, POOL, PoolConfigMap(KEYS)).claim(stack("main"))
+    server.add_member("own", {TENANT_NAME: "acme"})
+    assert str(proposed(server, names)["own"]).startswith(why)
+
+
+def test_accounts_of_other_parts_of_the_pool_have_slots_of_their_own() -> None:
+    server = owned("eu", **{"eu-access": "true"})
+    server.add_member("plain", {TENANT_NAME: "acme"})
+    claims = [stack("a", partition={"eu-access": "true"}), stack("b")]
+    assert proposed(server, SlotNames(claims=claims)) == {"eu": ("acme", "a"), "plain": ("acme", "b")}
+    assert proposed(server, SlotNames(slot="0")) == {"eu": ("acme", "0"), "plain": ("acme", "0")}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (SlotNames(claims=[stack("main", LONG)]), (LONG, "main")),
+        (SlotNames(mapped={(LONG, "aws"): ["main"]}), (LONG, "main")),
+        (
+            SlotNames(slot="main"),
+            f"its owner {tenant_label(LONG)} is encoded, and annotation {TENANT_ID} does not say of whom",
+        ),
+    ],
+    ids=["a stack names the tenant", "a map names the tenant", "nobody does"],
+)
+def test_an_encoded_owner_is_known_by_whoever_names_the_tenant(names: SlotNames, expected: Any) -> None:
+    assert proposed(owned("own", tenant=LONG), names) == {"own": expected}
+
+
+def test_what_nobody_could_claim_is_not_adopted() -> None:
+    server = owned("odd", **{"eu-access": "false"})
+    assert str(proposed(server, SlotNames(slot="0"))["odd"]).startswith("misconfigured: eu-access")
