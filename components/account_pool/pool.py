@@ -310,7 +310,7 @@ class Pool:
         return self._journal.flush(seconds)
 
     def _may_begin(self) -> Steps[None]:
-        """Raise Misconfigured where claims were made under other partition keys than the settings name.
+        """C1: raise Misconfigured where claims were made under other partition keys than the settings name.
 
         Any record shows it, and it is looked at once: later claims of this pool are made under these keys.
         """

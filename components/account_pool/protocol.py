@@ -312,7 +312,8 @@ def _bind(record: Record, member: Member, wanted: Wanted) -> Steps[Claimed | Non
             return Claimed.by(written, member, wanted.holder, reused=False)
         current = yield from get_record(record.name)  # C7
         if current is None or current.token != record.token:
-            yield from _give_back(record, member)
+            if not is_restored(member, record.token, current):
+                yield from _give_back(record, member)
             return None
         match current.phase:
             case Phase.PENDING:

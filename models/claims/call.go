@@ -154,6 +154,7 @@ func (c *call) applyLateWrite() {
 // crash loses all the process knows. It is run again, or its user gives a release up and goes on.
 func (c *call) crash() {
 	next := *c.before
+	next.Processes[c.process].Keys, next.Processes[c.process].MayBegin = Unopened, false
 	if c.Faults.AbandonedReleases && c.operation.Kind == Release && !c.step.isFirst() {
 		c.finish(&next, c.process)
 	} else {

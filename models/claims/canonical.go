@@ -92,8 +92,9 @@ func (c *canonicalizer) encode(state *State, to *permutation, bytes []byte) []by
 	var tokens renaming
 	for number := range c.RecordCount {
 		bytes = encodeRecord(&state.Records[number], to, &tokens, bytes)
-		bytes = append(bytes, bit(state.RecordsDestroyed[number], 0))
+		bytes = append(bytes, bit(state.RecordsDestroyed[number], 0)|bit(state.RecordsRestored[number], 1))
 	}
+	bytes = append(bytes, bit(state.SettingsLost, 0))
 	for number := range c.MemberCount {
 		bytes = c.encodeMember(&state.Members[from[number]], &tokens, bytes)
 		bytes = append(bytes, byte(state.Touched[from[number]]))
@@ -126,8 +127,8 @@ func encodeRecord(record *Record, to *permutation, tokens *renaming, bytes []byt
 
 func (c *canonicalizer) encodeMember(member *Member, tokens *renaming, bytes []byte) []byte {
 	bytes = append(bytes,
-		bit(member.Exists, 0)|byte(member.Condition)<<1|byte(member.Origin)<<4,
-		byte(member.Tenant)|member.Cleaner<<4, tokens.of(member.CleaningToken))
+		bit(member.Exists, 0)|byte(member.Condition)<<1|byte(member.Origin)<<4|byte(member.Before)<<6,
+		byte(member.Tenant)|member.Cleaner<<4|bit(member.Soiled, 7), tokens.of(member.CleaningToken))
 	for i := range c.Capacity {
 		bytes = append(bytes, tokens.of(member.Marks[i].Token), member.Marks[i].Record)
 	}
@@ -152,10 +153,10 @@ func (c *canonicalizer) encodeProcess(self *Process, to *permutation, tokens *re
 		}
 	}
 	flags := bit(self.RecordFresh, 0) | bit(self.MemberFresh, 1) | bit(self.HolderListed, 2) |
-		bit(self.Moving, 3) | bit(self.LabelledHere, 4) | bit(self.SeenNamed, 5)
+		bit(self.Moving, 3) | bit(self.LabelledHere, 4) | bit(self.SeenNamed, 5) | bit(self.MayBegin, 6)
 	bytes = append(bytes,
 		self.Operation, byte(self.Step), self.Record|member<<4, tokens.of(self.Token), flags,
-		tokens.of(self.OtherToken), self.OtherRecord|byte(skipped)<<4, held|unavailable<<4)
+		tokens.of(self.OtherToken), self.OtherRecord|byte(skipped)<<4, held|byte(self.Keys)<<2|unavailable<<4)
 	if c.hasFences {
 		bytes = append(bytes, self.Fences)
 	}

@@ -51,6 +51,9 @@ func (c *call) wipeAccount() {
 	c.read("", func(next *State, self *Process) *Violation {
 		member := &next.Members[self.Member]
 		self.Step = FreeCleaned
+		if isCleanedBy(member, self) {
+			member.Soiled = false
+		}
 		isRotated := c.TakeOver && c.Mistake != W11
 		isClaimed := member.Tenant != 0 && (member.Condition == Usable || member.Marks[0].Token != 0)
 		if isClaimed && (!isRotated || isCleanedBy(member, self)) {
@@ -67,11 +70,19 @@ func (c *call) wipeAccount() {
 func (c *call) quarantineUncleaned() {
 	c.casMember(func(next *State, self *Process) Member {
 		member := next.Members[self.Member]
-		member.Condition, member.CleaningToken, member.Cleaner = Quarantined, 0, 0
-		return member
+		return c.quarantined(member)
 	}, c.end, func(_ *State, self *Process) {
 		self.Step, self.MemberFresh = GetUncleaned, false
 	})
+}
+
+// quarantined is a member kept from new holders: it remembers that it was dirty, and that it was given up.
+func (s *Scenario) quarantined(member Member) Member {
+	if member.Condition != Usable && member.Condition != Quarantined && s.Mistake != W27 {
+		member.Before = WasDirty
+	}
+	member.Condition, member.CleaningToken, member.Cleaner = Quarantined, 0, 0
+	return member
 }
 
 // K3: GET M after a conflict: once more while it is ours, else hands off.
@@ -88,7 +99,7 @@ func (c *call) freeCleaned() {
 		if member.Origin == FromPool || c.Mistake == W4 {
 			member.Tenant = 0
 		}
-		member.Condition, member.Origin = Usable, NoOrigin
+		member.Condition, member.Origin, member.Before = Usable, NoOrigin, WasUsable
 		member.CleaningToken, member.Cleaner = 0, 0
 		return member
 	}, c.end, func(_ *State, self *Process) {

@@ -9,12 +9,14 @@ func (violation *Violation) String() string { return violation.Invariant + ": " 
 var (
 	ownerChanged     = &Violation{"I1", "the owner of a member changed without passing through free"}
 	liveTokenRemoved = &Violation{"I1", "a live token was removed from a member"}
+	restoredRemoved  = &Violation{"I1", "the token of a claim that was restored was removed from its member"}
 )
 
 // I2: all holders of one claim hold the same member, two slots of a tenant never the same one.
 var (
 	holdersDiffer = &Violation{"I2", "two holders of one claim hold different members"}
 	slotsShare    = &Violation{"I2", "two slots of one tenant hold the same member"}
+	slotTwice     = &Violation{"I2", "one slot of a tenant holds two claims"}
 )
 
 // I3, I7: while a claim is held its record is Bound, names the member and lists the holder, and the member
@@ -64,6 +66,12 @@ var (
 	limitExceeded    = &Violation{"I10", "a claim has more holders than its limit"}
 )
 
+// I11: nobody gets an account uncleaned, nor one that an operator gave up.
+var (
+	usableUncleaned = &Violation{"I11", "an account became usable although nobody wiped it"}
+	givenUpReturned = &Violation{"I11", "an account came back that an operator gave up"}
+)
+
 // judgeMemberWrite checks I1 and I8 of one write by the protocol, before it is stored.
 func (s *Scenario) judgeMemberWrite(state *State, member uint8, value *Member, writer int) *Violation {
 	old := &state.Members[member]
@@ -74,6 +82,9 @@ func (s *Scenario) judgeMemberWrite(state *State, member uint8, value *Member, w
 	for _, mark := range old.Marks {
 		if mark.Token == 0 || value.bears(mark.Token) || state.RecordsDestroyed[mark.Record] {
 			continue
+		}
+		if s.isRestored(state, member, mark) {
+			violation = restoredRemoved
 		}
 		record := &state.Records[mark.Record]
 		isLive := record.Phase == Bound || record.Phase == Pending && record.Member == member
@@ -98,7 +109,7 @@ func (c *call) judgeExhausted(state *State) *Violation {
 }
 
 func (s *Scenario) isUntouched(state *State, member, record uint8) bool {
-	return state.Touched[member] == Untouched && !state.RecordsDestroyed[record]
+	return state.Touched[member] == Untouched && !state.RecordsDestroyed[record] && !state.RecordsRestored[record]
 }
 
 // judge checks what has to hold in every state.
@@ -119,12 +130,18 @@ func (s *Scenario) judge(state *State) *Violation {
 			}
 		}
 	}
+	for number := range s.MemberCount {
+		if member := &state.Members[number]; member.Exists && member.Condition == Usable && member.Soiled {
+			return usableUncleaned
+		}
+	}
 	return s.judgeLimits(state)
 }
 
 // heldClaim gives the operation that returned the claim a process holds, and the member.
 func (s *Scenario) heldClaim(state *State, process int) (Operation, uint8) {
-	return s.Scripts[process][s.heldOperation(state, process)], state.Processes[process].Held - 1
+	claim := s.Scripts[process][s.heldOperation(state, process)]
+	return s.placed(state, process, claim), state.Processes[process].Held - 1
 }
 
 func (s *Scenario) judgeHeld(state *State, process int) *Violation {
@@ -153,6 +170,8 @@ func (s *Scenario) judgeBothHeld(state *State, process, other int) *Violation {
 		return nil
 	}
 	switch {
+	case s.Displaced != 0 && claim.Record+otherClaim.Record == recordT+s.Displaced-1:
+		return slotTwice
 	case !isSameMember || s.Shared:
 		return nil
 	case s.TenantOf[claim.Record] == s.TenantOf[otherClaim.Record]:
@@ -198,7 +217,9 @@ func (s *Scenario) judgeAtRest(state *State) (violation *Violation, hasOrphan bo
 	for number := range s.RecordCount {
 		if phase := state.Records[number].Phase; phase == Pending || phase == Releasing {
 			hasOrphan = true
-			if !s.Faults.LateWrites && !s.Faults.AbandonedReleases {
+			// A claim that meets a restored one ends where it stands: its next run goes on after the recovery.
+			isEndedEarly := state.RecordsRestored != [maxRecords]bool{}
+			if !s.Faults.LateWrites && !s.Faults.AbandonedReleases && !isEndedEarly {
 				return halfDone, hasOrphan
 			}
 		}

@@ -2,8 +2,15 @@ package main
 
 // editByHand: an operator changes any one object it applies to, without looking at resourceVersions.
 func (c *call) editByHand() {
-	if c.operation.Kind == EditDeleteRecord {
+	switch c.operation.Kind {
+	case EditDeleteRecord:
 		c.destroyRecord()
+		return
+	case EditRestoreRecord:
+		c.restoreRecord()
+		return
+	case EditLoseSettings:
+		c.loseSettings()
 		return
 	}
 	for number := range uint8(c.MemberCount) {
@@ -11,12 +18,15 @@ func (c *call) editByHand() {
 		if !member.Exists {
 			continue
 		}
-		edited, touch := edit(c.operation.Kind, member)
+		edited, touch := c.edit(c.operation.Kind, member)
 		if edited == member { // a patch that changes nothing leaves the resourceVersion as it is
 			continue
 		}
-		next, _, _ := c.add(memberName(number), false)
+		next, _, transition := c.add(memberName(number), false)
 		c.storeMember(next, number, edited, server)
+		if member.Before == GivenUp && edited.Condition != Quarantined {
+			transition.Violation = givenUpReturned
+		}
 		if touch != Untouched {
 			next.Touched[number] = touch
 		}
@@ -25,7 +35,7 @@ func (c *call) editByHand() {
 }
 
 // edit gives the member after a hand edit. A pool-state set by hand leaves the claim intact: Untouched.
-func edit(kind OperationKind, member Member) (Member, Touch) {
+func (s *Scenario) edit(kind OperationKind, member Member) (Member, Touch) {
 	switch kind {
 	case EditDeleteMember:
 		return Member{}, Edited
@@ -43,20 +53,24 @@ func edit(kind OperationKind, member Member) (Member, Touch) {
 		}
 		return member, EvidenceRemoved
 	case EditUnquarantine:
-		if member.Condition == Quarantined {
-			member.Condition = conditionOnceAllowed(&member)
+		if member.Condition == Quarantined && (member.Before != GivenUp || s.Mistake == W28) {
+			member.Condition, member.Before = conditionOnceAllowed(&member), WasUsable
 		}
 	case EditQuarantine:
-		member.Condition = Quarantined
+		return s.quarantined(member), Untouched
+	case EditDecommission:
+		if member.count() == 0 && member.Condition != Cleaning {
+			member.Condition, member.Before = Quarantined, GivenUp
+		}
 	case EditMarkDirty:
-		member.Condition = Dirty
+		member.Condition, member.Soiled = Dirty, true
 	}
 	return member, Untouched
 }
 
-// conditionOnceAllowed is where a quarantined member goes back to: dirty when a tenant gave it back.
+// conditionOnceAllowed is where a quarantined member goes back to: dirty when it was, or a tenant gave it back.
 func conditionOnceAllowed(member *Member) Condition {
-	if member.Origin == FromPool && member.count() == 0 {
+	if member.Origin == FromPool && member.count() == 0 || member.Before != WasUsable {
 		return Dirty
 	}
 	return Usable
@@ -72,4 +86,29 @@ func (c *call) destroyRecord() {
 		next.RecordsDestroyed[number] = true
 		c.finish(next, c.process)
 	}
+}
+
+// restoreRecord brings a Bound record back as a backup has it: everything but its uid, so its token, is the same.
+func (c *call) restoreRecord() {
+	for number := range uint8(c.RecordCount) {
+		record := c.before.Records[number]
+		if record.Phase != Bound {
+			continue
+		}
+		next, _, _ := c.add(recordName(number), false)
+		record.Token = c.newToken(next)
+		c.writeRecord(next, number, record, noHolder, server)
+		next.RecordsRestored[number] = true
+		c.finish(next, c.process)
+	}
+}
+
+// loseSettings deletes or changes the pool's settings, while tenant T has its claim.
+func (c *call) loseSettings() {
+	if c.before.Records[recordT].Phase != Bound && c.Mistake != W23 {
+		return
+	}
+	next, _, _ := c.add("", false)
+	next.SettingsLost = true
+	c.finish(next, c.process)
 }

@@ -67,9 +67,10 @@ func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Pol
 	case PolicyRelease:
 		member.Tenant = 0
 	case PolicyQuarantine:
-		member.Condition = Quarantined
+		member.Condition, member.Soiled = Quarantined, true
 		member.Origin = FromPool
 	case PolicyClean:
+		member.Soiled = true
 		if member.Condition != Quarantined { // what an operator took out of the pool stays out
 			member.Condition = Dirty
 		}

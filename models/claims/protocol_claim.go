@@ -1,11 +1,26 @@
 package main
 
+// Opening a pool, once in the life of a process: GET its settings.
+func (c *call) getSettings() {
+	c.read("", func(next *State, self *Process) *Violation {
+		self.Keys = DeclaredKeys
+		if next.SettingsLost {
+			self.Keys = OtherKeys
+		}
+		c.restart(next, c.process)
+		return nil
+	})
+}
+
 // C0: GET R.
 func (c *call) getRecordToClaim() {
 	c.read("", func(next *State, self *Process) *Violation {
 		record := next.Records[self.Record]
 		if record.Phase == Absent {
 			self.Step = c.findStep()
+			if self.Keys != Unopened && !self.MayBegin && c.Mistake != W22 {
+				self.Step = ListAnyRecord
+			}
 			return nil
 		}
 		self.Member, self.Token, self.RecordFresh = record.Member, record.Token, true
@@ -18,6 +33,35 @@ func (c *call) getRecordToClaim() {
 		case Releasing:
 			self.Step = GetReleasingMember
 		}
+		return nil
+	})
+}
+
+// C1: LIST until there is one record, whichever: one made under other keys than this process knows ends the claim.
+func (c *call) listAnyRecord() {
+	isAny := false
+	for number := range uint8(c.RecordCount) {
+		if c.before.Records[number].Phase == Absent {
+			continue
+		}
+		isAny = true
+		if keys := c.keysOf(number); keys != c.self().Keys {
+			c.read("(made under other keys)", func(next *State, _ *Process) *Violation {
+				c.finish(next, c.process)
+				return nil
+			})
+			continue
+		}
+		c.goOnToFind("(made under these keys)")
+	}
+	if !isAny {
+		c.goOnToFind("(none)")
+	}
+}
+
+func (c *call) goOnToFind(outcome string) {
+	c.read(outcome, func(_ *State, self *Process) *Violation {
+		self.MayBegin, self.Step = true, c.findStep()
 		return nil
 	})
 }
@@ -171,6 +215,9 @@ func (c *call) getRecordAfterConflict() {
 		self.RecordFresh = record.Phase != Absent && isOurs
 		switch {
 		case !self.RecordFresh && c.Mistake.isLabelOnly() && !self.LabelledHere:
+			c.restart(next, c.process)
+		case !self.RecordFresh && record.Phase != Absent && c.Mistake != W26 &&
+			c.isRestored(next, self.Member, Mark{self.Token, self.Record}):
 			c.restart(next, c.process)
 		case !self.RecordFresh:
 			self.Step = GiveMemberBack

@@ -249,7 +249,10 @@ func (c *call) judgeToken(ifDead Step, ifOthers func(self *Process)) {
 		if c.Mistake == W8 && self.OtherRecord == self.Record {
 			isDead = self.OtherToken != self.Token // by the record that was read before the member
 		}
+		isRestored := c.isRestored(next, self.Member, Mark{self.OtherToken, self.OtherRecord})
 		switch {
+		case isRestored && c.Mistake != W25:
+			c.finish(next, c.process) // Restored
 		case isDead:
 			self.Step = ifDead
 		case self.OtherRecord == self.Record:

@@ -20,6 +20,9 @@ const (
 	EditDeleteRecord
 	EditStripEverything // label and annotations
 	EditUnquarantine
+	EditDecommission
+	EditRestoreRecord // a Bound record comes back from a backup: the same text under another uid
+	EditLoseSettings
 )
 
 var operationNames = [...]string{
@@ -28,6 +31,7 @@ var operationNames = [...]string{
 	EditDeleteMember: "OP:delete", EditStripLabel: "OP:strip-label", EditRelabel: "OP:relabel",
 	EditQuarantine: "OP:quarantine", EditMarkDirty: "OP:dirty", EditDeleteRecord: "OP:delete-record",
 	EditStripEverything: "OP:strip-all", EditUnquarantine: "OP:unquarantine",
+	EditDecommission: "OP:decommission", EditRestoreRecord: "OP:restore", EditLoseSettings: "OP:lose-settings",
 }
 
 func (kind OperationKind) isEdit() bool { return kind >= EditDeleteMember }
@@ -81,8 +85,9 @@ type Scenario struct {
 	Policy      Policy
 	Shared      bool // members take Capacity claims each, one record per consumer
 	Capacity    int
-	HolderLimit int  // of one claim; 0 is none
-	TakeOver    bool // an operator lets a cleaner take over another's work; it rotates the credential first
+	HolderLimit int   // of one claim; 0 is none
+	Displaced   uint8 // 1 + the record that a request of recordT means under other keys; 0 where none are lost
+	TakeOver    bool  // an operator lets a cleaner take over another's work; it rotates the credential first
 	Faults      Faults
 	Mistake     Mistake
 
@@ -113,7 +118,19 @@ func (s *Scenario) isDone(state *State, process int) bool {
 }
 
 func (s *Scenario) operation(state *State, process int) Operation {
-	return s.Scripts[process][state.Processes[process].Operation]
+	return s.placed(state, process, s.Scripts[process][state.Processes[process].Operation])
+}
+
+// placed gives an operation the record that its request means under the keys its process knows.
+func (s *Scenario) placed(state *State, process int, operation Operation) Operation {
+	if s.isPlaced(operation) && state.Processes[process].Keys == OtherKeys {
+		operation.Record = s.Displaced - 1
+	}
+	return operation
+}
+
+func (s *Scenario) isPlaced(operation Operation) bool {
+	return s.Displaced != 0 && operation.Kind == Claim && operation.Record == recordT
 }
 
 func (s *Scenario) isSpared(process int) bool { return s.Faults.Spared&(1<<process) != 0 }
@@ -121,11 +138,16 @@ func (s *Scenario) isSpared(process int) bool { return s.Faults.Spared&(1<<proce
 // restart puts a process back to the start of its current operation, with nothing read.
 func (s *Scenario) restart(state *State, process int) {
 	self := &state.Processes[process]
-	*self = Process{Operation: self.Operation, Held: self.Held, Fences: self.Fences}
+	*self = Process{
+		Operation: self.Operation, Held: self.Held, Fences: self.Fences, Keys: self.Keys, MayBegin: self.MayBegin,
+	}
 	if !s.isDone(state, process) {
 		operation := s.operation(state, process)
 		self.Record = operation.Record
 		self.Step = s.firstStep(operation.Kind)
+		if s.isPlaced(operation) && self.Keys == Unopened {
+			self.Step = GetSettings
+		}
 	}
 }
 

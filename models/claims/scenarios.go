@@ -142,6 +142,12 @@ func shared(capacity int) func(*Scenario) {
 	}
 }
 
+// displaced gives tenant T's request another record where the settings are lost.
+func displaced(s *Scenario) {
+	threeRecords(s)
+	s.Displaced = recordT2 + 1
+}
+
 // brought labels the first members with the tenants that brought them.
 func brought(tenants ...Tenant) func(*Scenario) {
 	return func(s *Scenario) {
@@ -155,6 +161,7 @@ func brought(tenants ...Tenant) func(*Scenario) {
 func dirty(s *Scenario) {
 	s.Policy = PolicyClean
 	s.Members[0].Condition, s.Members[0].Tenant, s.Members[0].Origin = Dirty, tenantT, FromPool
+	s.Members[0].Soiled = true
 }
 
 var (
@@ -171,6 +178,8 @@ var (
 	sweep        = once(SweepMembers)
 	sweepRecords = once(SweepRecords)
 	clean        = once(Clean)
+	restore      = once(EditRestoreRecord)
+	loseSettings = once(EditLoseSettings)
 )
 
 // scenarios are the right protocol, in the groups of the table in the README.
@@ -179,7 +188,7 @@ func scenarios() []Scenario {
 	for _, group := range [][]Scenario{
 		firstClaims(), releases(), sweeps(), slots(), bringYourOwn(), cleaners(), handEdits(),
 		sharedMembers(), holderLimits(), largerMixes(), withoutCrashes(), oneTenant(), lateWriteScenarios(),
-		replacements(), quarantines(), sideBySide(),
+		replacements(), quarantines(), sideBySide(), lostSettings(), restoredRecords(),
 	} {
 		all = append(all, group...)
 	}
@@ -432,7 +441,53 @@ func quarantines() (group []Scenario) {
 			run(name("clean: TU+allowed+cleaner, wiping fails"), n, releaseT1, releaseU, unquarantine, clean).
 				with(dirty, failedWipes),
 			run(name("clean: TU+two cleaners, wiping fails"), n, releaseT1, releaseU, clean, clean).
-				with(dirty, failedWipes))
+				with(dirty, failedWipes),
+			run(name("clean: TU+quarantined+allowed+cleaner, wiping fails"), n,
+				releaseT1, once(EditQuarantine), unquarantine, clean).
+				with(dirty, failedWipes),
+			run(name("dirty+quarantined+allowed by hand, T+cleaner"), n,
+				releaseT1, once(EditMarkDirty), once(EditQuarantine), unquarantine, clean),
+			run(name("own, dirty+quarantined+allowed by hand, T+cleaner"), n,
+				releaseT1, once(EditMarkDirty), once(EditQuarantine), unquarantine, clean).
+				with(brought(tenantT)),
+			run(name("given up+allowed+quarantined, TU+cleaner"), n,
+				releaseT1, clean, once(EditDecommission), once(EditQuarantine), unquarantine).
+				with(policy(PolicyClean)))
+	}
+	return group
+}
+
+// Q: the pool's settings are lost or changed while a claim stands: requests mean records of other names.
+func lostSettings() (group []Scenario) {
+	for n := 1; n <= 3; n++ {
+		name := func(what string) string { return fmt.Sprintf("Q settings lost: %s m%d", what, n) }
+		group = append(group,
+			run(name("claim TT"), n, claimT1, claimT2, loseSettings).with(displaced),
+			run(name("claim TTT"), n, claimT1, claimT2, claims(recordT, holder4), loseSettings).with(displaced),
+			run(name("claim TTU"), n, claimT1, claimT2, claimU, loseSettings).with(displaced),
+			run(name("claim TT+sweep"), n, claimT1, claimT2, sweep, loseSettings).with(displaced))
+	}
+	return group
+}
+
+// R: a Bound record is restored from a backup while everybody is at work, and the settings do not tell.
+func restoredRecords() (group []Scenario) {
+	for n := 1; n <= 2; n++ {
+		name := func(what string) string { return fmt.Sprintf("R restored: %s m%d", what, n) }
+		for _, p := range threePolicies {
+			group = append(group,
+				run(name("TTU "+policyNames[p]), n, claimT1, releaseT2, releaseU, restore).with(policy(p)),
+				run(name("TU+sweep "+policyNames[p]), n, releaseT1, releaseU, restore, sweep).with(policy(p)),
+				run(name("slots TT'+sweep "+policyNames[p]), n, claimT1, releaseT2nd, restore, sweep).
+					with(threeRecords, policy(p)))
+		}
+		group = append(group,
+			run(name("TT+record sweep"), n, claimT1, releaseT2, restore, sweepRecords),
+			run(name("TU+cleaner clean"), n, releaseT1, releaseU, restore, clean).with(policy(PolicyClean)),
+			run(name("side by side TT'U"), n, claimT1, releaseT2nd, releaseU, restore).
+				with(listsSideBySide, threeRecords),
+			run(name("byo TT'+sweep"), n, reclaimT1, releaseT2nd, restore, sweep).
+				with(threeRecords, brought(tenantT)))
 	}
 	return group
 }
@@ -494,4 +549,13 @@ var smallScope = []string{
 	"O clean: TU+two cleaners, wiping fails m1",
 	"P side by side: claim TTU m1",
 	"P side by side: byo TT'U m1",
+	"O clean: TU+quarantined+allowed+cleaner, wiping fails m1",
+	"O own, dirty+quarantined+allowed by hand, T+cleaner m1",
+	"O given up+allowed+quarantined, TU+cleaner m1",
+	"Q settings lost: claim TT m2",
+	"Q settings lost: claim TTU m2",
+	"R restored: TTU release m1",
+	"R restored: TU+sweep clean m1",
+	"R restored: slots TT'+sweep release m2",
+	"R restored: TT+record sweep m1",
 }

@@ -72,6 +72,22 @@ func tokensOf(member *Member) uint64 {
 	return used
 }
 
+// isRestored tells whether a token that looks dead is that of a claim that came back from a backup. Only a restore
+// leads to a Bound record whose member bears another token of its name.
+func (s *Scenario) isRestored(state *State, member uint8, mark Mark) bool {
+	record := &state.Records[mark.Record]
+	isBoundHere := mark.Token != 0 && record.Phase == Bound && record.Member == member
+	return isBoundHere && record.Token != mark.Token && !state.Members[member].bears(record.Token)
+}
+
+// keysOf tells under which keys a record was made.
+func (s *Scenario) keysOf(record uint8) Keys {
+	if record+1 == s.Displaced {
+		return OtherKeys
+	}
+	return DeclaredKeys
+}
+
 // isLive tells whether a GET of the record a token names would show that very token.
 func (s *Scenario) isLive(state *State, token Token, record uint8) bool {
 	return state.Records[record].Phase != Absent && state.Records[record].Token == token

@@ -39,6 +39,24 @@ const (
 	FromOwner // bring-your-own: it never returns to the pool
 )
 
+// Before is what a quarantined member remembers of the time before.
+type Before uint8
+
+const (
+	WasUsable Before = iota
+	WasDirty
+	GivenUp // by an operator, who alone takes that back
+)
+
+// Keys are the partition keys under which a process opened the pool: they are part of a record's name.
+type Keys uint8
+
+const (
+	Unopened Keys = iota
+	DeclaredKeys
+	OtherKeys // the settings were lost or changed
+)
+
 // Tenant is an owner; 0 is nobody.
 type Tenant uint8
 
@@ -87,6 +105,8 @@ type Member struct {
 	Origin        Origin
 	CleaningToken Token
 	Cleaner       uint8 // 1 + the process whose run took it for cleaning
+	Before        Before
+	Soiled        bool // of the account, not of the Secret: it was used, and nobody wiped it since
 	Marks         [maxTokens]Mark
 }
 
@@ -109,6 +129,8 @@ type Process struct {
 	LabelledHere bool // this process wrote the token itself
 	SeenNamed    bool // W7: the record list, read first, named this member
 	Held         uint8
+	Keys         Keys  // what it read of the settings when it opened the pool
+	MayBegin     bool  // it saw that no claim was made under other keys, and does not look again
 	Fences       uint8 // bit i: nobody overtook the sequence number that operation i of the script returned
 }
 
@@ -149,6 +171,8 @@ type State struct {
 	Processes        [maxProcesses]Process
 	Touched          [maxMembers]Touch
 	RecordsDestroyed [maxRecords]bool
+	RecordsRestored  [maxRecords]bool
+	SettingsLost     bool
 }
 
 func (member *Member) count() int {

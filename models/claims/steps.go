@@ -5,7 +5,9 @@ type Step uint8
 
 const (
 	Idle Step = iota
+	GetSettings
 	GetRecordToClaim
+	ListAnyRecord
 	ListOwnMembers
 	ListFreeMembers
 	ListBothMembers
@@ -64,7 +66,9 @@ var steps = [...]struct {
 }{
 	Idle: {},
 
+	GetSettings:              {"open", "GET settings", (*call).getSettings},
 	GetRecordToClaim:         {"C0", "GET record", (*call).getRecordToClaim},
+	ListAnyRecord:            {"C1", "LIST one record, of whichever claim", (*call).listAnyRecord},
 	ListOwnMembers:           {"C1 C6", "LIST own members", (*call).listOwnMembers},
 	ListFreeMembers:          {"C1 C6", "LIST free members", (*call).listFreeMembers},
 	ListBothMembers:          {"C1 C6", "LIST own and free members, first answer", (*call).listBothMembers},
@@ -121,10 +125,10 @@ var steps = [...]struct {
 }
 
 // firstSteps begin an operation: nothing has been read yet.
-const firstSteps uint64 = 1<<GetRecordToClaim | 1<<GetRecordToRead | 1<<GetRecordToRelease | 1<<ListMembersToSweep |
+const firstSteps uint64 = 1<<GetSettings | 1<<GetRecordToClaim | 1<<GetRecordToRead | 1<<GetRecordToRelease | 1<<ListMembersToSweep |
 	1<<ListRecordsToSweep | 1<<ListRecordsBeforeMembers | 1<<ListMembersToClean | 1<<EditByHand
 
-const memberlessSteps uint64 = firstSteps | 1<<Idle | 1<<ListOwnMembers | 1<<ListFreeMembers |
+const memberlessSteps uint64 = firstSteps | 1<<Idle | 1<<ListAnyRecord | 1<<ListOwnMembers | 1<<ListFreeMembers |
 	1<<ListBothMembers | 1<<ListFreeAfterOwn |
 	1<<GetRecordBeforeExhausted | 1<<DeletePendingRecord
 

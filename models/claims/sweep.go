@@ -36,7 +36,8 @@ func (c *call) getRecordToSweep() {
 		if c.Mistake.isLabelOnly() {
 			isDead = !c.isNamed(next, self.Member)
 		}
-		if isDead {
+		isRestored := c.isRestored(next, self.Member, Mark{self.OtherToken, self.OtherRecord})
+		if isDead && (!isRestored || c.Mistake == W24) {
 			self.Step = RemoveSweptToken
 		} else {
 			c.finish(next, c.process)

@@ -26,6 +26,13 @@ const (
 	W19             // a release ignores the sequence number
 	W20             // sequence numbers start over when a holder leaves and returns
 	W21             // a sequence number is compared without the uid of its record
+	W22             // a claim does not look whether others were made under other partition keys
+	W23             // the partition keys change in an empty pool while somebody who read them is at work
+	W24             // the sweep takes the token of a restored claim off
+	W25             // a claim takes the token of a restored claim off
+	W26             // a claim gives a member back although its record was bound and restored meanwhile
+	W27             // a quarantine does not remember that the account was dirty
+	W28             // an account that an operator gave up comes back like any quarantined one
 )
 
 const labelOnlyMistakes uint32 = 1<<W1 | 1<<W2 | 1<<W3 | 1<<W5 | 1<<W14
@@ -92,6 +99,23 @@ func wrongVariants() []WrongVariant {
 			returns(recordT, holder1), claimT2).
 			with(noFaults)),
 		variant(W21, "I3", run("W21 sequence compared without the record's uid", 1, returns(recordT, holder1)).
+			with(noFaults)),
+		variant(W22, "I2", run("W22 claim begins beside others of other keys", 2, claimT1, claimT2, loseSettings).
+			with(noFaults, displaced)),
+		variant(W23, "I2", run("W23 keys change in an empty pool beside a claim", 2, claimT1, claimT2, loseSettings).
+			with(noFaults, displaced)),
+		variant(W24, "I1", run("W24 sweep frees a restored claim's member", 1, claimT1, restore, sweep).
+			with(noFaults)),
+		variant(W25, "I1", run("W25 claim frees a restored claim's member", 1,
+			claimT1, claims(recordT2, holder2), restore).
+			with(noFaults, threeRecords)),
+		variant(W26, "I1", run("W26 member of a restored claim is given back", 1, claimT1, claimT2, restore).
+			with(noFaults)),
+		variant(W27, "I11", run("W27 quarantine forgets that the account was dirty", 1,
+			once(EditMarkDirty), once(EditQuarantine), once(EditUnquarantine)).
+			with(noFaults)),
+		variant(W28, "I11", run("W28 account that was given up comes back", 1,
+			once(EditDecommission), once(EditUnquarantine)).
 			with(noFaults)),
 	}
 }

@@ -33,6 +33,13 @@ VIOLATED = {
     "W19": "I3",
     "W20": "I3",
     "W21": "I3",
+    "W22": "I2",
+    "W23": "I2",
+    "W24": "I1",
+    "W25": "I1",
+    "W26": "I1",
+    "W27": "I11",
+    "W28": "I11",
 }
 """The invariant each deliberately wrong variant of the protocol breaks."""
 

@@ -194,6 +194,13 @@ class MemoryServer:
         if self.member(name).tenant == before:
             self.by_hand(name, {TENANT_NAME: after})
 
+    def restore(self) -> None:
+        """Bring every Bound record back from a backup: the same text, another uid."""
+        for record in list(self.records):
+            if record.phase is Phase.BOUND:
+                self.remove(Kind.RECORD, record.name)
+                self.create(Kind.RECORD, record.render(POOL))
+
     def member(self, name: str) -> Member:
         """Look at a member, outside the protocol."""
         return Member.parse(self._objects[Kind.MEMBER, name])
@@ -519,6 +526,7 @@ class World:
     rotates: bool = False
     late: Call | None = None
     touched: frozenset[str] = frozenset()
+    restored: frozenset[str] = frozenset()
     evidence_gone: bool = False
 
     @classmethod
@@ -603,12 +611,17 @@ class World:
 
     def _note_touch(self, before: MemoryServer, *, destroyed: bool) -> None:
         after = {member.name: member for member in self.server.members}
-        records = {record.name for record in self.server.records}
+        records = {record.name: record for record in self.server.records}
         for member in before.members:
             now = after.get(member.name)
             if now is None or (now.tenant, now.tokens) != (member.tenant, member.tokens):
                 self.touched |= {member.name}
-        self.touched |= {record.name for record in before.records} - records
+        self.touched |= {record.name for record in before.records} - set(records)
+        back = {
+            record.name for record in before.records if records.get(record.name, record).uid != record.uid
+        }
+        self.touched |= back
+        self.restored |= back
         self.evidence_gone |= destroyed
 
     def _check_change(self, before: Member, after: Member) -> None:
@@ -617,6 +630,13 @@ class World:
             raise Violation(f"I1: {before.name} went from {before.tenant} to {after.tenant} in one write")
         for token in set(before.tokens) - set(after.tokens):
             record = self.server.record(token.record)
+            if (
+                record is not None
+                and (record.phase, record.member) == (Phase.BOUND, before.name)
+                and token.record in self.restored
+                and not before.bears(record.token)
+            ):
+                raise Violation(f"I1: a claim that came back from a backup was taken off {before.name}")
             if record is None or record.token != token or record.name in self.touched:
                 continue
             if record.phase is Phase.BOUND or (

@@ -246,6 +246,26 @@ def test_a_hand_edit_never_lets_a_second_tenant_into_a_claimed_account(hand: ByH
     assert explored.ends
 
 
+RESTORE = ByHand("restores every record", lambda server: server.restore())
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [((A,), (A_AGAIN,)), ((A,), (A_OTHER_SLOT,)), ((A,), (B,)), ((A,), (Sweeps(),))],
+    ids=["a helper", "another slot", "another tenant", "a sweep"],
+)
+def test_an_account_whose_claim_came_back_from_a_backup_stays_its_tenants(
+    scripts: tuple[tuple[Op, ...], ...],
+) -> None:
+    ends = explore(Scope(1, (*scripts, (RESTORE,))).world()).ends
+    restored = [world for world in ends if world.restored]
+    assert restored
+    for world in restored:
+        (claimed, *others) = of_type(world, Claimed)
+        assert {other.tenant for other in others} <= {claimed.tenant}
+        assert world.server.member(claimed.secret_name).tenant == claimed.tenant
+
+
 def test_the_limit_counts_the_holders_that_got_in_and_no_others() -> None:
     for world in explore(LIVES["limit of one, two holders"].world()).ends:
         assert len(of_type(world, Claimed)) + len(of_type(world, LimitReached)) == 2
