@@ -107,6 +107,11 @@ def conceal_like(properties: Properties, model: Properties) -> Properties:
     }
 
 
+def text(value: Value) -> str:
+    """Return a text as it is, anything else as the empty one."""
+    return value if isinstance(value, str) else ""
+
+
 def masked(value: Value) -> Json:
     """Return the value as JSON that may be shown: secrets are `[secret]`, at any depth."""
     match value:

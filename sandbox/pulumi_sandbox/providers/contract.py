@@ -66,7 +66,6 @@ class InitFailedError(Exception):
     """The resource was written and has to be recorded, but did not become what was asked for."""
 
     def __init__(self, state: State, reason: str) -> None:
-        """Keep what to record, and why it is not fine."""
         super().__init__(reason)
         self.state = state
         self.reason = reason
@@ -76,7 +75,6 @@ class RefusedError(Exception):
     """The answer of a server that did not fulfil a request; its text may be shown."""
 
     def __init__(self, status: int, message: str) -> None:
-        """Keep the HTTP status and the server's words."""
         super().__init__(message or f"HTTP status {status}")
         self.status = status
 
@@ -143,13 +141,13 @@ class Package:
     """A package before it is configured.
 
     `title` names it for people, `version` is that of the genuine provider whose ways these are. `problems`
-    lists what is wrong with options, unknown ones passed over; `replacing_options` those that differ
-    between old and new and mean another place, where every resource has to be made anew; `configure` makes a
-    provider of options that come as texts.
+    lists what is wrong with options, unknown ones passed over; `configure` makes a provider of options that
+    come as texts; `replacing_options` lists those that differ between old and new and mean another place,
+    where every resource has to be made anew: none where ids name the place themselves.
     """
 
     title: str
     version: str
     problems: Callable[[Properties], list[Problem]]
-    replacing_options: Callable[[Properties, Properties], list[str]]
     configure: Callable[[Mapping[str, str]], Provider]
+    replacing_options: Callable[[Properties, Properties], list[str]] = lambda _old, _new: []

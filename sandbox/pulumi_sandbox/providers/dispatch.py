@@ -3,60 +3,62 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Protocol, TypeAlias, cast
+from typing import ClassVar, TypeAlias, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, conceal_keys, conceal_like, reveal
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.inputs import declared
 
 Function: TypeAlias = Callable[[Properties], Properties]
 
 
-class ResourceKind(Protocol):
+class ResourceKind(ABC):
     """What a provider does for one type of resources; values come and go without secrets.
 
     Each method raises SandboxError for whatever the user can mend.
     """
 
-    secrets: ClassVar[frozenset[str]]
+    secrets: ClassVar[frozenset[str]] = frozenset()
     """The outputs that are always secret."""
 
+    @abstractmethod
     def check(
         self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
     ) -> tuple[Properties, list[Problem]]:
         """Complete and judge the inputs of the resource of this logical name."""
-        ...
 
+    @abstractmethod
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
         """Compare new inputs with what is recorded."""
-        ...
 
+    @abstractmethod
     def preview_create(self, new: Properties) -> Properties:
         """Return the outputs a create would leave."""
-        ...
 
+    @abstractmethod
     def create(self, urn: str, new: Properties) -> State:
         """Create the resource; InitFailedError when it exists, but not as asked for."""
-        ...
 
     def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return the outputs an update would leave."""
-        ...
+        """Return the outputs an update would leave: what is recorded, with the new inputs on top."""
+        return {**old.outputs, **declared(new)}
 
+    @abstractmethod
     def update(self, old: State, new: Properties) -> Properties:
         """Bring the resource to the new inputs and return its outputs."""
-        ...
 
+    @abstractmethod
     def read(self, old: State) -> State | None:
         """Return the resource as it is; None when it is gone."""
-        ...
 
+    @abstractmethod
     def delete(self, old: State) -> None:
         """Unmake the resource."""
-        ...
 
 
 class Dispatcher:
@@ -69,7 +71,6 @@ class Dispatcher:
         functions: Mapping[str, Function],
         patience: Patience,
     ) -> None:
-        """Take the kinds by type token, the functions by theirs."""
         self._title = title
         self._kinds = kinds
         self._functions = functions

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import RemoteDisconnected
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
@@ -48,7 +49,6 @@ class ServiceRefusedError(contract.RefusedError):
     """
 
     def __init__(self, status: int, code: str, message: str, retry_after: float | None = None) -> None:
-        """Keep all of it."""
         super().__init__(status, message)
         self.code = code
         self.retry_after = retry_after
@@ -218,6 +218,38 @@ def refused(operation: str, place: str, refusal: ServiceRefusedError) -> Sandbox
         cause=f"the service refused to {operation} it ({named}): {str(refusal).rstrip('.')}",
         mend=mend,
     )
+
+
+def ask(
+    api: Api,
+    operation: str,
+    place: str,
+    method: Method,
+    path: str,
+    *,
+    query: Query = NO_QUERY,
+    body: Properties | None = None,
+) -> Properties:
+    """Make a request to create, read, update or delete what is at the place.
+
+    Raises SandboxError when the service refuses it, or does not answer.
+    """
+    try:
+        return api.send(method, path, query=query, body=body)
+    except ServiceRefusedError as refusal:
+        raise refused(operation, place, refusal) from refusal
+
+
+def ask_for(
+    api: Api, operation: str, place: str, method: Method, path: str, *, query: Query = NO_QUERY
+) -> Properties | None:
+    """Make a request as `ask` does, without a body; None when nothing is there."""
+    try:
+        return api.send(method, path, query=query)
+    except ServiceRefusedError as refusal:
+        if refusal.status == HTTPStatus.NOT_FOUND:
+            return None
+        raise refused(operation, place, refusal) from refusal
 
 
 def already_exists(urn: str, place: str) -> SandboxError:

@@ -42,7 +42,6 @@ class ProviderService:
     """Hands each call to the provider that the latest Configure made."""
 
     def __init__(self, package: Package) -> None:
-        """Take the package to serve."""
         self._package = package
         self._provider: Provider | None = None
 

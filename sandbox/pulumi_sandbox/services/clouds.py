@@ -6,11 +6,10 @@ What they keep outlives them.
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,14 +20,11 @@ from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certifica
 from pulumi_sandbox.services.cloud.registry import OWN, CloudService
 from pulumi_sandbox.services.launch import Launch, Undertaking
 from pulumi_sandbox.services.locks import exclusive
-from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, is_free
+from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, is_free
 from pulumi_sandbox.services.progress import Progress, Step, silent
 
 STOP_SECONDS = 5.0
 """How long one may take to end by itself; it finishes the requests it has."""
-
-_PATIENCE = 2.0
-"""Seconds for one answer. A stranger on the port may never answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +93,7 @@ class Clouds:
         running = [service for service in self.services if self.runs(service)]
         if running:
             with exclusive(self.folder / "lock"):
-                self._end(running, patience=STOP_SECONDS)
+                self._end(running)
         return bool(running)
 
     def started(self) -> list[StandIn]:
@@ -105,13 +101,7 @@ class Clouds:
 
         Raises SandboxError `state-unreadable`.
         """
-        return [*self._started()]
-
-    def runs(self, service: CloudService) -> bool:
-        """Whether one runs."""
-        return self._pid(service) is not None
-
-    def _started(self) -> Iterator[StandIn]:
+        found: list[StandIn] = []
         for service in self.services:
             try:
                 port = json.loads(self._record(service).read_text(encoding="utf-8"))["port"]
@@ -124,7 +114,12 @@ class Clouds:
                     cause=f"this is not the record of a stand-in ({type(error).__name__})",
                     mend="remove the file; the sandbox makes it anew",
                 ) from None
-            yield StandIn(service, port, self._log(service), self._pid(service))
+            found.append(StandIn(service, port, self._log(service), self._pid(service)))
+        return found
+
+    def runs(self, service: CloudService) -> bool:
+        """Whether one runs."""
+        return self._pid(service) is not None
 
     def _serves(self, service: CloudService, port: int) -> bool:
         pid = self._pid(service)
@@ -135,7 +130,7 @@ class Clouds:
         )
 
     def _start_missing(self, ports: Mapping[CloudService, int], progress: Progress) -> None:
-        self._end(ports, patience=STOP_SECONDS)
+        self._end(ports)
         for service, port in ports.items():
             if not is_free(port):
                 raise PortTakenError(port, f"the sandbox's {service}")
@@ -158,24 +153,15 @@ class Clouds:
 
     def _answers(self, service: CloudService, port: int) -> bool:
         """Whether it is this service that answers there, by the certificate of this sandbox."""
-        try:
-            if service.scheme == "https":
-                trust = ssl.create_default_context(cafile=str(self.certificate.authority))
-                connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=_PATIENCE, context=trust)
-            else:
-                connection = http.client.HTTPConnection(LOOPBACK, port, timeout=_PATIENCE)
-            try:
-                connection.request("GET", "/sandbox/service")
-                answer = json.loads(connection.getresponse().read())
-            finally:
-                connection.close()
-        except (OSError, ValueError, http.client.HTTPException):
-            return False
-        return answer == {"service": service.name}
+        authority = self.certificate.authority if service.scheme == "https" else None
+        answer = asked(port, "/sandbox/service", authority=authority)
+        with suppress(ValueError):
+            return json.loads(answer or b"null") == {"service": service.name}
+        return False
 
-    def _end(self, services: Iterable[CloudService], *, patience: float) -> None:
+    def _end(self, services: Iterable[CloudService]) -> None:
         for service in services:
-            processes.end_all(service.name, self._mark(service), patience=patience)
+            processes.end_all(service.name, self._mark(service), patience=STOP_SECONDS)
 
     def _pid(self, service: CloudService) -> int | None:
         return next(iter(processes.find(service.name, self._mark(service))), None)

@@ -7,10 +7,8 @@ are throw-away: they outlive a killed process, not a crashed machine.
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 import platform
-import ssl
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,7 +19,7 @@ from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.launch import Launch, Undertaking
 from pulumi_sandbox.services.locks import exclusive
 from pulumi_sandbox.services.parts import Layout, Part, Ports
-from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError
+from pulumi_sandbox.services.ports import PortTakenError, asked
 from pulumi_sandbox.services.progress import Progress, Step, silent
 from pulumi_sandbox.services.users import (
     ADMIN,
@@ -33,9 +31,6 @@ from pulumi_sandbox.services.users import (
     kubeconfig_name,
     to_token_file,
 )
-
-_PATIENCE = 2.0
-"""Seconds for one answer. A stranger on the port may never answer; a busy API server is asked again."""
 
 _SERVICE_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
@@ -302,16 +297,5 @@ class Questions:
         return filled and self._ask("GET", _SERVICE_ACCOUNT) is not None
 
     def _ask(self, method: str, path: str) -> bytes | None:
-        """Return the body of a 200; None for any other answer or none at all."""
-        try:
-            trust = ssl.create_default_context(cafile=str(self.authority))
-            connection = http.client.HTTPSConnection(LOOPBACK, self.port, timeout=_PATIENCE, context=trust)
-            try:
-                connection.request(method, path, headers={"Authorization": f"Bearer {self.token}"})
-                answer = connection.getresponse()
-                body = answer.read()
-            finally:
-                connection.close()
-        except (OSError, http.client.HTTPException):
-            return None
-        return body if answer.status == http.client.OK else None
+        token = {"Authorization": f"Bearer {self.token}"}
+        return asked(self.port, path, authority=self.authority, method=method, headers=token)

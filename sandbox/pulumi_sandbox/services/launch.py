@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,24 +48,15 @@ class Launch:
     """One start of one or more processes."""
 
     def __init__(self, undertaking: Undertaking, progress: Progress) -> None:
-        """Begin to count the seconds."""
         self._undertaking = undertaking
         self._progress = progress
         self._began = time.monotonic()
         self._started: dict[int, _Started] = {}
 
-    def start(
-        self,
-        name: str,
-        command: Sequence[str],
-        log: Path,
-        *,
-        environment: Mapping[str, str] = processes.NOTHING,
-        die_with_parent: bool = False,
-    ) -> None:
+    def start(self, name: str, command: Sequence[str], log: Path, *, die_with_parent: bool) -> None:
         """Start a process, as `processes.spawn` does."""
         said_before = log.stat().st_size if log.exists() else 0
-        pid = processes.spawn(command, log, environment=environment, die_with_parent=die_with_parent)
+        pid = processes.spawn(command, log, die_with_parent=die_with_parent)
         self._started[pid] = _Started(name, log, said_before)
 
     def wait_for(self, ready: Callable[[], bool]) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import random
 import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +20,9 @@ _BELOW_EPHEMERAL = range(20_000, 32_000)
 """Ports the kernel gives to no outgoing connection, so that a stopped server finds its port free again."""
 
 _LISTENING = "0A"
+
+_PATIENCE = 2.0
+"""Seconds for one answer. A stranger on the port may never answer; a busy server is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,33 @@ class PortTakenError(SandboxError):
             mend="stop it, with `down` in its folder if it is another sandbox's, and run this again",
         )
         self.owner = owner
+
+
+def asked(
+    port: int,
+    path: str,
+    *,
+    authority: Path | None = None,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+) -> bytes | None:
+    """Return the body of a server's 200; None for any other answer or none at all.
+
+    authority: the file of the CA of a server that speaks HTTPS.
+    """
+    try:
+        if authority is None:
+            connection = http.client.HTTPConnection(LOOPBACK, port, timeout=_PATIENCE)
+        else:
+            trust = ssl.create_default_context(cafile=str(authority))
+            connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=_PATIENCE, context=trust)
+        with closing(connection):
+            connection.request(method, path, headers=headers or {})
+            answer = connection.getresponse()
+            body = answer.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    return body if answer.status == http.client.OK else None
 
 
 def free_ports(count: int) -> list[int]:

@@ -16,7 +16,6 @@ class Applier:
     """Creates, updates and deletes; what a provider answered is recorded before anything else happens."""
 
     def __init__(self, control: Control, journal: Journal, hooks: Hooks) -> None:
-        """Work for one deployment."""
         self._control = control
         self._journal = journal
         self._hooks = hooks

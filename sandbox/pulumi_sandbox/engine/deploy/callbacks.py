@@ -22,7 +22,6 @@ class Callbacks:
     """Calls functions in the program; channels to its callback servers are shared."""
 
     def __init__(self) -> None:
-        """Dial nobody yet."""
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     async def call(self, callback: callback_pb2.Callback, request: bytes) -> bytes:

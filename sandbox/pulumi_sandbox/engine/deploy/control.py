@@ -48,7 +48,6 @@ class Control:
     def __init__(
         self, operation: Operation, *, preview: bool, sink: Sink, secrets: Iterable[str], parallel: int
     ) -> None:
-        """Begin to go on."""
         self.operation: Final = operation
         self.preview: Final = preview
         self.failed = False

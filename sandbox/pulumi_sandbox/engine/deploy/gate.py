@@ -11,7 +11,6 @@ class Gate:
     """Whoever is in alone sees no half-made plans; whoever waits to be alone keeps newcomers out."""
 
     def __init__(self) -> None:
-        """Nobody is in."""
         self._inside = 0
         self._alone = asyncio.Lock()
         self._empty = asyncio.Event()

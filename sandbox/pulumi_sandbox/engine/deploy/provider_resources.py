@@ -34,7 +34,6 @@ class ProviderResources:
     """
 
     def __init__(self, plugins: Plugins, builtin: Provider) -> None:
-        """Know no provider but the builtin one."""
         self._plugins = plugins
         self._builtin = builtin
         self._checked: dict[str, PluginProvider] = {}

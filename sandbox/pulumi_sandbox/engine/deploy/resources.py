@@ -22,7 +22,6 @@ class Resources:
     """
 
     def __init__(self, control: Control, journal: Journal, identity: Identity) -> None:
-        """Begin with nothing registered."""
         self._control = control
         self._identity = identity
         self._claimed: set[str] = set()

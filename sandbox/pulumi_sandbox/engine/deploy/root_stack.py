@@ -16,7 +16,6 @@ class RootStack:
     """Keeps the stack's outputs aside until it is known how the deployment ends."""
 
     def __init__(self, urn: str, control: Control, journal: Journal, resources: Resources) -> None:
-        """Know no outputs yet."""
         self.urn = urn
         self._control = control
         self._journal = journal

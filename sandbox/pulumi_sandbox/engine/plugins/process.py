@@ -24,7 +24,6 @@ class Child:
     """A running child process."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
-        """Take over a process that was just started."""
         self.name = name
         self._process = process
         self._readers: list[asyncio.Task[None]] = []

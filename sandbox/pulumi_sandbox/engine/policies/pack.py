@@ -50,7 +50,6 @@ class PolicyPack:
         levels: Mapping[str, analyzer_pb2.PolicyConfig],
         version: str,
     ) -> None:
-        """Take over a pack that was started and configured."""
         self.name = info.name
         self.version = version
         self._child = child

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
-from typing import ClassVar
 
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown
@@ -13,8 +12,9 @@ from pulumi_sandbox.providers.azure_native import bodies
 from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Autoname, Resource
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.inputs import changes, declared, problems
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, already_exists, refused
+from pulumi_sandbox.providers.rest import Api, already_exists, ask, ask_for
 
 MADE_UP = "__createBeforeDelete"
 """The genuine provider's note among the inputs that their name is a made-up one."""
@@ -26,13 +26,10 @@ _LOCATION_HINT = (
 )
 
 
-class AzureKind:
+class AzureKind(ResourceKind):
     """The resources of one type in one subscription."""
 
-    secrets: ClassVar[frozenset[str]] = frozenset()
-
     def __init__(self, api: Api, options: Options, resource: Resource) -> None:
-        """Take the service, the options, and what is to be known of the type."""
         self._api = api
         self._options = options
         self._resource = resource
@@ -96,29 +93,18 @@ class AzureKind:
 
     def delete(self, old: State) -> None:
         """Delete the resource; one that is gone already is fine."""
-        try:
-            self._api.send("DELETE", old.id, query=self._query)
-        except ServiceRefusedError as refusal:
-            if refusal.status != 404:
-                raise refused("delete", old.id, refusal) from refusal
+        ask_for(self._api, "delete", old.id, "DELETE", old.id, query=self._query)
 
     @property
     def _query(self) -> dict[str, str]:
         return {"api-version": self._resource.api_version}
 
     def _get(self, id_: str) -> Properties | None:
-        try:
-            return self._api.send("GET", id_, query=self._query)
-        except ServiceRefusedError as refusal:
-            if refusal.status == 404:
-                return None
-            raise refused("read", id_, refusal) from refusal
+        return ask_for(self._api, "read", id_, "GET", id_, query=self._query)
 
     def _put(self, operation: str, id_: str, new: Properties) -> Properties:
-        try:
-            return self._api.send("PUT", id_, query=self._query, body=bodies.to_api(self._resource, new))
-        except ServiceRefusedError as refusal:
-            raise refused(operation, id_, refusal) from refusal
+        body = bodies.to_api(self._resource, new)
+        return ask(self._api, operation, id_, "PUT", id_, query=self._query, body=body)
 
     def _named(self, name: str, old: Properties, seed: bytes, autonaming: Autonaming | None) -> Properties:
         """Return the name, the old one if there is one, and the note that it is made up."""

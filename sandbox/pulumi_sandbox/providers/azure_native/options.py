@@ -71,12 +71,6 @@ def read(given: Mapping[str, str]) -> Options:
     )
 
 
-def replacing(old: Properties, new: Properties) -> list[str]:
-    """List the changed options that mean another place: none, since ids name the subscription themselves."""
-    del old, new
-    return []
-
-
 def _reason(key: str, value: Value) -> str:
     if key in _WITHOUT_EFFECT:
         return ""

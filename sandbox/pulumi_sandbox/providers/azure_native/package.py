@@ -106,7 +106,6 @@ def package(pause: Callable[[float], None] | None = None) -> Package:
         title=_TITLE,
         version="3.29.0",
         problems=options.problems,
-        replacing_options=options.replacing,
         configure=partial(_configure, pause),
     )
 

@@ -9,7 +9,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, problems
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, refused
+from pulumi_sandbox.providers.rest import Api, ask
 
 
 def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
@@ -27,10 +27,7 @@ def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
     project = str(args.get("project") or options.project)
     wanted = str(args.get("filter") or "")
     parent = f"projects/{project}/secrets"
-    try:
-        found = [_shown(each) for each in _pages(api, parent, wanted)]
-    except ServiceRefusedError as refusal:
-        raise refused("list", parent, refusal) from refusal
+    found = [_shown(each) for each in _pages(api, parent, wanted)]
     return {
         "filter": wanted or None,
         "id": f"{parent}/filter={wanted}" if wanted else parent,
@@ -42,7 +39,7 @@ def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
 def _pages(api: Api, parent: str, wanted: str) -> Iterator[Properties]:
     query = {"filter": wanted} if wanted else {}
     while True:
-        page = api.send("GET", parent, query=query)
+        page = ask(api, "list", parent, "GET", parent, query=query)
         listed = page.get("secrets")
         yield from (each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict))
         token = page.get("nextPageToken")

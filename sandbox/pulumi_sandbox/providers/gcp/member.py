@@ -6,16 +6,17 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Final
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, text
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names, policies
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, refused
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, ask_for, refused
 
 _CONDITION: Final = {
     "description": Input(),
@@ -36,10 +37,8 @@ _CONFLICTS: Final = frozenset({409, 412})
 _CONFLICT_DELAYS: Final = (1, 2, 4, 8, 16)
 
 
-class Members:
+class Members(ResourceKind):
     """Roles on secrets: each one an entry in the policy of its secret, which others write too."""
-
-    secrets: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, api: Api, options: Options, pause: Callable[[float], None]) -> None:
         """Take the service; `pause` waits after a conflict."""
@@ -75,7 +74,7 @@ class Members:
         after.setdefault("project", before["project"])
         if names.same_secret(before["secretId"], after.get("secretId")):
             after["secretId"] = before["secretId"]
-        if policies.same_member(_text(before["member"]), _text(after.get("member"))):
+        if policies.same_member(text(before["member"]), text(after.get("member"))):
             after["member"] = before["member"]
         return Verdict(changes(before, after, SCHEMA, ignored), delete_first=False)
 
@@ -87,7 +86,7 @@ class Members:
         """Grant the role; to have it already is fine, as with the genuine provider."""
         del urn
         secret, project = self._secret(new)
-        role, member, condition = _text(new.get("role")), _text(new.get("member")), new.get("condition")
+        role, member, condition = text(new.get("role")), text(new.get("member")), new.get("condition")
         policy = self._modify(secret, lambda policy: policies.granted(policy, role, member, condition))
         if policy is None:
             missing = ServiceRefusedError(404, "NOT_FOUND", "there is no such secret")
@@ -95,13 +94,9 @@ class Members:
         outputs = _outputs(policy, secret, project, new)
         return State(_id(secret, role, member, condition), outputs, {})
 
-    def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return what is recorded: no input can change in place."""
-        return {**old.outputs, **declared(new)}
-
     def update(self, old: State, new: Properties) -> Properties:
         """Record the inputs: no input can change in place."""
-        return {**old.outputs, **declared(new)}
+        return self.preview_update(old, new)
 
     def read(self, old: State) -> State | None:
         """Return the grant; without old inputs the id names it: `SECRET ROLE MEMBER`."""
@@ -110,10 +105,10 @@ class Members:
             return self._imported(old.id)
         secret, project = self._secret({**given, **old.outputs})
         policy = self._policy(secret)
-        role, condition = _text(given.get("role")), given.get("condition")
+        role, condition = text(given.get("role")), given.get("condition")
         if policy is None:
             return None
-        member = policies.find(policy, role, _text(given.get("member")), condition)
+        member = policies.find(policy, role, text(given.get("member")), condition)
         if member is None:
             return None
         inputs = {**declared(old.inputs or given), "__defaults": []}
@@ -123,7 +118,7 @@ class Members:
     def delete(self, old: State) -> None:
         """Revoke the role; if the secret is gone, so is the grant."""
         secret, _ = self._secret(old.outputs)
-        role, member = _text(old.outputs.get("role")), _text(old.outputs.get("member"))
+        role, member = text(old.outputs.get("role")), text(old.outputs.get("member"))
         condition = old.outputs.get("condition")
         self._modify(secret, lambda policy: policies.revoked(policy, role, member, condition))
 
@@ -150,21 +145,14 @@ class Members:
 
     def _secret(self, properties: Properties) -> tuple[str, str]:
         """Return the full name of the secret, and its project."""
-        project = _text(properties.get("project")) or self._options.project
-        project, secret = names.secret_parts(_text(properties.get("secretId")), project)
+        project = text(properties.get("project")) or self._options.project
+        project, secret = names.secret_parts(text(properties.get("secretId")), project)
         return names.secret_name(project, secret), project
 
     def _policy(self, secret: str) -> Properties | None:
-        try:
-            return self._api.send(
-                "GET",
-                f"{secret}:getIamPolicy",
-                query={"options.requestedPolicyVersion": str(policies.POLICY_VERSION)},
-            )
-        except ServiceRefusedError as refusal:
-            if refusal.status == 404:
-                return None
-            raise refused("read the policy of", secret, refusal) from refusal
+        version = {"options.requestedPolicyVersion": str(policies.POLICY_VERSION)}
+        path = f"{secret}:getIamPolicy"
+        return ask_for(self._api, "read the policy of", secret, "GET", path, query=version)
 
     def _modify(self, secret: str, change: Callable[[Properties], Properties]) -> Properties | None:
         """Read, change and write the policy, again and again while others write it at the same moment.
@@ -199,9 +187,5 @@ def _outputs(policy: Properties, secret: str, project: str, inputs: Properties) 
 def _id(secret: str, role: str, member: str, condition: Value) -> str:
     parts = [secret, role, policies.normal(member)]
     if isinstance(condition, dict) and condition:
-        parts += [_text(condition.get(key)) for key in ("title", "description", "expression")]
+        parts += [text(condition.get(key)) for key in ("title", "description", "expression")]
     return "/".join(parts)
-
-
-def _text(value: Value) -> str:
-    return value if isinstance(value, str) else ""

@@ -45,7 +45,6 @@ def package(pause: Callable[[float], None] | None = None) -> Package:
         title=_TITLE,
         version="10.2.0",
         problems=options.problems,
-        replacing_options=options.replacing,
         configure=partial(_configure, pause),
     )
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Final, cast
+from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal, text
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import labels, names
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, defaulted, problems, with_defaults
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, already_exists, refused
+from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, already_exists, ask, ask_for, refused
 
 _REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
 _REPLICATION_KINDS: Final = {
@@ -39,13 +40,10 @@ POLICIES: Final = ("DELETE", "ABANDON", "PREVENT")
 _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "deletionProtection": False}
 
 
-class Secrets:
+class Secrets(ResourceKind):
     """The secrets of the projects that the token may reach."""
 
-    secrets: ClassVar[frozenset[str]] = frozenset()
-
     def __init__(self, api: Api, options: Options) -> None:
-        """Take the service, and the options that labels and projects come from."""
         self._api = api
         self._options = options
 
@@ -91,7 +89,7 @@ class Secrets:
 
     def create(self, urn: str, new: Properties) -> State:
         """Create the entry; one that is there already is an error, whoever made it."""
-        project, secret_id = _text(self._project(new)), _text(new.get("secretId"))
+        project, secret_id = text(self._project(new)), text(new.get("secretId"))
         name = names.secret_name(project, secret_id)
         plan = self._planned(new, None)
         body: Properties = {
@@ -111,7 +109,7 @@ class Secrets:
 
     def preview_update(self, old: State, new: Properties) -> Properties:
         """Return what is recorded with the new inputs on top."""
-        return {**old.outputs, **declared(new), **self._planned(new, old.outputs)}
+        return {**super().preview_update(old, new), **self._planned(new, old.outputs)}
 
     def update(self, old: State, new: Properties) -> Properties:
         """Change labels and annotations, if they changed; everything else is the provider's own."""
@@ -121,25 +119,20 @@ class Secrets:
             for field, output in (("labels", "effectiveLabels"), ("annotations", "effectiveAnnotations"))
             if not equal(plan[output], old.outputs.get(output) or {})
         }
-        project = _text(old.outputs.get("project"))
+        project = text(old.outputs.get("project"))
         if not body:
             return {**old.outputs, **declared(new), **plan}
-        try:
-            live = self._api.send("PATCH", old.id, query={"updateMask": ",".join(body)}, body=body)
-        except ServiceRefusedError as refusal:
-            raise refused("update", old.id, refusal) from refusal
+        mask = {"updateMask": ",".join(body)}
+        live = ask(self._api, "update", old.id, "PATCH", old.id, query=mask, body=body)
         return self._outputs(live, project, new, plan)
 
     def read(self, old: State) -> State | None:
         """Return the live entry; without old inputs (`.get`, import) no label counts as declared."""
         project, secret_id = names.secret_parts(old.id, self._options.project)
         name = names.secret_name(project, secret_id)
-        try:
-            live = self._api.send("GET", name)
-        except ServiceRefusedError as refusal:
-            if refusal.status == 404:
-                return None
-            raise refused("read", name, refusal) from refusal
+        live = ask_for(self._api, "read", name, "GET", name)
+        if live is None:
+            return None
         inputs = with_defaults(
             {"project": project, "secretId": secret_id} if not old.inputs else dict(old.inputs), _DEFAULTS
         )
@@ -156,13 +149,8 @@ class Secrets:
                 cause="its deletionProtection or deletionPolicy forbids to delete it",
                 mend="set deletionProtection to false and deletionPolicy to DELETE or ABANDON, then run up",
             )
-        if policy == "ABANDON":
-            return
-        try:
-            self._api.send("DELETE", old.id)
-        except ServiceRefusedError as refusal:
-            if refusal.status != 404:
-                raise refused("delete", old.id, refusal) from refusal
+        if policy != "ABANDON":
+            ask_for(self._api, "delete", old.id, "DELETE", old.id)
 
     def _project(self, new: Properties) -> Value:
         return new.get("project") or self._options.project
@@ -188,7 +176,7 @@ class Secrets:
             "project": project,
             "pulumiLabels": labels.live_part(live.get("labels"), owned.get("pulumiLabels")),
             "replication": _replication_from_api(live.get("replication")),
-            "secretId": _text(live.get("name")).rpartition("/")[2],
+            "secretId": text(live.get("name")).rpartition("/")[2],
         }
 
 
@@ -213,10 +201,6 @@ def _read_inputs(inputs: Properties, outputs: Properties, *, imported: bool) -> 
 def _bare(properties: Properties) -> Properties:
     """Return the properties without empty objects: none and no label are the same."""
     return {key: value for key, value in properties.items() if value not in (None, {})}
-
-
-def _text(value: Value) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _replication_problems(given: Value) -> list[Problem]:

@@ -8,11 +8,12 @@ from typing import ClassVar, Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, equal, text
 from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems, with_defaults
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, refused
+from pulumi_sandbox.providers.rest import Api, ask, ask_for
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "deletionPolicy": Input(),
@@ -27,13 +28,12 @@ POLICIES: Final = ("DELETE", "DISABLE", "ABANDON", "PREVENT")
 _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "enabled": True, "isSecretDataBase64": False}
 
 
-class Versions:
+class Versions(ResourceKind):
     """The versions of secrets."""
 
     secrets: ClassVar = frozenset({"secretData"})
 
     def __init__(self, api: Api) -> None:
-        """Take the service."""
         self._api = api
 
     def check(
@@ -71,12 +71,10 @@ class Versions:
     def create(self, urn: str, new: Properties) -> State:
         """Add the version, disabled if it is declared so; from the first answer on it is recorded."""
         del urn
-        secret = _text(new.get("secret"))
-        try:
-            added = self._api.send("POST", f"{secret}:addVersion", body={"payload": {"data": _encoded(new)}})
-        except ServiceRefusedError as refusal:
-            raise refused("add a version to", secret, refusal) from refusal
-        made = State(_text(added.get("name")), self._outputs(added, new), {})
+        secret = text(new.get("secret"))
+        body: Properties = {"payload": {"data": _encoded(new)}}
+        added = ask(self._api, "add a version to", secret, "POST", f"{secret}:addVersion", body=body)
+        made = State(text(added.get("name")), self._outputs(added, new), {})
         if new.get("enabled") is not False:
             return made
         try:
@@ -85,34 +83,28 @@ class Versions:
             raise InitFailedError(made, str(error)) from error
         return State(made.id, self._outputs(disabled, new), {})
 
-    def preview_update(self, old: State, new: Properties) -> Properties:
-        """Return what is recorded with the new inputs on top."""
-        return {**old.outputs, **declared(new)}
-
     def update(self, old: State, new: Properties) -> Properties:
         """Enable or disable the version, if that changed; the policy is only recorded."""
         if equal(old.outputs.get("enabled"), new.get("enabled")):
-            return {**old.outputs, **declared(new)}
+            return self.preview_update(old, new)
         live = self._switched(old.id, "disable" if new.get("enabled") is False else "enable")
         return self._outputs(live, new)
 
     def read(self, old: State) -> State | None:
         """Return the live version; a destroyed one is gone, a disabled one keeps the recorded payload."""
         secret, _ = names.version_parts(old.id)
-        try:
-            live = self._api.send("GET", old.id)
-            if live.get("state") == "DESTROYED":
+        live = ask_for(self._api, "read", old.id, "GET", old.id)
+        if live is None or live.get("state") == "DESTROYED":
+            return None
+        given = old.inputs or {"secret": secret}
+        inputs = with_defaults(
+            {**given, "secretData": old.outputs.get("secretData") or given.get("secretData")}, _DEFAULTS
+        )
+        if live.get("state") == "ENABLED":
+            accessed = ask_for(self._api, "read", old.id, "GET", f"{old.id}:access")
+            if accessed is None:
                 return None
-            given = old.inputs or {"secret": secret}
-            inputs = with_defaults(
-                {**given, "secretData": old.outputs.get("secretData") or given.get("secretData")}, _DEFAULTS
-            )
-            if live.get("state") == "ENABLED":
-                inputs["secretData"] = _decoded(self._api.send("GET", f"{old.id}:access"), inputs)
-        except ServiceRefusedError as refusal:
-            if refusal.status == 404:
-                return None
-            raise refused("read", old.id, refusal) from refusal
+            inputs["secretData"] = _decoded(accessed, inputs)
         outputs = self._outputs(live, inputs)
         return State(old.id, outputs, {**inputs, "enabled": outputs["enabled"]})
 
@@ -126,23 +118,15 @@ class Versions:
                 cause="its deletionPolicy PREVENT forbids to delete it",
                 mend="set deletionPolicy to DELETE, DISABLE or ABANDON, and run up first",
             )
-        if policy == "ABANDON":
-            return
-        action = "disable" if policy == "DISABLE" else "destroy"
-        try:
-            self._api.send("POST", f"{old.id}:{action}", body={})
-        except ServiceRefusedError as refusal:
-            if refusal.status != 404:
-                raise refused(action, old.id, refusal) from refusal
+        if policy != "ABANDON":
+            action = "disable" if policy == "DISABLE" else "destroy"
+            ask_for(self._api, action, old.id, "POST", f"{old.id}:{action}")
 
     def _switched(self, name: str, action: str) -> Properties:
-        try:
-            return self._api.send("POST", f"{name}:{action}", body={})
-        except ServiceRefusedError as refusal:
-            raise refused(action, name, refusal) from refusal
+        return ask(self._api, action, name, "POST", f"{name}:{action}", body={})
 
     def _outputs(self, live: Properties, inputs: Properties) -> Properties:
-        name = _text(live.get("name"))
+        name = text(live.get("name"))
         return {
             "createTime": live.get("createTime"),
             "deletionPolicy": inputs.get("deletionPolicy"),
@@ -157,17 +141,13 @@ class Versions:
 
 
 def _encoded(new: Properties) -> str:
-    data = _text(new.get("secretData"))
+    data = text(new.get("secretData"))
     return data if new.get("isSecretDataBase64") is True else base64.b64encode(data.encode()).decode()
 
 
 def _decoded(accessed: Properties, inputs: Properties) -> str:
     payload = accessed.get("payload")
-    data = _text(payload.get("data")) if isinstance(payload, dict) else ""
+    data = text(payload.get("data")) if isinstance(payload, dict) else ""
     if inputs.get("isSecretDataBase64") is True:
         return data
     return base64.b64decode(data).decode(errors="replace")
-
-
-def _text(value: Value) -> str:
-    return value if isinstance(value, str) else ""

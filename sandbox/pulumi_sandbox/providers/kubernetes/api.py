@@ -58,7 +58,6 @@ class ApiRefusedError(contract.RefusedError):
     """The API server's own answer to a request it did not fulfil."""
 
     def __init__(self, status: int, answer: Properties) -> None:
-        """Keep the HTTP status and the Status object of the answer."""
         message = answer.get("message")
         super().__init__(status, message if isinstance(message, str) else "")
         self.reason = str(answer.get("reason", ""))

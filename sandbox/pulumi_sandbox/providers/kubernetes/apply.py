@@ -6,7 +6,7 @@ from typing import Final
 
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value, text
 from pulumi_sandbox.providers.kubernetes import await_, errors, naming, objects, ownership
 from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, ApiRefusedError, Pause, Query
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
@@ -220,7 +220,7 @@ def _get(api: Api, inputs: Properties, operation: str) -> Properties:
 
 
 def _find(api: Api, obj: Properties) -> Kind | None:
-    return api.find(objects.text(obj.get("apiVersion")), objects.text(obj.get("kind")))
+    return api.find(text(obj.get("apiVersion")), text(obj.get("kind")))
 
 
 def _find_or_fail(api: Api, obj: Properties) -> Kind:
@@ -244,7 +244,7 @@ def delete(api: Api, live: Properties, inputs: Properties, *, seconds: float, pa
     Raises SandboxError when the server refuses, or the object is still there when the time is over.
     """
     namespace, name = objects.namespace(live), objects.name(live)
-    kind = api.find(objects.text(live.get("apiVersion")), objects.text(live.get("kind")))
+    kind = api.find(text(live.get("apiVersion")), text(live.get("kind")))
     if kind is None:
         return
     propagation = objects.annotation(inputs, objects.DELETION_PROPAGATION).capitalize() or "Background"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from pulumi_sandbox.protocol.values import Properties, Value, conceal, conceal_like, reveal
+from pulumi_sandbox.protocol.values import Properties, Value, conceal, conceal_like, reveal, text
 from pulumi_sandbox.providers.kubernetes import folding, objects
 
 _INPUTS: Final = "__inputs"
@@ -70,12 +70,12 @@ def declared(recorded: Properties, old_inputs: Properties) -> Properties:
 
 def field_manager(recorded: Properties) -> str:
     """Return the recorded field manager, empty when there is none."""
-    return objects.text(recorded.get(_FIELD_MANAGER))
+    return text(recorded.get(_FIELD_MANAGER))
 
 
 def initial_api_version(recorded: Properties, inputs: Properties) -> str:
     """Return the apiVersion that the object was created with."""
-    return objects.text(recorded.get(_INITIAL_API_VERSION)) or objects.text(inputs.get("apiVersion"))
+    return text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion"))
 
 
 def _renamed(value: Value, names: dict[str, str]) -> Value:

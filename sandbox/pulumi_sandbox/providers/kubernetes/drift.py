@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.kubernetes import kinds, objects
+from pulumi_sandbox.protocol.values import Properties, Value, text
+from pulumi_sandbox.providers.kubernetes import kinds
 
 _FREE_KEYS: Final = frozenset(
     {"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "parameters", "stringData"}
@@ -35,7 +35,7 @@ def in_live_form(inputs: Properties, live: Properties) -> Properties:
 
 def _is_typed(inputs: Properties) -> bool:
     """Whether the server reads the object into a type of its own, and writes it in that type's form."""
-    return kinds.is_built_in(objects.text(inputs.get("apiVersion")))
+    return kinds.is_built_in(text(inputs.get("apiVersion")))
 
 
 def _form(inputs: Properties, live: Properties, *, typed: bool) -> Properties:

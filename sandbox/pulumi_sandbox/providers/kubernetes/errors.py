@@ -24,7 +24,6 @@ class NotReadyError(Exception):
     """An object was written, but did not become what its annotations wait for; `live` is its last state."""
 
     def __init__(self, live: Properties, reason: str) -> None:
-        """Keep the object for the state, and the reason for the user."""
         super().__init__(reason)
         self.live = live
         self.reason = reason

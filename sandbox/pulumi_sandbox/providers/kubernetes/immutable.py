@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.kubernetes import objects
+from pulumi_sandbox.protocol.values import Properties, Value, text
 
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
 
@@ -55,7 +54,7 @@ def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bo
     Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
     object itself is `immutable: true`.
     """
-    kind = (objects.text(inputs.get("apiVersion")), objects.text(inputs.get("kind")))
+    kind = (text(inputs.get("apiVersion")), text(inputs.get("kind")))
     sealed = inputs.get("immutable") is True
     if kind == ("v1", "Secret"):
         data: tuple[Path, ...] = (("stringData",), ("data",)) if sealed or not secrets_mutable else ()

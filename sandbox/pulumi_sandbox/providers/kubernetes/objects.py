@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pulumi_sandbox.protocol.values import Properties, Unknown, Value
+from pulumi_sandbox.protocol.values import Properties, Unknown, Value, text
 
 AUTONAMED: Final = "pulumi.com/autonamed"
 DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
@@ -22,11 +22,6 @@ WAIT_FOR: Final = "pulumi.com/waitFor"
 def metadata(obj: Properties) -> Properties:
     """Return the metadata, empty when absent or unknown."""
     return _object(obj.get("metadata"))
-
-
-def text(value: Value) -> str:
-    """Return a string as it is, anything else as the empty string."""
-    return value if isinstance(value, str) else ""
 
 
 def name(obj: Properties) -> str:

@@ -9,7 +9,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.differences import Kind, differences
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, contains_unknown
+from pulumi_sandbox.protocol.values import Properties, contains_unknown, text
 from pulumi_sandbox.providers.contract import Autonaming, Change, InitFailedError, Problem, State, Verdict
 from pulumi_sandbox.providers.dispatch import Patience
 from pulumi_sandbox.providers.kubernetes import (
@@ -33,7 +33,6 @@ class Provider:
     """The Kubernetes objects of one cluster as resources. Safe for concurrent calls."""
 
     def __init__(self, options: Options, api: Api) -> None:
-        """Take the options, and the cluster they lead to."""
         self._options = options
         self._api = api
         self._scopes: dict[tuple[str, str], bool] = {}
@@ -101,7 +100,7 @@ class Provider:
             inputs=inputs,
             model=new,
             field_manager=manager,
-            initial_api_version=objects.text(inputs.get("apiVersion")),
+            initial_api_version=text(inputs.get("apiVersion")),
         )
         return self._settled(live, inputs, seconds, outputs)
 
@@ -197,7 +196,7 @@ class Provider:
         if live is None:
             return State("", new, {})
         shown = {key: value for key, value in live.items() if key != "status"}
-        version = objects.text(inputs.get("apiVersion"))
+        version = text(inputs.get("apiVersion"))
         outputs = checkpoint.outputs(
             shown, inputs, model=new, field_manager=manager, initial_api_version=version
         )
@@ -238,7 +237,7 @@ class Provider:
 
     def _is_namespaced(self, inputs: Properties) -> bool:
         """Ask this run's definitions, then the server; a kind neither knows is taken for namespaced."""
-        api_version, kind = objects.text(inputs.get("apiVersion")), objects.text(inputs.get("kind"))
+        api_version, kind = text(inputs.get("apiVersion")), text(inputs.get("kind"))
         defined = self._scopes.get((kinds.split(api_version)[0], kind))
         if defined is not None:
             return defined
@@ -251,7 +250,7 @@ class Provider:
             return
         names = spec.get("names")
         if isinstance(names, dict):
-            defined = (objects.text(spec.get("group")), objects.text(names.get("kind")))
+            defined = (text(spec.get("group")), text(names.get("kind")))
             self._scopes[defined] = spec.get("scope") == "Namespaced"
 
 

@@ -44,7 +44,6 @@ class Faults:
     """Faults that wait for their requests, in the order they were asked for; any thread may ask."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._lock = Lock()
         self._waiting: list[Fault] = []
 

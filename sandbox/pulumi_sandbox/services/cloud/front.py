@@ -48,7 +48,6 @@ class Journal:
     """The latest requests, in the order in which they ended; any thread may read."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._lock = Lock()
         self._moments = count(1)
         self._requests: deque[Request] = deque(maxlen=_KEPT)
