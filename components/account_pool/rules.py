@@ -13,18 +13,26 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
-PLANS: Final[Mapping[str, str | None]] = {
+ANY: Final = "any"
+"""The cloud of a plan that leaves the choice to the one who asks."""
+
+PLANS: Final[Mapping[str, str]] = {
     "alicloud": "alicloud",
     "aws": "aws",
     "azure": "azure",
     "azure_lite": "azure",
-    "free": None,
+    "build-runtime-alicloud": "alicloud",
+    "build-runtime-aws": "aws",
+    "build-runtime-azure": "azure",
+    "build-runtime-gcp": "gcp",
+    "free": ANY,
     "gcp": "gcp",
     "gdch": "gdch",
+    "preview": "aws",
     "sap-converged-cloud": "openstack",
-    "trial": None,
+    "trial": ANY,
 }
-"""Every plan and the cloud it runs on; None where the one who asks chooses the cloud."""
+"""The plans of Kyma, each with its cloud (docs/design/kyma-facts.md, Rules: from a plan to a pool)."""
 
 _HEAD = re.compile(r"(?P<plan>[^()]*)(?:\((?P<inputs>[^()]*)\))?")
 _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
@@ -68,6 +76,7 @@ class Fault:
 class _Rule:
     position: int
     plan: str
+    cloud: str
     inputs: Mapping[str, str]
     outputs: frozenset[str]
 
@@ -95,7 +104,7 @@ class Ruleset:
                 f"no rule covers plan {request.plan!r} here, so no pool serves it",
                 "add a rule for the plan under accountPool.rules, or name the account's type instead",
             )
-        cloud = PLANS[request.plan] or request.hyperscaler
+        cloud = request.hyperscaler if rule.cloud == ANY else rule.cloud
         if cloud is None:
             return Fault(
                 None,
@@ -117,20 +126,20 @@ class Ruleset:
         return Pool("_".join((cloud, *suffixes)), "EU" in rule.outputs, "S" in rule.outputs, rule.position)
 
 
-def read_rules(texts: Sequence[str]) -> tuple[Ruleset, tuple[Fault, ...]]:
-    """Read a set of rules; with any fault the set is empty, and every fault is listed."""
+def read_rules(texts: Sequence[str], plans: Mapping[str, str] = PLANS) -> tuple[Ruleset, tuple[Fault, ...]]:
+    """Read a set of rules; with any fault the set is empty, and every fault is listed. plans: with clouds."""
     rules: list[_Rule] = []
     unreadable: list[Fault] = []
     for position, text in enumerate(texts):
         try:
-            rules.append(_read_rule(position, text))
+            rules.append(_read_rule(position, text, plans))
         except _RuleError as error:
             unreadable.append(Fault(position, str(error), "write it as: plan(PR=…, HR=…) -> EU, S, PR, HR"))
     faults = (*unreadable, *_duplicates(rules), *(() if unreadable else _ambiguities(rules)))
     return Ruleset(() if faults else tuple(rules)), faults
 
 
-def _read_rule(position: int, text: str) -> _Rule:
+def _read_rule(position: int, text: str, plans: Mapping[str, str]) -> _Rule:
     head, *tails = "".join(text.split()).split("->")
     if len(tails) > 1:
         raise _RuleError("a rule has one arrow")
@@ -138,13 +147,15 @@ def _read_rule(position: int, text: str) -> _Rule:
     if parts is None:
         raise _RuleError("its parentheses are nested or do not pair")
     plan, inputs = parts["plan"], parts["inputs"]
-    if plan not in PLANS:
-        raise _RuleError(
-            f"{plan!r} is not a plan; the plans are {', '.join(PLANS)}" if plan else "it names no plan"
-        )
+    if not plan:
+        raise _RuleError("it names no plan")
+    if plan not in plans:
+        known = ", ".join(sorted(plans))
+        raise _RuleError(f"{plan!r} is not a plan; accountPool.plans adds one to: {known}")
     return _Rule(
         position,
         plan,
+        plans[plan],
         _read_inputs([] if inputs is None else inputs.split(",")),
         _read_outputs(tails[0].split(",") if tails else []),
     )

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.model import ClaimRequest, Policy
-from components.account_pool.rules import Fault, Pool, Request, Ruleset, read_rules
-from components.labels import EU_ACCESS
+from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
+from components.labels import EU_ACCESS, HYPERSCALERS
 from components.naming import config_path
 from components.projection.settings import Delivery
 from components.settings.noun import Noun
@@ -25,11 +25,20 @@ from components.settings.words import (
     PoolType,
     Region,
     Text,
+    fit,
     unfit,
 )
 
 Partition = Mapping[PartitionKey, PartitionValue]
 Count = Annotated[int, Field(ge=0)]
+Cloud = Annotated[
+    str,
+    fit(
+        lambda text: text in (*HYPERSCALERS, ANY),
+        f"it is no cloud that is known: {', '.join(HYPERSCALERS)}",
+        f"name one of them, or {ANY} where who asks chooses",
+    ),
+]
 
 
 def _as_delivery(given: object) -> object:
@@ -169,6 +178,9 @@ class AccountPool(Noun):
         (), description="Who may claim; trusted with every credential of the pool."
     )
     cleaners: tuple[Subject, ...] = Field(default=(), description="Who may clean released accounts.")
+    plans: Mapping[Text, Cloud] = Field(
+        {}, description="Plan → its cloud, or any; beside the plans of Kyma, which are known."
+    )
     rules: tuple[Text, ...] = Field(
         (), description="Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins."
     )
@@ -192,7 +204,11 @@ class AccountPool(Noun):
     @property
     def ruleset(self) -> Ruleset:
         """The rules as read; empty when one is bad."""
-        return read_rules(self.rules)[0]
+        return self.read_rules()[0]
+
+    def read_rules(self) -> tuple[Ruleset, tuple[Fault, ...]]:
+        """Read the rules, for Kyma's plans and its own, and list what is wrong with them."""
+        return read_rules(self.rules, {**PLANS, **self.plans})
 
     def written(self) -> Iterator[Written]:
         """Yield the Secrets of the members."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from components.account_pool.members_file import ExistingMember
-from components.account_pool.rules import Fault, Pool, Ruleset, read_rules
+from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials
 from components.errors import Problem
@@ -33,7 +33,7 @@ def review_pool(
     pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, around: Surroundings
 ) -> Problems:
     """Check rules, limits, members and what they refer to."""
-    for fault in read_rules(pool.rules)[1]:
+    for fault in pool.read_rules()[1]:
         yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend)
     types = {member.type for member in chain(pool.members.values(), existing)}
     known = types | {cloud for name in types if (cloud := hyperscaler_of(name))} | {"default"}
@@ -88,7 +88,7 @@ class _Supply:
 
     @classmethod
     def of(cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated) -> _Supply:
-        rules, faults = read_rules(pool.rules)
+        rules, faults = pool.read_rules()
         return cls(
             rules=None if faults else rules,
             keys=stated.partition_keys,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pulumi_sandbox.engine import Workspace
 
-from components.account_pool.rules import Fault, Request, read_rules
+from components.account_pool.rules import Fault, Request, Ruleset
 from components.account_pool.settings import AccountPool
 from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
@@ -69,12 +69,12 @@ def pool_of_plan(stack: str, request: Request) -> Served:
         Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `sound_settings`.
     """
     section = settings_of(stack).account_pool
-    rules = section.rules if section else ()
-    choice = read_rules(rules)[0].choose(request)
+    rules, texts = (section.ruleset, section.rules) if section else (Ruleset(()), ())
+    choice = rules.choose(request)
     if isinstance(choice, Fault):
         raise Misconfigured(place=f"plan {request.plan}", cause=choice.cause, mend=choice.mend)
     implied = {EU_ACCESS: "true"} if choice.eu_access else {}
-    return Served(choice.type, implied, choice.shared, rules[choice.rule or 0])
+    return Served(choice.type, implied, choice.shared, texts[choice.rule or 0])
 
 
 def pool_of(settings: Settings, stack: str) -> AccountPool:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.rules import PLANS, Fault, Pool, Request, read_rules
+from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, read_rules
 
 KYMA = (
     "azure(PR=cf-ch20) -> EU",
@@ -181,3 +185,38 @@ def test_every_plan_can_be_asked_for() -> None:
     assert faults == ()
     for plan in PLANS:
         assert isinstance(rules.choose(Request(plan, hyperscaler="aws")), Pool)
+
+
+BROKER: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+    Path(__file__).with_name("keb_rules.yaml").read_text()
+)
+SHARED, EU = "; shared: true", "; euAccess: true"
+
+
+@pytest.mark.parametrize("where", BROKER)
+def test_each_rule_of_the_broker_chooses_the_pool_its_own_comment_names_or_is_refused(where: str) -> None:
+    stated = BROKER[where]
+    _, faults = read_rules([each["rule"] for each in stated])
+    refused = {each: one for each, one in enumerate(stated) if "refused" in one}
+    assert [fault.rule for fault in faults] == list(refused)
+    assert all(stated[fault.rule or 0]["refused"] in fault.cause for fault in faults)
+    readable = [each for each in stated if "refused" not in each]
+    rules, _ = read_rules([each["rule"] for each in readable])
+    for position, each in enumerate(readable):
+        plan = re.split(r"[ (]", each["rule"])[0]
+        given = dict(re.findall(r"(PR|HR)=([-a-z0-9]+)", each["rule"]))
+        for pool in each["pool"]:
+            text = pool.removesuffix(SHARED).removesuffix(EU).removeprefix("hyperscalerType: ")
+            asked = Request(plan, given.get("PR", "cf-xx99"), given.get("HR", "xx-1"), text.partition("_")[0])
+            expected = Pool(text.replace("HR", "xx-1"), EU in pool, SHARED in pool)
+            chosen = rules.choose(asked)
+            assert (chosen, chosen.rule) == (expected, position)
+
+
+def test_a_plan_of_the_configuration_is_known_beside_those_of_the_broker_and_wins_over_them() -> None:
+    rules, faults = read_rules(["mine", "aws", "preview"], {**PLANS, "mine": "gcp", "preview": ANY})
+    assert faults == ()
+    assert rules.choose(Request("mine")) == Pool("gcp", eu_access=False, shared=False)
+    assert rules.choose(Request("aws")) == Pool("aws", eu_access=False, shared=False)
+    asked = Request("preview", hyperscaler="azure")
+    assert rules.choose(asked) == Pool("azure", eu_access=False, shared=False)
