@@ -148,6 +148,7 @@ def test_failures_come_last_with_their_two_lines_and_only_once():
         StepFinished(failing, 0.1, error),
         Diagnostic("error", error, failing.urn),
         Diagnostic("error", "the program raised ValueError: no"),
+        Diagnostic("error", "its property size is invalid: too large", _resource("refused").urn),
         StepFinished(_step("create", "good"), 0.1),
         Outputs.of({"a": 1}),
         Summary("update", {"create": 1}, 1, "failed"),
@@ -160,6 +161,8 @@ def test_failures_come_last_with_their_two_lines_and_only_once():
         "  pool account-pool: no free member of type aws",
         "  → add one, or release one",
         "✗ the program raised ValueError: no",
+        "✗ refused  shop:index:Shelf",
+        "  its property size is invalid: too large",
         "Failed. Resources: 1 created · 1.0s",
     ]
 

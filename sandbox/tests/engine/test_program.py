@@ -212,7 +212,13 @@ def test_a_foreseen_error_is_one_line(failing: Stack):
 
 def test_a_program_that_ends_without_saying_so_is_an_error(failing: Stack):
     outcome = failure(failing, "quiet-exit")
-    assert (outcome.code, outcome.errors) == (1, ["the program ended before it was through (exit code 0)"])
+    assert (outcome.code, outcome.errors) == (1, ["the program ended before it was through (exit code 3)"])
+
+
+def test_a_program_may_end_itself_as_any_script_does(failing: Stack):
+    well, badly = failure(failing, "exit-well"), failure(failing, "exit-badly")
+    assert (well.code, well.errors) == (0, [])
+    assert (badly.code, badly.errors) == (1, ["the program ended before it was through (exit code 3)"])
 
 
 def test_what_the_engine_cannot_do_is_refused_by_name_in_a_real_program_too(failing: Stack):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import grpc
 import pytest
 from pulumi_sandbox.protocol.stubs import resource_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, ResourceReference, Secret, Value
@@ -240,6 +241,23 @@ def test_results_of_a_function_called_with_secrets_are_secret(stack: Stack, prov
     answers: list[Properties] = []
     stack.up(lambda program: answers.append(program.invoke("fake:index:echo", {"x": Secret("hush")})))
     assert answers == [{"x": Secret("hush")}]
+
+
+def test_a_function_that_fails_is_the_programs_to_catch(stack: Stack):
+    caught: list[grpc.RpcError] = []
+
+    def program(script: Script) -> None:
+        try:
+            script.invoke("pulumi:pulumi:getResource", {"urn": "urn:pulumi:dev::test::a:b:C::nowhere"})
+        except grpc.RpcError as error:
+            caught.append(error)
+        script.register("fallback")
+
+    up = stack.up(program)
+    assert (up.code, up.errors) == (0, [])
+    assert "fallback" in stack.names
+    assert [each.code() for each in caught] == [grpc.StatusCode.UNKNOWN]
+    assert str(caught[0].details()).startswith("invocation of pulumi:pulumi:getResource returned an error: ")
 
 
 def test_get_resource_is_served_by_the_engine(stack: Stack):

@@ -7,7 +7,7 @@ from typing import Any, Final
 import grpc
 import pytest
 from google.protobuf import struct_pb2
-from pulumi_sandbox.protocol.stubs import callback_pb2, resource_pb2
+from pulumi_sandbox.protocol.stubs import callback_pb2, engine_pb2, resource_pb2
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import RecordingProvider
@@ -69,6 +69,12 @@ def test_an_option_that_is_not_supported_is_refused_by_name(
             "StackReference",
         ),
         ("Invoke", {"tok": "pulumi:pulumi:readStackOutputs"}, "pulumi:pulumi:readStackOutputs"),
+        ("Invoke", {"tok": "fake:index:echo", "pluginDownloadURL": "x"}, "plugin_download_url"),
+        (
+            "ReadResource",
+            {"type": "fake:index:Thing", "name": "a", "id": "x", "pluginDownloadURL": "x"},
+            "plugin_download_url",
+        ),
     ],
 )
 def test_a_request_that_is_not_supported_is_refused_by_name(
@@ -82,6 +88,26 @@ def test_a_request_that_is_not_supported_is_refused_by_name(
     assert up.code == 1
     (error,) = up.errors
     assert named in error
+
+
+@pytest.mark.parametrize(
+    ("wanted", "runs"),
+    [
+        (">=3.0.0 <4.0.0", True),
+        (">=99.0.0 || > 3.0.0", True),
+        ("99.0.0", False),
+        ("!=99.0.0", True),
+        (">=3.0.0 <3.1.0", False),
+        ("anything", False),
+    ],
+)
+def test_a_program_runs_only_under_the_release_it_wants(stack: Stack, wanted: str, runs: bool):
+    def program(script: Script) -> None:
+        script.engine.RequirePulumiVersion(
+            engine_pb2.RequirePulumiVersionRequest(pulumi_version_range=wanted)
+        )
+
+    assert (stack.up(program).code == 0) == runs
 
 
 def test_a_stash_is_refused_by_name(stack: Stack):

@@ -206,9 +206,9 @@ class Deployment:
             self._control.flaw(f"the program ended badly after it was through (exit code {exited.result()})")
 
     async def _until_done(self, exited: asyncio.Task[int]) -> None:
-        """Wait until the program has registered everything.
+        """Wait until the program has registered everything: it says so, or ends well without a word.
 
-        Raises Stopped when it ended before that, or the deployment stopped.
+        Raises Stopped when it ended badly before that, or the deployment stopped.
         """
         signalled = asyncio.create_task(self._monitor.signalled.wait())
         stopped = asyncio.create_task(self._control.stopped())
@@ -217,7 +217,9 @@ class Deployment:
         stopped.cancel()
         if not self._monitor.signalled.is_set() and not self._control.stopping:
             code = exited.result()
-            if self._log.errors and code:
+            if not code:
+                return
+            if self._log.errors:
                 self._control.failed = True
                 raise self._control.stop()
             raise self._control.fail(f"the program ended before it was through (exit code {code})")

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import wraps
+from importlib.metadata import version
 from typing import Any, Final, TypeAlias, TypeVar
 
 import grpc
@@ -25,6 +26,7 @@ from pulumi_sandbox.engine.deploy.control import Control, Stopped
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
+from pulumi_sandbox.engine.deploy.version_range import satisfies
 from pulumi_sandbox.engine.model.events import Severity
 from pulumi_sandbox.engine.model.goal import (
     Goal,
@@ -68,8 +70,14 @@ _FEATURES: Final = {
 }
 """What is implemented; the SDK refuses clearly whatever is not among these."""
 
+_RELEASE: Final = version("pulumi")
+
 _SHUTTING_DOWN: Final = "Resource monitor has terminated, shutting down"
 """What the SDK says when the engine hangs up: noise after the real error."""
+
+
+class InvokeFailed(Exception):  # noqa: N818 - no error of the engine: the program may go on without the answer
+    """A provider's function failed; the program is told, and decides what that means."""
 
 
 def _served(work: Callable[[Monitor, _Q], Coroutine[Any, Any, object]]) -> Any:
@@ -84,6 +92,9 @@ def _served(work: Callable[[Monitor, _Q], Coroutine[Any, Any, object]]) -> Any:
             return await self.control.serve(lambda: self.reported(work(self, request)))
         except Stopped:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the deployment has stopped")
+            raise
+        except InvokeFailed as failed:
+            await context.abort(grpc.StatusCode.UNKNOWN, str(failed))
             raise
 
     return method
@@ -143,7 +154,6 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
         """Bring a resource to the state the program wants."""
-        refuse_unsupported(request)
         goal = await self._goal(request)
         resource = await self.registrar.register(goal)
         self._transforms[resource.urn] = list(request.transforms)
@@ -168,6 +178,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self.callbacks.transform(transform, request, inputs, options)
+        refuse_unsupported(request, options)
         goal = goal_of(request, hashed(inputs, self.identity.program), options)
         parent = self.resources.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
@@ -179,6 +190,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.ReadResourceRequest
     ) -> resource_pb2.ReadResourceResponse:
         """Look up a resource that is managed elsewhere."""
+        _refuse_download(request.pluginDownloadURL, f"{request.type} {request.name!r}")
         parent = self.resources.goals.get(request.parent)
         package = package_of(request.type)
         given = request.provider or (parent.providers.get(package, "") if parent else "")
@@ -223,13 +235,21 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> resource_pb2.ResourceInvokeResponse:
         """Call a provider's function."""
         args = wire.decode(request.args)
-        options = resource_pb2.TransformInvokeOptions(provider=request.provider, version=request.version)
+        options = resource_pb2.TransformInvokeOptions(
+            provider=request.provider,
+            version=request.version,
+            plugin_download_url=request.pluginDownloadURL,
+        )
         for transform in self._invoke_transforms:
             args, options = await self.callbacks.transform_invoke(transform, request.tok, args, options)
+        _refuse_download(options.plugin_download_url, request.tok)
         package = package_of(request.tok)
         reference = await self.registrar.provider_reference(package, options.version, options.provider)
         provider = await self.registrar.provider(reference)
-        answer = await provider.invoke(request.tok, args, preview=self.control.preview)
+        try:
+            answer = await provider.invoke(request.tok, args, preview=self.control.preview)
+        except ProviderError as error:
+            raise InvokeFailed(f"invocation of {request.tok} returned an error: {error}") from error
         response = resource_pb2.ResourceInvokeResponse(
             failures=[
                 provider_pb2.CheckFailure(property=each.property, reason=each.reason)
@@ -299,7 +319,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         """Do a piece of work; what goes wrong is said and stops the deployment."""
         try:
             return await work
-        except (Stopped, asyncio.CancelledError):
+        except (Stopped, InvokeFailed, asyncio.CancelledError):
             raise
         except CallbackError as error:
             raise self.control.fail_unless_stopping(str(error)) from error
@@ -307,6 +327,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             raise self.control.fail(str(error)) from error
         except Exception as error:
             raise self.control.fail(f"the engine itself failed:\n{traceback.format_exc()}") from error
+
+
+def _refuse_download(url: str, place: str) -> None:
+    if url:
+        raise unsupported("the option plugin_download_url", place)
 
 
 class EngineLog(engine_pb2_grpc.EngineServicer):
@@ -336,8 +361,12 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
     async def RequirePulumiVersion(
         self, request: engine_pb2.RequirePulumiVersionRequest, context: _Context
     ) -> engine_pb2.RequirePulumiVersionResponse:
-        """Accept whatever version the program wants: it is the one of its own SDK that counts here."""
-        del request, context
+        """Hold the program to the version of Pulumi that it wants: this engine acts as the one of the SDK."""
+        if not satisfies(_RELEASE, request.pulumi_version_range):
+            wanted = (
+                f"this engine acts as Pulumi {_RELEASE}, the program wants {request.pulumi_version_range}"
+            )
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, wanted)
         return engine_pb2.RequirePulumiVersionResponse()
 
 

@@ -95,34 +95,41 @@ def package_of(type_: str) -> str:
     return type_.split(":", 1)[0]
 
 
-def refuse_unsupported(request: resource_pb2.RegisterResourceRequest) -> None:
-    """Refuse, by name, what a registration asks for and this engine cannot do.
+def refuse_unsupported(
+    request: resource_pb2.RegisterResourceRequest, options: resource_pb2.TransformResourceOptions
+) -> None:
+    """Refuse, by name, what a registration or one of its transforms asks for and this engine cannot do.
 
     Raises SandboxError `unsupported`.
     """
+    place = f"{request.type} {request.name!r}"
+    if getattr(options, "import"):
+        mend = "run the stack with the Pulumi CLI: without the option, a second object would be made"
+        raise unsupported("the option import_", place, mend)
     wanted = {
         "remote components (Construct)": request.remote,
-        "the option import_": bool(request.importId),
-        "the option replacement_trigger": request.HasField("replacement_trigger"),
+        "the option replacement_trigger": options.HasField("replacement_trigger"),
         "the option state_migrations": bool(request.state_migrations),
         "the option env_var_mappings": bool(request.envVarMappings),
-        "the option plugin_download_url": bool(request.pluginDownloadURL),
-        "error hooks": bool(request.hooks.on_error),
+        "the option plugin_download_url": bool(options.plugin_download_url),
+        "error hooks": bool(options.hooks.on_error),
         "snippets": bool(request.snippetId),
-        "the option hide_diffs": bool(request.hideDiffs),
+        "the option hide_diffs": bool(options.hide_diff),
     }
     for feature, asked in wanted.items():
         if asked:
-            raise unsupported(feature, f"{request.type} {request.name!r}")
+            raise unsupported(feature, place)
 
 
-def unsupported(feature: str, place: str) -> SandboxError:
+def unsupported(
+    feature: str, place: str, mend: str = "leave it out, or run the stack with the Pulumi CLI"
+) -> SandboxError:
     """Return the error that leaves a feature to the Pulumi CLI."""
     return SandboxError(
         code="unsupported",
         place=place,
         cause=f"{feature}: not supported by the embedded engine",
-        mend="leave it out, or run the stack with the Pulumi CLI",
+        mend=mend,
     )
 
 
@@ -145,6 +152,10 @@ def options_of(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tr
         providers=request.providers,
         hooks=request.hooks if request.HasField("hooks") else None,
         replace_with=request.replace_with,
+        plugin_download_url=request.pluginDownloadURL,
+        hide_diff=request.hideDiffs,
+        replacement_trigger=request.replacement_trigger if request.HasField("replacement_trigger") else None,
+        **{"import": request.importId},
     )
 
 

@@ -103,4 +103,8 @@ def _leave(code: int) -> None:
 if __name__ == "__main__":
     exit_code = 1
     atexit.register(lambda: _leave(exit_code))  # the first to be registered is the last to run
-    exit_code = main()
+    try:
+        exit_code = main()
+    except SystemExit as ended:  # the program's own, which ends it as it ends any script
+        exit_code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        raise

@@ -119,12 +119,11 @@ class PlainLines:
             self._write(f"  {name}: {value}")
 
     def _write_errors(self) -> None:
-        for node, error in self._picture.errors():
-            if node:
-                words = phrases.WORDS[node.step.op]
-                self._write(f"✗ {words.plan} of {node.step.name}  {phrases.short_type(node.step.type)}")
+        for failed, error in self._picture.errors():
+            if failed:
+                self._write(f"✗ {phrases.attempt(failed.op)}{failed.name}  {phrases.short_type(failed.type)}")
             for index, line in enumerate(error.rstrip().splitlines()):
-                self._write(f"  {line}" if node or index else f"✗ {line}")
+                self._write(f"  {line}" if failed or index else f"✗ {line}")
 
     def _write(self, line: str) -> None:
         self._stream.write(f"{line}\n")

@@ -21,7 +21,7 @@ from pulumi_sandbox.engine.model.events import (
     Summary,
 )
 from pulumi_sandbox.engine.show import phrases
-from pulumi_sandbox.engine.show.tree import Node, Picture, Row
+from pulumi_sandbox.engine.show.tree import Failed, Node, Picture, Row
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _COLOURS: Final = {
@@ -110,7 +110,7 @@ class LiveTree:
         violations = [_violation(each) for each in picture.violations]
         values = phrases.outputs(picture.outputs.values) if picture.outputs else []
         exported = [Text.assemble("  ", (name, "cyan"), f": {value}") for name, value in values]
-        failures = [_failure(node, error) for node, error in picture.errors()]
+        failures = [_failure(failed, error) for failed, error in picture.errors()]
         ended = [_summary(picture.summary)] if picture.summary else []
         return [
             part
@@ -139,11 +139,11 @@ def _summary(found: Summary) -> Text:
     return Text(phrases.summary(found), style="bold green" if found.outcome == "succeeded" else "bold red")
 
 
-def _failure(node: Node | None, error: str) -> Text:
+def _failure(failed: Failed | None, error: str) -> Text:
     text = Text.assemble(("✗ ", "bold red"))
-    if node:
-        text.append(f"{phrases.WORDS[node.step.op].plan} of {node.step.name}  ", style="bold red")
-        text.append(phrases.short_type(node.step.type) + "\n  ", style="dim")
+    if failed:
+        text.append(f"{phrases.attempt(failed.op)}{failed.name}  ", style="bold red")
+        text.append(phrases.short_type(failed.type) + "\n  ", style="dim")
     return text.append("\n  ".join(error.rstrip().splitlines()))
 
 

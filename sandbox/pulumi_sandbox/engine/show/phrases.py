@@ -119,6 +119,11 @@ def _value(value: Json) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
+def attempt(op: Op | None) -> str:
+    """Return what comes before the name of a resource that a step failed for; nothing without a step."""
+    return f"{WORDS[op].plan} of " if op else ""
+
+
 def message(found: Diagnostic) -> str:
     """Return what the program, a provider or the engine had to say."""
     return f"{found.severity.removesuffix('#err')}{_about(found.urn)}: {found.message.rstrip()}"

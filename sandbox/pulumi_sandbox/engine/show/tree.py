@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pulumi_sandbox.engine.model.events import (
     Diagnostic,
     Event,
+    Op,
     Outputs,
     PolicyViolation,
     StackStarted,
@@ -39,6 +40,14 @@ class Node:
     def is_unchanged(self) -> bool:
         """Whether there is nothing to show of it."""
         return self.step.op == "same" and self.status != "failed"
+
+
+class Failed(NamedTuple):
+    """A resource that something went wrong with, and at which step, if one was begun or planned."""
+
+    op: Op | None
+    name: str
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +96,20 @@ class Picture:
             case _:
                 pass
 
-    def errors(self) -> Iterator[tuple[Node | None, str]]:
+    def errors(self) -> Iterator[tuple[Failed | None, str]]:
         """Yield what failed and why, each once: steps first, then what the program or the engine said."""
         for urn, error in self.failures.items():
-            yield self.nodes[urn], error
+            yield self._failed(urn), error
         for message in self.messages:
             if message.severity == "error" and message.message != self.failures.get(message.urn):
-                yield self.nodes.get(message.urn), message.message
+                yield self._failed(message.urn), message.message
+
+    def _failed(self, urn: str) -> Failed | None:
+        """Return the resource an error is about; one refused before it was planned has no step."""
+        if not urn:
+            return None
+        node, about = self.nodes.get(urn), urns.parse(urn)
+        return Failed(node.step.op if node else None, about.name, about.type)
 
     def rows(self, wanted: Callable[[Node], bool]) -> list[Row]:
         """Return the tree, by name, of the wanted resources and all above them; the stack is left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pulumi
 from deeper import blow_up
@@ -17,7 +18,12 @@ match way:
     case "apply":
         pulumi.Output.from_input(1).apply(lambda _: blow_up())
     case "quiet-exit":
-        os._exit(0)
+        os._exit(3)
+    case "exit-well":
+        pulumi.export("done", "yes")
+        sys.exit(0)
+    case "exit-badly":
+        sys.exit(3)
     case "unsupported":
         pulumi.StackReference("organization/other/dev")
     case _:
