@@ -136,7 +136,7 @@ def unsupported(
 def options_of(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.TransformResourceOptions:
     """Return a registration's options in the form transforms receive and return."""
     decided = request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
-    return resource_pb2.TransformResourceOptions(
+    options = resource_pb2.TransformResourceOptions(
         depends_on=request.dependencies,
         protect=request.protect if request.HasField("protect") else None,
         ignore_changes=request.ignoreChanges,
@@ -155,8 +155,9 @@ def options_of(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.Tr
         plugin_download_url=request.pluginDownloadURL,
         hide_diff=request.hideDiffs,
         replacement_trigger=request.replacement_trigger if request.HasField("replacement_trigger") else None,
-        **{"import": request.importId},
     )
+    setattr(options, "import", request.importId)
+    return options
 
 
 def goal_of(
