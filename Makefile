@@ -23,7 +23,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format model bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -90,6 +90,9 @@ count: ## count the lines of Python by folder, product and tests, each beside it
 format: env ## put the code in its form
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
+
+witness: env ## ask software that others wrote, all cases; the counts stand in docs/witnesses.md
+	@CREDFLEET_WITNESS=whole $(BIN)/pytest -q -n 0 -p no:randomly tests/witness
 
 model: env ## explore the claim protocol's model whole; the wrong variants must be found
 	@$(BIN)/python -m models.claims.claimcheck

@@ -27,6 +27,7 @@ FOLDERS: Final = {
     "dynamic": "host",
     "engine": "host",
     "program": "program",
+    "witness": "host",
 }
 """Folders whose tests start processes, an API server, or both to run the program; all others are unit."""
 

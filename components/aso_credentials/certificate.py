@@ -1,70 +1,121 @@
 """Whether ASO can prove itself with a certificate: the rules of the Azure SDK for Go, which it uses.
 
-Its function `azidentity.ParseCertificates` takes PEM only without a password, and PKCS12 only as Go's own
-reader of it does: with a SHA-1 MAC and triple DES or RC2.
+Its function `azidentity.ParseCertificates` takes PEM only without a password, and PKCS12 only in its oldest
+form. Held to the function itself by `tests/witness/test_azure.py`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from components.aso_credentials.pem import pem_blocks
+from components.aso_credentials.pkcs12 import keys_in
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
     from cryptography.x509 import Certificate
 
-_PRIVATE_KEY = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.+?-----END \1-----", re.DOTALL)
-_SHA1 = bytes.fromhex("06052b0e03021a")
-_PBES2 = bytes.fromhex("06092a864886f70d01050d")
-"""Object ids as they stand in a PKCS12 file: of the MAC that Go reads, of the encryption that it does not."""
+_ARMOUR: Final = b"-----BEGIN"
+_INTEGER: Final = 0x02
+_FIRST_OF_PKCS1: Final = re.compile(rb"\x30(?:[\x00-\x7f]|\x81.|\x82..|\x83...)\x02\x01\x00(.)", re.DOTALL)
 
 
-def certificate_fault(content: bytes, password: bytes | None) -> str | None:
+class CertificateFault(StrEnum):
+    """What is wrong with a certificate; none of the texts holds a part of it."""
+
+    UNREADABLE = (
+        "it can be parsed neither as PEM with an unencrypted key nor as PKCS12 with the password given"
+    )
+    FOLDED = (
+        "it is PEM whose lines are not as they were: each block begins and ends with a line of its own, with"
+        " nothing in front, and the SDK passes over any other"
+    )
+    LOCKED_PEM = "it is PEM, and with a password the SDK takes it for PKCS12: leave the password out"
+    NEWER_PKCS12 = (
+        "it is PKCS12 the SDK cannot read: export it by `openssl pkcs12 -export -legacy`, or give PEM"
+    )
+    SEVERAL_KEYS = "it holds more than one private key, and the SDK chooses none"
+    NO_CERTIFICATE = "it holds no certificate that begins on a line of its own"
+    NO_KEY = "it holds no private key, or none that is unencrypted, and without one nothing can be proved"
+    NOT_RSA = "its private key is no RSA key, and Entra takes no other"
+    OTHER_KEY = "its private key belongs to another certificate"
+
+
+class _Unfit(Exception):  # noqa: N818 - never leaves this module
+    """A fault on the way to the keys."""
+
+
+def certificate_fault(content: bytes, password: bytes | None) -> CertificateFault | None:
     """Return what is wrong with a certificate in PEM or PKCS12, None when it can be used.
 
-    password: of a PKCS12 file. The text holds no part of the content.
+    password: of a PKCS12 file.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
-
-    is_pem = b"-----BEGIN" in content
-    if is_pem and password:
-        return "it is PEM, and with a password the SDK takes it for PKCS12: leave the password out"
-    try:
-        found = _pem(content) if is_pem else _pkcs12(content, password)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        return "it can be parsed neither as PEM with an unencrypted key nor as PKCS12 with the password given"
-    if not is_pem and (_SHA1 not in content or _PBES2 in content):
-        return "it is PKCS12 the SDK cannot read: export it by `openssl pkcs12 -export -legacy`, or give PEM"
-    return _fault_of(*found)
-
-
-def _fault_of(keys: list[PrivateKeyTypes], certificates: list[Certificate]) -> str | None:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    if len(keys) > 1:
-        return "it holds more than one private key, and the SDK chooses none"
-    if not keys:
-        return "it holds no private key, and without one nothing can be proved"
+    blocks = [] if password else [*pem_blocks(content)]
+    try:
+        keys, certificates = _of_pem(blocks) if blocks else _of_pkcs12(content, password)
+    except _Unfit as unfit:
+        return CertificateFault(str(unfit))
     if not certificates:
-        return "it holds a private key, but no certificate"
+        return CertificateFault.NO_CERTIFICATE
+    if not keys:
+        return CertificateFault.NO_KEY
     if not isinstance(keys[0], RSAPrivateKey):
-        return "its private key is no RSA key, and Entra takes no other"
+        return CertificateFault.NOT_RSA
     if keys[0].public_key() not in [each.public_key() for each in certificates]:
-        return "its private key belongs to another certificate"
+        return CertificateFault.OTHER_KEY
     return None
 
 
-def _pem(content: bytes) -> tuple[list[PrivateKeyTypes], list[Certificate]]:
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509 import load_pem_x509_certificates
+def _of_pem(blocks: Sequence[tuple[str, bytes]]) -> tuple[list[PrivateKeyTypes], list[Certificate]]:
+    """Return keys and certificates of blocks; those of other types are passed over."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
+    from cryptography.x509 import load_der_x509_certificate
 
-    found = [match[0] + b"\n" for match in _PRIVATE_KEY.finditer(content)]
-    keys = [load_pem_private_key(key, password=None) for key in found]
-    return keys, load_pem_x509_certificates(content) if b"-----BEGIN CERTIFICATE-----" in content else []
+    keys: list[PrivateKeyTypes] = []
+    certificates: list[Certificate] = []
+    for kind, content in blocks:
+        try:
+            if kind == "CERTIFICATE":
+                certificates.append(load_der_x509_certificate(content))
+            elif kind in ("PRIVATE KEY", "RSA PRIVATE KEY"):
+                if keys:
+                    raise _Unfit(CertificateFault.SEVERAL_KEYS)
+                if kind == "RSA PRIVATE KEY" and not _is_pkcs1(content):
+                    raise _Unfit(CertificateFault.UNREADABLE)
+                keys.append(load_der_private_key(content, None))
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            raise _Unfit(CertificateFault.UNREADABLE) from None
+    return keys, certificates
 
 
-def _pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyTypes], list[Certificate]]:
+def _is_pkcs1(key: bytes) -> bool:
+    """Whether a key is in the form of RSA alone: numbers follow its version, and no algorithm."""
+    found = _FIRST_OF_PKCS1.match(key)
+    return found is not None and found[1][0] == _INTEGER
+
+
+def _of_pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyTypes], list[Certificate]]:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
 
-    key, certificate, others = load_key_and_certificates(content, password or None)
+    if _ARMOUR in content:
+        raise _Unfit(CertificateFault.LOCKED_PEM if password else CertificateFault.FOLDED)
+    try:
+        count = keys_in(content)
+        if count is None:
+            raise _Unfit(CertificateFault.NEWER_PKCS12)
+        key, certificate, others = load_key_and_certificates(content, password or None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise _Unfit(CertificateFault.UNREADABLE) from None
+    if count > 1:
+        raise _Unfit(CertificateFault.SEVERAL_KEYS)
+    if key is not None and not isinstance(key, RSAPrivateKey):
+        raise _Unfit(CertificateFault.NOT_RSA)
     return [key] if key else [], [each for each in (certificate, *others) if each is not None]

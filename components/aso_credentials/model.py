@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import certificate_fault
-from components.aso_credentials.federation import SUBJECT
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
@@ -77,18 +76,6 @@ def method_of(data: Data) -> AsoMethod | None:
             return AsoMethod.WORKLOAD_IDENTITY
         case _:
             return None
-
-
-def subject_of(
-    namespace: str, operator_namespace: str, *, strict: bool = False, account: str | None = None
-) -> str:
-    """Return whom the federated credential of a workload identity must trust.
-
-    namespace: of its Secret. account: the ServiceAccount it names; only strict mode looks at it.
-    """
-    if strict:
-        return f"{SUBJECT}{namespace}:{account or keys.STRICT_ACCOUNT}"
-    return f"{SUBJECT}{operator_namespace}:{keys.OPERATOR_ACCOUNT}"
 
 
 def faults_of(data: Data, *, strict: bool) -> tuple[str, ...]:

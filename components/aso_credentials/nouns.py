@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from components.aso_credentials import keys
+from components.aso_credentials.federation import SUBJECT
 from components.errors import CredfleetError
 from components.projection.keys import AsoMethod
 
@@ -82,15 +83,27 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The operator: its namespace, whether it serves several clouds, and whether it is in strict mode.
+    """The operator: its namespace and ServiceAccount, whether it serves several clouds or is in strict mode.
 
-    targets: the only namespaces it looks at; none means all.
+    targets: the only namespaces it looks at; none means all. environment: of its pod, what its settings
+    Secret holds; None when nobody knows that Secret.
     """
 
     namespace: str = keys.OPERATOR_NAMESPACE
     multi_env: bool = False
     strict: bool = False
+    account: str = keys.OPERATOR_ACCOUNT
     targets: frozenset[str] = frozenset()
+    environment: Mapping[str, bytes] | None = None
+
+    def subject(self, namespace: str, account: str | None = None) -> str:
+        """Return whom the federated credential of a workload identity must trust.
+
+        namespace: of its Secret. account: the ServiceAccount it names; only strict mode looks at it.
+        """
+        if self.strict:
+            return f"{SUBJECT}{namespace}:{account or keys.STRICT_ACCOUNT}"
+        return f"{SUBJECT}{self.namespace}:{self.account}"
 
     def with_settings(self, secrets: Secrets) -> Operator:
         """Add what its settings Secret switches on.
@@ -98,7 +111,8 @@ class Operator:
         Raises CredfleetError, code `misconfigured`, for settings with which ASO does not start.
         """
         place = SecretName(self.namespace, keys.GLOBAL_SETTINGS)
-        settings = secrets.get(place, {})
+        environment = secrets.get(place)
+        settings = environment or {}
         mode = settings.get(keys.WORKLOAD_IDENTITY_MODE, b"")
         if mode not in (b"", b"relaxed", b"strict"):
             raise CredfleetError(
@@ -110,7 +124,8 @@ class Operator:
         multi_env = self.multi_env or settings.get(keys.ALLOW_MULTI_ENV) in TRUE
         named = settings.get(keys.TARGET_NAMESPACES, b"").decode(errors="replace").split(",")
         targets = frozenset(name.strip() for name in named) - {""}
-        return replace(self, multi_env=multi_env, strict=self.strict or mode == b"strict", targets=targets)
+        strict = self.strict or mode == b"strict"
+        return replace(self, multi_env=multi_env, strict=strict, targets=targets, environment=environment)
 
 
 @dataclass(frozen=True, slots=True)

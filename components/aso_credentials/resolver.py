@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from components.aso_credentials import keys, model
+from components.aso_credentials import keys
 from components.aso_credentials.arm_id import subscription_of
 from components.aso_credentials.model import method_of
 from components.aso_credentials.nouns import (
@@ -26,7 +26,14 @@ from components.aso_credentials.nouns import (
     Secrets,
     Severity,
 )
-from components.aso_credentials.scoped import incomplete, invalid, oddities, subject_of, with_blanks
+from components.aso_credentials.scoped import (
+    Kind,
+    borrowed,
+    oddities,
+    refusal,
+    refused_by_entra,
+    subject_of,
+)
 from components.projection.keys import AsoMethod
 
 _NO_RETRY: Final = (
@@ -97,14 +104,17 @@ class _World:
     def scoped(self, resource: Resource, secret: SecretName, scope: Scope) -> Resolution:
         data = self.secrets[secret]
         chosen = Resolution(resource, secret, scope)
-        if bad := incomplete(data):
-            message = f"credential Secret {secret} {bad}, and ASO falls back to no other: complete it"
+        refused = refusal(data, self.operator)
+        if refused and refused.kind is Kind.INCOMPLETE:
+            message = (
+                f"credential Secret {secret} {refused.text}, and ASO falls back to no other: complete it"
+            )
             return replace(chosen, fault=_failed(message))
         subscription = data[keys.SUBSCRIPTION]
         known = None if subscription == WITHHELD else subscription.decode(errors="replace")
         chosen = replace(chosen, method=method_of(data), subscription=known)
-        if bad := invalid(data, self.operator):
-            return replace(chosen, fault=_failed(f"invalid credential for {secret}: {bad}"))
+        if refused:
+            return replace(chosen, fault=_failed(f"invalid credential for {secret}: {refused.text}"))
         return replace(chosen, subject=subject_of(data, secret, self.operator))
 
     def of_operator(self, resource: Resource) -> Resolution:
@@ -119,7 +129,7 @@ class _World:
             return Resolution(resource, fault=_failed(message))
         method = _global_method(settings)
         subject = (
-            model.subject_of(secret.namespace, self.operator.namespace)
+            replace(self.operator, strict=False).subject(secret.namespace)
             if method is AsoMethod.WORKLOAD_IDENTITY
             else None
         )
@@ -137,7 +147,8 @@ class _World:
             f"resource subscription {subscription} does not match parent subscription {of_parent}:"
             " give the resource a credential of its owner's subscription"
         )
-        return _error(Reason.FAILED, message)
+        by_id = resource.owner is not None and resource.owner.arm_id
+        return _error(Reason.SUBSCRIPTION_MISMATCH if by_id else Reason.FAILED, message)
 
     def subscription_of_parent(self, resource: Resource) -> str | None:
         if resource.owner and resource.owner.arm_id:
@@ -180,15 +191,18 @@ class _World:
         if chosen.fault or chosen.secret is None or chosen.scope is Scope.GLOBAL:
             return chosen
         data = self.secrets[chosen.secret]
-        if blank := with_blanks(data):
-            message = (
-                f"{blank} of Secret {chosen.secret} begins or ends with a blank or a line end,"
-                " with which Azure refuses it: write the bare GUID"
-            )
+        if bad := refused_by_entra(data, self.operator):
+            message = f"of Secret {chosen.secret}, {bad}: write the bare GUID"
             return replace(chosen, fault=NotReady(Severity.WARNING, Reason.UNKNOWN_ERROR, message))
-        odd = oddities(data, self.operator)
-        hints = (f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}",) if odd else ()
-        return replace(chosen, hints=hints)
+        hints: list[str] = []
+        if taken := borrowed(data, self.operator):
+            hints.append(
+                f"{', '.join(taken)} of Secret {chosen.secret} is empty, and azidentity takes the environment"
+                " of the operator's pod instead: the resource is served by the operator's own identity"
+            )
+        if odd := oddities(data, self.operator):
+            hints.append(f"ASO takes Secret {chosen.secret}, but {', '.join(odd)}")
+        return replace(chosen, hints=(*hints,))
 
 
 def _failed(message: str) -> NotReady:

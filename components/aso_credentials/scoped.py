@@ -1,6 +1,16 @@
-"""What is in a Secret of a namespace or a resource: what ASO cannot use, and what only surprises people."""
+"""What is in a Secret of a namespace or a resource: what ASO cannot use, and what only surprises people.
+
+ASO looks whether keys are present, and azidentity at their values. Both together are held to the library
+itself by `tests/witness/test_azure.py`.
+"""
 
 from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from components.aso_credentials import keys, model
 from components.aso_credentials.certificate import certificate_fault
@@ -9,34 +19,119 @@ from components.aso_credentials.nouns import WITHHELD, Operator, SecretName
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
+_TENANT: Final = re.compile(rb"[A-Za-z0-9.-]+")
+_ESCAPE = r"%[0-9A-Fa-f]{2}"
+_HOST = r"(?:[\w.~!$&'()*+,;=<>\"-]|[^\x00-\x7f]|%25|%[89A-Fa-f][0-9A-Fa-f])*"
+_AUTHORITY: Final = re.compile(
+    r"https:(?:[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*"
+    rf"|(?://(?:(?:[\w.~!$&'()*+,;=:-]|{_ESCAPE})*@)?(?:{_HOST}|\[(?P<address>[^]/?#]*)\])(?::[0-9]*)?|(?!//))"
+    rf"(?:/(?:[^%?#\x00-\x1f\x7f]|{_ESCAPE})*)?(?:\?[^#\x00-\x1f\x7f]*)?(?:\#(?:[^%]|{_ESCAPE})*)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""An address of scheme https, as far as Go's `net/url` is particular about one."""
 
-def incomplete(data: Data) -> str | None:
-    """Return which of the three required keys are missing or empty, all at once; None when all are there."""
-    bad = [f"does not contain key {key}" for key in keys.REQUIRED if key not in data]
-    bad += [f"has an empty {key}" for key in keys.REQUIRED if data.get(key) == b""]
-    return ", ".join(bad) or None
+
+class Kind(StrEnum):
+    """What of a Secret keeps ASO from making a credential of it."""
+
+    INCOMPLETE = "incomplete"
+    CLOUD = "cloud"
+    AUTHORITY = "authority"
+    CLIENT_SECRET = "client-secret"  # noqa: S105 - the name of a class of errors
+    CERTIFICATE = "certificate"
+    TENANT = "tenant"
+    CLIENT = "client"
+    MODE = "mode"
+    ACCOUNT = "account"
 
 
-def invalid(data: Data, operator: Operator) -> str | None:
-    """Return why ASO cannot make a credential of a complete Secret, None when it can."""
+class Refusal(NamedTuple):
+    """Why ASO makes no credential of a Secret; no value is in the text."""
+
+    kind: Kind
+    text: str
+
+
+def refusal(data: Data, operator: Operator) -> Refusal | None:
+    """Return why ASO cannot make a credential of a Secret, None when it can."""
+    if missing := [key for key in keys.REQUIRED if key not in data]:
+        text = ", ".join(f"does not contain key {key}" for key in missing)
+        return Refusal(Kind.INCOMPLETE, text)
     if fault := _foreign_cloud(data, operator):
-        return fault
-    match method_of(data):
-        case AsoMethod.SERVICE_PRINCIPAL_SECRET:
-            return None if data[keys.CLIENT_SECRET] else f"{keys.CLIENT_SECRET} is empty: remove the key"
-        case AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE:
-            certificate, password = data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD)
-            fault = None if certificate == WITHHELD else certificate_fault(certificate, password)
-            return f"cannot parse {keys.CERTIFICATE}: {fault}" if fault else None
-        case AsoMethod.WORKLOAD_IDENTITY:
-            account = data.get(keys.SERVICE_ACCOUNT) if operator.strict else None
-            named = account is None or is_object_name(account.decode(errors="replace"))
-            return None if named else f"{keys.SERVICE_ACCOUNT} is no name of a ServiceAccount: correct it"
-        case None if keys.IDENTITY_FILE not in data:
-            known = f"{keys.WORKLOAD_IDENTITY} nor {keys.POD_IDENTITY}"
-            return f"{keys.AUTH_MODE} is neither {known}, in lower case: correct it"
+        return Refusal(Kind.CLOUD, fault)
+    method = method_of(data)
+    if method is None:
+        known = f"{keys.WORKLOAD_IDENTITY} nor {keys.POD_IDENTITY}"
+        text = f"{keys.AUTH_MODE} is neither {known}, in lower case: correct it"
+        return None if keys.IDENTITY_FILE in data else Refusal(Kind.MODE, text)
+    if method is AsoMethod.POD_IDENTITY:
+        return None if data[keys.CLIENT] else Refusal(Kind.CLIENT, f"{keys.CLIENT} is empty: write it")
+    return _unproved(method, data, operator) or _unknown_place(method, data, operator)
+
+
+def _unproved(method: AsoMethod, data: Data, operator: Operator) -> Refusal | None:
+    """Return what is wrong with what the method proves itself by."""
+    match method:
+        case AsoMethod.SERVICE_PRINCIPAL_SECRET if not data[keys.CLIENT_SECRET]:
+            return Refusal(Kind.CLIENT_SECRET, f"{keys.CLIENT_SECRET} is empty: remove the key")
+        case AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE if data[keys.CERTIFICATE] != WITHHELD:
+            fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
+            text = f"cannot parse {keys.CERTIFICATE}: {fault}"
+            return Refusal(Kind.CERTIFICATE, text) if fault else None
+        case AsoMethod.WORKLOAD_IDENTITY if operator.strict and keys.SERVICE_ACCOUNT in data:
+            named = is_object_name(data[keys.SERVICE_ACCOUNT].decode(errors="replace"))
+            text = f"{keys.SERVICE_ACCOUNT} is no name of a ServiceAccount: correct it"
+            return None if named else Refusal(Kind.ACCOUNT, text)
         case _:
             return None
+
+
+def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> Refusal | None:
+    """Return what is wrong with the tenant or the address that tokens come from."""
+    own = operator.environment
+    tenant = data[keys.TENANT]
+    if not tenant and _takes_the_environment(method, operator):
+        tenant = WITHHELD if own is None else own.get(keys.TENANT, b"")
+    if tenant != WITHHELD and not _TENANT.fullmatch(tenant):
+        how = "is no id of a tenant, with nothing around it" if tenant else "is empty"
+        return Refusal(Kind.TENANT, f"{keys.TENANT} {how}: write the bare GUID")
+    host = data.get(keys.AUTHORITY_HOST) or (own or {}).get(keys.AUTHORITY_HOST) or b"https:"
+    if _is_authority(host.decode(errors="replace")):
+        return None
+    return Refusal(Kind.AUTHORITY, f"{keys.AUTHORITY_HOST} is no https:// address: correct it")
+
+
+def _is_authority(text: str) -> bool:
+    found = _AUTHORITY.fullmatch(text)
+    if found is None or found["address"] is None:
+        return found is not None
+    try:
+        return bool(ipaddress.IPv6Address(found["address"].replace("%25", "%", 1)))
+    except ValueError:
+        return False
+
+
+def _takes_the_environment(method: AsoMethod | None, operator: Operator) -> bool:
+    """Whether azidentity reads an empty id from the environment of the operator's pod instead."""
+    return method is AsoMethod.WORKLOAD_IDENTITY and not operator.strict
+
+
+def borrowed(data: Data, operator: Operator) -> tuple[str, ...]:
+    """Return the ids of a complete Secret that are empty, and taken from the operator's own instead."""
+    if not _takes_the_environment(method_of(data), operator):
+        return ()
+    empty = [key for key in (keys.TENANT, keys.CLIENT) if not data[key]]
+    return tuple(key for key in empty if operator.environment is None or operator.environment.get(key))
+
+
+def refused_by_entra(data: Data, operator: Operator) -> str | None:
+    """Return why Azure refuses what ASO takes: an id that is empty or has a blank or a line end around it."""
+    for key in (keys.SUBSCRIPTION, keys.CLIENT):
+        if not data[key] and key not in borrowed(data, operator):
+            return f"{key} is empty, and Azure knows nobody by it"
+        if data[key] != data[key].strip():
+            return f"{key} begins or ends with a blank or a line end, with which Azure refuses it"
+    return None
 
 
 def subject_of(data: Data, secret: SecretName, operator: Operator) -> str | None:
@@ -44,12 +139,7 @@ def subject_of(data: Data, secret: SecretName, operator: Operator) -> str | None
     if method_of(data) is not AsoMethod.WORKLOAD_IDENTITY:
         return None
     account = data.get(keys.SERVICE_ACCOUNT, b"").decode() if operator.strict else None
-    return model.subject_of(secret.namespace, operator.namespace, strict=operator.strict, account=account)
-
-
-def with_blanks(data: Data) -> str | None:
-    """Return the required keys whose value Azure refuses: ASO keeps blanks and line ends around it."""
-    return ", ".join(key for key in keys.REQUIRED if data[key] != data[key].strip()) or None
+    return operator.subject(secret.namespace, account)
 
 
 def oddities(data: Data, operator: Operator) -> tuple[str, ...]:
@@ -60,7 +150,7 @@ def oddities(data: Data, operator: Operator) -> tuple[str, ...]:
     return () if WITHHELD in data.values() else model.faults_of(data, strict=operator.strict)
 
 
-def _foreign_cloud(data: Data, operator: Operator) -> str | None:
+def _foreign_cloud(data: Mapping[str, bytes], operator: Operator) -> str | None:
     given = [key for key in keys.CLOUD if key in data]
     if not given:
         return None

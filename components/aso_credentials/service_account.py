@@ -18,17 +18,18 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoServiceAccountArgs:
-    """A ServiceAccount that credentials of its namespace are used under, and where the operator is."""
+    """A ServiceAccount that credentials of its namespace are used under, and the operator's own."""
 
     namespace: pulumi.Input[str]
     account: str
     operator_namespace: str
+    operator_account: str = keys.OPERATOR_ACCOUNT
 
 
 class AsoServiceAccount(pulumi.ComponentResource):
-    """A ServiceAccount of strict mode, and for another than ASO's own the operator's right on its tokens.
+    """A ServiceAccount of strict mode, and the operator's right on its tokens. trusted: all of it.
 
-    The operator's chart lets it ask for tokens of `aso-workload` only. trusted: all of it.
+    The operator's chart gives that right only where Helm knows of strict mode, and for `aso-workload` alone.
     """
 
     TYPE: ClassVar = "credfleet:index:AsoServiceAccount"
@@ -44,8 +45,7 @@ class AsoServiceAccount(pulumi.ComponentResource):
             automount_service_account_token=False,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        own = args.account == keys.STRICT_ACCOUNT
-        self.trusted = [account, *([] if own else self._let_the_operator_ask(name, args))]
+        self.trusted = [account, *self._let_the_operator_ask(name, args)]
         self.register_outputs({"account": account.metadata.name})
 
     def _let_the_operator_ask(self, name: str, args: AsoServiceAccountArgs) -> Sequence[pulumi.Resource]:
@@ -70,7 +70,7 @@ class AsoServiceAccount(pulumi.ComponentResource):
             role_ref=RoleRefArgs(api_group=_RBAC, kind="Role", name=role.metadata.name),
             subjects=[
                 SubjectArgs(
-                    kind="ServiceAccount", name=keys.OPERATOR_ACCOUNT, namespace=args.operator_namespace
+                    kind="ServiceAccount", name=args.operator_account, namespace=args.operator_namespace
                 )
             ],
             opts=child,

@@ -11,12 +11,12 @@ from pydantic import Field
 from components.aso_credentials import keys, nouns
 from components.aso_credentials.credential import AsoCredential, NamedCredential
 from components.aso_credentials.federation import Federation, federation_faults, federation_name
-from components.aso_credentials.model import Data, subject_of
+from components.aso_credentials.model import Data
 from components.aso_credentials.nouns import WITHHELD, Resolution, SecretName, Secrets
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
 from components.aso_credentials.roles import assignment_name
-from components.aso_credentials.scoped import invalid
+from components.aso_credentials.scoped import refusal
 from components.aso_credentials.words import (
     Duration,
     FederationName,
@@ -71,6 +71,10 @@ class Operator(Noun):
     namespace: NamespaceName = Field(
         default=keys.OPERATOR_NAMESPACE, description="Namespace it runs in, which is there already."
     )
+    service_account: ObjectName = Field(
+        default=keys.OPERATOR_ACCOUNT,
+        description="ServiceAccount it runs as (the chart's serviceAccount.name).",
+    )
     workload_identity_mode: Literal["relaxed", "strict"] = Field(
         default="relaxed",
         description="Whose token identities trust: the operator's, or one of each namespace.",
@@ -87,7 +91,7 @@ class Operator(Noun):
 
     def as_it_runs(self, *, strict: bool) -> nouns.Operator:
         """Return the operator that resolves credentials. strict: whether in strict mode."""
-        return nouns.Operator(self.namespace, self.multi_env, strict)
+        return nouns.Operator(self.namespace, self.multi_env, strict, self.service_account)
 
 
 class RateLimit(Noun):
@@ -116,10 +120,11 @@ class GlobalSettings(Noun):
     user_agent_suffix: Text | None = Field(default=None, description="Behind its name in calls to Azure.")
 
     def data(self, operator: Operator, own: Data) -> Data:
-        """Return the data of the Secret: exactly the keys that are meant.
+        """Return the data of the Secret: the three ids and exactly the other keys that are meant.
 
         own: that of the operator's credential, empty without one; its method is chosen by other keys than
-        that of a scoped Secret.
+        that of a scoped Secret. Without a credential the ids are empty: the pods of the operator's chart
+        start only where they are (docs/design/aso-facts.md, The global Secret and the chart).
         """
         limit = self.rate_limit
         by_token = self.credential is not None and self.credential.workload_identity is not None
@@ -138,7 +143,8 @@ class GlobalSettings(Noun):
             keys.USE_WORKLOAD_IDENTITY: "true" if by_token else None,
         }
         told = {key: str(value).encode() for key, value in plain.items() if value is not None}
-        return told | {key: value for key, value in own.items() if key != keys.AUTH_MODE}
+        ids = dict.fromkeys(keys.REQUIRED, b"")
+        return {**ids, **told, **{key: value for key, value in own.items() if key != keys.AUTH_MODE}}
 
 
 class AssignedRole(Noun):
@@ -234,12 +240,11 @@ class AsoCredentials(Section):
         """
         if self.operator.issuer is None:
             return {}
-        issuer, operator = self.operator.issuer, self.operator.namespace
-        users = [(entry, self.operator.strict) for entry in self.entries()]
+        issuer, users = self.operator.issuer, [(entry, self.operator.strict) for entry in self.entries()]
         if (own := self.global_entry()) is not None:
             users.append((own, False))
         subjects = {
-            subject_of(entry.secret.namespace, operator, strict=strict, account=given.service_account)
+            self.operator.as_it_runs(strict=strict).subject(entry.secret.namespace, given.service_account)
             for entry, strict in users
             if (given := entry.credential.workload_identity) and given.identity == identity
         }
@@ -316,11 +321,11 @@ class AsoCredentials(Section):
         for fault in faults:
             key, mend = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
             yield Problem(f"{entry.place}.{key}", fault, mend)
-        refusal = invalid(data, self.operator.as_it_runs(strict=strict))
-        if refusal is not None and not faults and entry.secret != self.global_name:
+        refused = refusal(data, self.operator.as_it_runs(strict=strict))
+        if refused is not None and not faults and entry.secret != self.global_name:
             yield Problem(
                 f"{entry.place}.cloud",
-                f"ASO would refuse it: {refusal}",
+                f"ASO would refuse it: {refused.text}",
                 "set operator.multiEnv: true if it runs so, or leave it out",
             )
 

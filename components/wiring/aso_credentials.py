@@ -118,6 +118,7 @@ class _Declaring:
                     namespace=self._declared.namespace(namespace),
                     account=account,
                     operator_namespace=self._section.operator.namespace,
+                    operator_account=self._section.operator.service_account,
                 ),
                 self._opts,
             )

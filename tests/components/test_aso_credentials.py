@@ -10,6 +10,7 @@ from typing import Any
 import pulumi
 import pytest
 
+from components.aso_credentials import keys
 from components.fleet import Fleet
 from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, manifest, put_files
 from tests.support.cases import cases
@@ -96,7 +97,7 @@ def test_each_secret_has_its_name_and_exactly_the_keys_of_its_method() -> None:
         "billing-secret": {"name": "billing", "namespace": "team-a"},
     }
     ids = {"AZURE_SUBSCRIPTION_ID": SUB, "AZURE_TENANT_ID": TENANT}
-    assert data(recorder, "aso-secret") == {"AZURE_SYNC_PERIOD": "1h"}
+    assert data(recorder, "aso-secret") == {**dict.fromkeys(keys.REQUIRED, ""), "AZURE_SYNC_PERIOD": "1h"}
     assert data(recorder, "team-a-secret") == {
         **ids,
         "AZURE_CLIENT_ID": CLIENT,
@@ -240,11 +241,20 @@ def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_n
     assert needed >= {account.name, role.name, binding.name}
 
 
-def test_the_default_serviceaccount_needs_no_rights_of_its_own() -> None:
-    recorder = declared(strict("b"))
-    roles = recorder.of_type("kubernetes:rbac.authorization.k8s.io/v1:Role")
-    assert "team-b/aso-workload-account" in recorder.of_type("kubernetes:core/v1:ServiceAccount")
-    assert not any("tokens" in name for name in roles)
+def test_the_operator_asks_for_tokens_of_the_default_serviceaccount_under_the_name_it_runs_as() -> None:
+    recorder = declared(strict("b", operator__serviceAccount="aso-of-ours"))
+    role = recorder.named("kubernetes:rbac.authorization.k8s.io/v1:Role", "team-b/aso-workload-tokens-role")
+    binding = recorder.named(
+        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "team-b/aso-workload-tokens-binding"
+    )
+    assert role.inputs["rules"][0]["resourceNames"] == ["aso-workload"]
+    assert [subject["name"] for subject in binding.inputs["subjects"]] == ["aso-of-ours"]
+
+
+def test_relaxed_credentials_trust_the_serviceaccount_that_the_operator_runs_as() -> None:
+    recorder = declared(aso_stack(operator__serviceAccount="aso-of-ours"))
+    subjects = {one.inputs["subject"] for one in recorder.of_type(FEDERATION).values()}
+    assert subjects == {"system:serviceaccount:azureserviceoperator-system:aso-of-ours"}
 
 
 def test_a_resource_has_the_annotation_of_its_entry_and_is_else_as_its_file_says() -> None:
@@ -449,7 +459,7 @@ def test_changed_settings_of_the_operator_change_its_secret_where_it_is() -> Non
     secrets = [recorder.named(SECRET, "aso-secret") for recorder in (before, after)]
     assert secrets[0].urn == secrets[1].urn
     assert secrets[0].inputs["metadata"] == secrets[1].inputs["metadata"]
-    assert data(after, "aso-secret") == {"AZURE_SYNC_PERIOD": "2h"}
+    assert data(after, "aso-secret") == {**dict.fromkeys(keys.REQUIRED, ""), "AZURE_SYNC_PERIOD": "2h"}
 
 
 @pytest.mark.parametrize("environment", ["dev", "staging", "prod"])

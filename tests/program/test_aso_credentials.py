@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 import requests
+from kubernetes.dynamic.exceptions import ForbiddenError
 from pulumi_sandbox.services.cloud.front import Request
 from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 from pulumi_sandbox.services.users import ADMIN
 
+from components.aso_credentials.federation import AUDIENCE
 from operations.folders import Folders
 from operations.sandbox import existing
 from operations.sandbox.cloud_services import stand_ins
 from sandbox.tests.support.clouds import overlap
 from tests.support.aso import CLIENT, OTHER_SUB, SUB, TENANT, manifest
 from tests.support.fleet_project import FleetProject
+from tests.support.people import impersonating
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -92,10 +95,12 @@ class Azure:
 class Stack:
     """A project with an operator in strict mode, and what it has in the cluster and in Azure."""
 
-    def __init__(self, project: FleetProject, admin: DynamicClient, azure: Azure) -> None:
+    def __init__(self, project: FleetProject, admin: DynamicClient, azure: Azure, kubeconfig: Path) -> None:
         self.project = project
         self.azure = azure
         self._admin = admin
+        self._kubeconfig = kubeconfig
+        self._discovered = project.folder / "discovery.json"
 
     def space(self, letter: str) -> str:
         return f"{self.project.pool}-{letter}"
@@ -195,6 +200,18 @@ class Stack:
     def secret(self, letter: str) -> Any:
         return self.kind("Secret").get(name="aso-credential", namespace=self.space(letter))
 
+    def gets_token(self, operator: str, account: str, letter: str) -> bool:
+        """Ask for a token of a ServiceAccount in a namespace, as the operator does that runs as another."""
+        user = f"system:serviceaccount:{self.space('o')}:{operator}"
+        with impersonating(self._kubeconfig, self._discovered, user) as client:
+            tokens = client.resources.get(api_version="v1", kind="ServiceAccount").subresources["token"]
+            body = {"spec": {"audiences": [AUDIENCE]}}
+            try:
+                granted = tokens.create(name=account, namespace=self.space(letter), body=body)
+            except ForbiddenError:
+                return False
+        return bool(granted.status.token)
+
     def data(self, letter: str) -> dict[str, str]:
         data = self.secret(letter).data.to_dict()
         return {key: base64.b64decode(value).decode() for key, value in data.items()}
@@ -251,7 +268,7 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
     (port,) = free_ports(1)
     services.start({RESOURCE_MANAGER: port})
     try:
-        yield Stack(project, admin, Azure(port, services.certificate.authority))
+        yield Stack(project, admin, Azure(port, services.certificate.authority), kubeconfig)
     finally:
         services.stop()
 
@@ -268,6 +285,10 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     assert [stack.data(letter) for letter in "bcf"] == [own] * 3
     assert identity["clientId"] != identity["principalId"]
     assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("bcf")
+    operator = "azureserviceoperator-default"
+    assert stack.gets_token(operator, "aso-workload", "b")
+    assert not stack.gets_token(operator, "default", "b")
+    assert not stack.gets_token("another", "aso-workload", "b")
 
     stack.azure.forget()
     stack.configure(subscription=OTHER_SUB)

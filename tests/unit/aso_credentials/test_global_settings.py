@@ -39,11 +39,12 @@ def emitted(
     [(None, None), (SECRET, "servicePrincipalSecret"), (TOKEN, "workloadIdentity"), (POD, "podIdentity")],
     ids=["none", "secret", "token", "pod"],
 )
-def test_no_key_is_empty_and_the_operator_reads_what_was_meant(
+def test_only_ids_are_empty_and_the_operator_reads_what_was_meant(
     credential: dict[str, Any] | None, method: str | None, *, strict: bool, multi_env: bool
 ) -> None:
     data = emitted(credential, strict=strict, multi_env=multi_env, syncPeriod="1h")
-    assert all(data.values())
+    empty = {key for key, value in data.items() if not value}
+    assert empty == ({*keys.REQUIRED} if credential is None else set())
     operator = Operator().with_settings({PLACE: data})
     assert (operator.strict, operator.multi_env) == (strict, multi_env)
     (resolution,) = resolve([Resource("team", "ResourceGroup", "rg")], {PLACE: data}, Operator())
@@ -51,9 +52,10 @@ def test_no_key_is_empty_and_the_operator_reads_what_was_meant(
     assert (resolution.fault is None) == (method is not None)
 
 
-def test_settings_without_a_credential_hold_only_what_is_said() -> None:
-    assert emitted(None, syncPeriod="never") == {"AZURE_SYNC_PERIOD": b"never"}
-    assert emitted(None) == {}
+def test_settings_without_a_credential_hold_the_ids_empty_and_what_is_said() -> None:
+    ids = dict.fromkeys(keys.REQUIRED, b"")
+    assert emitted(None, syncPeriod="never") == {**ids, "AZURE_SYNC_PERIOD": b"never"}
+    assert emitted(None) == ids
 
 
 @pytest.mark.parametrize(

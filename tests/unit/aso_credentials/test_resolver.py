@@ -343,7 +343,7 @@ def test_a_child_of_an_owner_in_another_subscription_is_an_error(group: Resource
 
 def test_an_owner_given_by_arm_id_is_compared_too() -> None:
     child = Resource("team", "StorageAccount", "sa", owner=Owner(arm_id=arm(OTHER)))
-    assert refusal(together({N: VALID}, child)[0]) == ("Error", "Failed")
+    assert refusal(together({N: VALID}, child)[0]) == ("Error", "SubscriptionMismatch")
 
 
 def test_an_owner_is_found_by_its_kind_where_names_are_shared() -> None:
@@ -386,16 +386,60 @@ def test_a_secret_that_comes_after_its_resource_heals_it() -> None:
     assert after.fault is None
 
 
-@pytest.mark.parametrize("key", keys.REQUIRED)
-def test_a_line_end_behind_an_id_is_refused_by_azure(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [(keys.SUBSCRIPTION, "UnknownError"), (keys.TENANT, "Failed"), (keys.CLIENT, "UnknownError")],
+)
+def test_a_line_end_behind_an_id_is_refused_by_the_library_or_by_azure(key: str, reason: str) -> None:
     found = one({N: {**VALID, key: VALID[key] + b"\n"}})
-    assert refusal(found) == ("Warning", "UnknownError")
+    assert refusal(found) == ("Warning", reason)
     assert key in str(found.message)
 
 
-@pytest.mark.parametrize("key", keys.REQUIRED)
-def test_an_empty_id_is_no_id(key: str) -> None:
-    assert refusal(one({N: {**VALID, key: b""}, G: VALID})) == ("Warning", "Failed")
+BY_POD: Final[Data] = {**IDS, "AUTH_MODE": b"podidentity"}
+OWNERLESS: Final[Data] = dict.fromkeys(IDS, b"")
+
+
+@cases(
+    "data, key, settings, strict, expected",
+    {
+        "subscription": (VALID, keys.SUBSCRIPTION, VALID, False, "UnknownError"),
+        "tenant": (VALID, keys.TENANT, VALID, False, "Failed"),
+        "client": (VALID, keys.CLIENT, VALID, False, "UnknownError"),
+        "client of a pod": (BY_POD, keys.CLIENT, VALID, False, "Failed"),
+        "tenant of a pod": (BY_POD, keys.TENANT, VALID, False, None),
+        "client of a token": (IDS, keys.CLIENT, VALID, False, "the operator's own identity"),
+        "tenant of a token": (IDS, keys.TENANT, VALID, False, "the operator's own identity"),
+        "client of a token, operator unknown": (
+            IDS,
+            keys.CLIENT,
+            None,
+            False,
+            "the operator's own identity",
+        ),
+        "client of a token, operator without": (IDS, keys.CLIENT, OWNERLESS, False, "UnknownError"),
+        "tenant of a token, operator without": (IDS, keys.TENANT, OWNERLESS, False, "Failed"),
+        "client of a token in strict mode": (IDS, keys.CLIENT, VALID, True, "UnknownError"),
+        "tenant of a token in strict mode": (IDS, keys.TENANT, VALID, True, "Failed"),
+    },
+)
+def test_an_empty_id_is_what_azidentity_makes_of_it(
+    data: Data, key: str, settings: Data | None, strict: bool, expected: str | None
+) -> None:
+    secrets = {N: {**data, key: b""}} | ({} if settings is None else {G: settings})
+    found = one(secrets, operator=Operator(strict=strict))
+    if expected is not None and " " in expected:
+        assert (found.fault, used(found)) == (None, ("team/aso-credential", "namespace"))
+        assert expected in str(found.message)
+    else:
+        assert found.fault is None if expected is None else refusal(found) == ("Warning", expected)
+
+
+@pytest.mark.parametrize("host", [b"http://login.example/", b"https://login.example/\n", b"login.example"])
+def test_an_authority_that_the_library_refuses_is_refused(host: bytes) -> None:
+    found = one({N: {**VALID, **CLOUD, "AZURE_AUTHORITY_HOST": host}}, operator=Operator(multi_env=True))
+    assert refusal(found) == ("Warning", "Failed")
+    assert "AZURE_AUTHORITY_HOST" in str(found.message)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,272 @@
+"""What ASO takes of a Secret, as azidentity itself says: acceptance, method and what was refused.
+
+The program in tests/witness/program chooses the constructor as ASO's credential provider does; all else is
+the library's. Not asked is Entra, so whether a token is given stays open.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from components.aso_credentials import keys
+from components.aso_credentials.certificate import CertificateFault, certificate_fault
+from components.aso_credentials.model import method_of
+from components.aso_credentials.nouns import Operator, Reason, Resolution, Resource, SecretName
+from components.aso_credentials.resolver import resolve
+from components.aso_credentials.scoped import Kind, refusal
+from tests.support import certificates
+from tests.witness.conftest import Witness, cases_of
+
+Data: TypeAlias = dict[str, bytes]
+ID: Final = b"00000000-0000-4000-8000-0000000000cc"
+OWN: Final = {key: b"00000000-0000-4000-8000-0000000000dd" for key in keys.REQUIRED}
+CASES: Final = cases_of(150, 5_000)
+SAID: Final[Mapping[str, str]] = {
+    "does not contain key": Kind.INCOMPLETE,
+    "ALLOW_MULTI_ENV|go together": Kind.CLOUD,
+    "secret can't be empty": Kind.CLIENT_SECRET,
+    "invalid tenantID": Kind.TENANT,
+    "no tenant ID specified": Kind.TENANT,
+    "empty .*UserAssignedClientID": Kind.CLIENT,
+    "without https|^parse ": Kind.AUTHORITY,
+    "authorization mode": Kind.MODE,
+    "invalid ServiceAccount": Kind.ACCOUNT,
+    "multiple private keys": CertificateFault.SEVERAL_KEYS.name,
+    "found no certificate": CertificateFault.NO_CERTIFICATE.name,
+    "found no private key": CertificateFault.NO_KEY.name,
+    "must be an RSA|ParseECPrivateKey|unknown private key type": CertificateFault.NOT_RSA.name,
+    "match any certificate": CertificateFault.OTHER_KEY.name,
+}
+"""What the library says → the class of the error here; of a certificate anything else is unreadable."""
+UNREADABLE: Final = {"UNREADABLE", "FOLDED", "LOCKED_PEM", "NEWER_PKCS12"}
+"""Of what the library calls a parsing error, the causes that people are told apart."""
+
+
+def of_the_library(answer: Mapping[str, Any]) -> tuple[bool, str, str]:
+    said, method = answer["refused"], answer["method"]
+    known = (kind for words, kind in SAID.items() if re.search(words, said))
+    return answer["accepted"], method, next(known, "UNREADABLE" if said else "")
+
+
+def of_this_project(data: Data, operator: Operator) -> tuple[bool, str, str]:
+    found = refusal(data, operator)
+    method = "" if found and found.kind in (Kind.INCOMPLETE, Kind.CLOUD, Kind.MODE) else method_of(data) or ""
+    if found is None or found.kind is not Kind.CERTIFICATE:
+        return found is None, str(method), str(found.kind) if found else ""
+    fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
+    return False, str(method), "UNREADABLE" if fault is None or fault.name in UNREADABLE else fault.name
+
+
+def asked(data: Data, operator: Operator) -> dict[str, Any]:
+    return {
+        "data": {key: b64encode(value).decode() for key, value in data.items()},
+        "strict": operator.strict,
+        "multiEnv": operator.multi_env,
+        "environment": {key: value.decode() for key, value in (operator.environment or {}).items()},
+    }
+
+
+def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> None:
+    answers = witness("azure", [asked(*each) for each in given])
+    assert len(answers) == len(given)
+    for (data, operator), answer in zip(given, answers, strict=True):
+        told = of_the_library(answer)
+        assert of_this_project(data, operator) == told, (data, operator, answer)
+        settings = operator.environment or {}
+        if method_of(data) is not None or told[2] == Kind.MODE:
+            found = explained(data, settings, operator)
+            assert (found.fault is None or found.fault.reason is not Reason.FAILED) == told[0], (data, found)
+
+
+def explained(data: Data, settings: Mapping[str, bytes], operator: Operator) -> Resolution:
+    """Return what `aso explain` says of a resource that the Secret serves."""
+    secrets = {
+        SecretName("team", keys.NAMESPACE_SECRET): data,
+        SecretName(operator.namespace, keys.GLOBAL_SETTINGS): settings,
+    }
+    return resolve([Resource("team", "ResourceGroup", "rg")], secrets, operator)[0]
+
+
+def _certificates() -> dict[str, tuple[bytes, bytes | None]]:
+    pem, password = certificates.pem(), b"pass"
+    key, other = certificates.only_key(), certificates.only_key(certificates.rsa_key(1))
+    legacy = certificates.pkcs12(password)
+    curve = certificates.certificate_pem(certificates.curve_key())
+    return {
+        "PEM": (pem, None),
+        "key first": (key + certificates.without_key(), None),
+        "with Windows' line ends": (pem.replace(b"\n", b"\r\n"), None),
+        "folded to blanks": (pem.replace(b"\n", b" "), None),
+        "on one line": (pem.replace(b"\n", b""), None),
+        "with the two characters of an escape": (pem.replace(b"\n", b"\\n"), None),
+        "indented": (b"".join(b"  " + line for line in pem.splitlines(keepends=True)), None),
+        "blanks behind lines": (pem.replace(b"\n", b" \t\n"), None),
+        "a leading blank": (b" " + pem, None),
+        "a leading line end": (b"\n" + pem, None),
+        "a byte order mark": (b"\xef\xbb\xbf" + pem, None),
+        "no line end between blocks": (pem.replace(b"-----\n-----BEGIN", b"----------BEGIN"), None),
+        "no line end at the end": (pem.rstrip(), None),
+        "words between blocks": (pem.replace(b"-----\n-----", b"-----\nof: mine\n-----"), None),
+        "headers": (pem.replace(b"CERTIFICATE-----\n", b"CERTIFICATE-----\nA: b\n\n", 1), None),
+        "base64 in one line": (certificates.in_one_line(pem), None),
+        "an empty password": (pem, b""),
+        "PEM with a password": (pem, password),
+        "no key": (certificates.without_key(), None),
+        "key alone": (key, None),
+        "another's key": (certificates.without_key() + other, None),
+        "two keys": (pem + other, None),
+        "the same key twice": (pem + key, None),
+        "two certificates": (curve + pem, None),
+        "a locked key": (certificates.without_key() + certificates.only_key(None, password), None),
+        "PKCS1": (certificates.without_key() + certificates.pkcs1(), None),
+        "PKCS1 under the name of PKCS8": (
+            certificates.without_key() + certificates.pkcs1().replace(b"RSA PRIVATE", b"PRIVATE"),
+            None,
+        ),
+        "PKCS8 under the name of PKCS1": (
+            certificates.without_key() + key.replace(b"PRIVATE", b"RSA PRIVATE"),
+            None,
+        ),
+        "a locked PKCS1": (certificates.without_key() + certificates.pkcs1(password), None),
+        "of a curve": (curve + certificates.only_key(certificates.curve_key()), None),
+        "of a curve, in its own form": (curve + certificates.own_form(certificates.curve_key()), None),
+        "noise under the name of a key": (
+            certificates.without_key() + certificates.noise(b"PRIVATE KEY"),
+            None,
+        ),
+        "noise under the name of a certificate": (certificates.noise(b"CERTIFICATE") + pem, None),
+        "cut off": (pem[: len(pem) // 2], None),
+        "empty": (b"", None),
+        "no certificate at all": (b"\xff\x00", None),
+        "PKCS12": (legacy, password),
+        "PKCS12 without its password": (legacy, None),
+        "PKCS12 with another password": (legacy, b"other"),
+        "PKCS12 and an empty password": (certificates.pkcs12(b"x"), b""),
+        "PKCS12 cut off": (legacy[:-7], password),
+        "PKCS12 and a line end": (legacy + b"\n", password),
+        "PKCS12 in base64": (b64encode(legacy), password),
+        "PKCS12 of AES": (certificates.modern_pkcs12(password), password),
+        "PKCS12 without encryption": (certificates.modern_pkcs12(), None),
+        "PKCS12 without encryption, with a password": (certificates.modern_pkcs12(), password),
+        "PKCS12 with a MAC of SHA-256": (certificates.pkcs12(password, mac="sha256"), password),
+        "PKCS12 of AES with a MAC of SHA-1": (certificates.modern_pkcs12(password, mac="sha1"), password),
+        "PKCS12 of a curve": (certificates.pkcs12(password, certificates.curve_key()), password),
+        "PKCS12 with a chain": (certificates.pkcs12(password, chain=True), password),
+        "PKCS12 without a name": (certificates.pkcs12(password, name=None), password),
+    }
+
+
+CERTIFICATES: Final = _certificates()
+
+
+def test_a_certificate_is_taken_or_refused_as_azidentity_does(witness: Witness) -> None:
+    given: list[tuple[Data, Operator]] = []
+    for content, password in CERTIFICATES.values():
+        locked = {} if password is None else {keys.CERTIFICATE_PASSWORD: password}
+        given.append(({**dict.fromkeys(keys.REQUIRED, ID), keys.CERTIFICATE: content, **locked}, Operator()))
+    compare(witness, given)
+
+
+def test_random_secrets_are_taken_or_refused_as_azidentity_does(witness: Witness) -> None:
+    given = [*_random_secrets(Random(20), CASES)]
+    compare(witness, given)
+    if len(given) > 1_000:
+        seen = {of_this_project(*each)[1:] for each in given}
+        assert {kind for _, kind in seen} >= {str(kind) for kind in Kind} - {"certificate"}
+
+
+_IDS: Final = (
+    ID,
+    ID,
+    ID,
+    b"",
+    b" ",
+    ID + b"\n",
+    b" " + ID,
+    b"\tx",
+    b"contoso.example",
+    b"a/b",
+    b"*",
+    "é".encode(),
+)
+_HOSTS: Final = (
+    *("https://login.example/", "https://login.example", "HTTPS://LOGIN.EXAMPLE", "https://login.example\n"),
+    *(
+        "http://login.example/",
+        "login.example",
+        "",
+        " https://login.example/",
+        "https://",
+        "https:",
+        "https:x",
+    ),
+    *("https://h:80/", "https://h:x/", "https://h:80:80/", "https://[::1]/", "https://[::1", "https://[x]/"),
+    *("https://a b/", "https://h/%zz", "https://h/%20", "https://%zz/", "https://u:p@h/", "https://u p@h/"),
+    *(
+        "https://h/?q=%zz",
+        "https://h/#%zz",
+        "https://h/#f",
+        "https://é/",
+        "https://h\x7f/",
+        "://h",
+        "ht tps://h",
+    ),
+    *(
+        "https://h:/",
+        "https://:80/",
+        "https://[::1]:80/",
+        "https://[fe80::1%25eth0]/",
+        "https://h<>/",
+        "https://h%25",
+    ),
+)
+_MODES: Final = (b"", b"workloadidentity", b"podidentity", b"PodIdentity", b"podidentity\n", b"x")
+_ACCOUNTS: Final = (b"", b"mine", b"my.own", b"My_Own", b"-x", b"x" * 254, b"x\n")
+
+
+def _random_secrets(random: Random, count: int) -> Iterator[tuple[Data, Operator]]:
+    """Yield Secrets and the operators that read them: mostly whole, often odd in one place or two."""
+    certificate_cases = [*CERTIFICATES.values()]
+    for _ in range(count):
+        odd = random.random() < 0.6
+        data: Data = {}
+        for key in keys.REQUIRED:
+            if not odd or random.random() > 0.05:
+                data[key] = random.choice(_IDS) if odd and random.random() < 0.4 else ID
+        if random.random() < 0.3:
+            data[keys.CLIENT_SECRET] = random.choice((b"s", b"", b" ", b"s\n", b"\xff"))
+        if random.random() < 0.3:
+            data[keys.CERTIFICATE], password = random.choice(certificate_cases)
+            if password is not None and random.random() < 0.9:
+                data[keys.CERTIFICATE_PASSWORD] = password
+        if random.random() < 0.5:
+            data[keys.AUTH_MODE] = random.choice(_MODES)
+        if random.random() < 0.3:
+            data[keys.SERVICE_ACCOUNT] = random.choice(_ACCOUNTS)
+        if random.random() < 0.2:
+            data[keys.ADDITIONAL_TENANTS] = random.choice((b"", b"a, b", b"*", b" ,"))
+        if random.random() < 0.4:
+            cloud = (
+                random.choice(_HOSTS).encode(),
+                b"https://management.example",
+                random.choice((b"x", b"x", b"")),
+            )
+            data |= {
+                key: value for key, value in zip(keys.CLOUD, cloud, strict=True) if random.random() < 0.95
+            }
+        yield data, _random_operator(random)
+
+
+def _random_operator(random: Random) -> Operator:
+    environment = {key: b"" if random.random() < 0.3 else value for key, value in OWN.items()}
+    if random.random() < 0.1:
+        environment[keys.AUTHORITY_HOST] = random.choice(
+            (b"", b"https://login.example/", b"http://login.example/")
+        )
+    operator = Operator(multi_env=random.random() < 0.8, strict=random.random() < 0.3)
+    return replace(operator, environment=environment)

@@ -1,0 +1,130 @@
+"""What credentials become is what Go's encoding/json makes of them, as Korifi uses it, byte for byte.
+
+Text that is no UTF-8 and nesting beyond 200 levels are not asked: they are refused here, and replaced or
+taken there.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, Final
+
+from components.errors import CredfleetError
+from components.service_credentials.binding import (
+    binding_data,
+    binding_type,
+    read_credentials_object,
+    source_data,
+)
+from tests.witness.conftest import Witness, cases_of
+
+CASES: Final = cases_of(150, 10_000)
+NUMBERS: Final = (
+    *(
+        "0",
+        "-0",
+        "5.0",
+        "1.10",
+        "1e3",
+        "1E-7",
+        "-1.5e+20",
+        "1e21",
+        "123456789012345678901234567890",
+        "1e-320",
+    ),
+    *("9007199254740993", "0.1", "1e308", "1e400", "-1e400", "4.9e-324", "01", "1.", ".5", "+1", "NaN", "-"),
+    *("999999999999999934463", "1e20", "0.000001", "0.0000001", "12345678.875", "-Infinity"),
+)
+TEXTS: Final = (
+    *(
+        "",
+        "bob",
+        "x=1&y=<2>",
+        '{"a":1}',
+        "two\nlines",
+        "héllo",
+        "\u2028",
+        "😀",
+        "\x7f",
+        "\\",
+        '"',
+        "a/b",
+        "\t",
+    ),
+    *("\\ud83d\\ude00", "\\ud800", "\\udc00x", "\\u0000", "\\u00e9", "\\/", "\\b", "\\x", "\\u12"),
+)
+"""Strings, some as they are written, escapes included."""
+
+
+def test_random_credentials_become_what_go_makes_of_them(witness: Witness) -> None:
+    texts = [*_random_texts(Random(4), CASES)]
+    answers = witness("json", (b64encode(text).decode() for text in texts))
+    assert len(answers) == len(texts)
+    refused = [answer["refused"] for answer in answers]
+    assert 0.1 < sum(refused) / len(refused) < 0.9
+    for text, answer in zip(texts, answers, strict=True):
+        assert _made_here(text) == _made_there(answer), text
+
+
+def _made_here(text: bytes) -> Any:
+    try:
+        credentials = read_credentials_object(text)
+    except CredfleetError:
+        return None
+    source = source_data(credentials)["credentials"]
+    return source, binding_type(credentials), dict(binding_data(credentials))
+
+
+def _made_there(answer: dict[str, Any]) -> Any:
+    if answer["refused"]:
+        return None
+    data = {key: b64decode(value) for key, value in answer["data"].items()}
+    return b64decode(answer["source"]), answer["type"], data
+
+
+def _random_texts(random: Random, count: int) -> Iterator[bytes]:
+    """Yield documents, mostly objects, some of them damaged in one place."""
+    for _ in range(count):
+        top: Callable[[Random, int], str] = _object if random.random() < 0.95 else _value
+        text = top(random, 0)
+        if random.random() < 0.1:
+            at = random.randrange(len(text) + 1)
+            text = text[:at] + random.choice(("", ",", "}", '"', " ", "\x00", "1")) + text[at + 1 :]
+        yield text.encode()
+
+
+def _value(random: Random, depth: int) -> str:
+    kind = random.randrange(4 if depth > 3 else 6)
+    if kind == 0:
+        return random.choice(("true", "false", "null"))
+    if kind == 1:
+        # a wrong one would spoil most documents
+        return random.choice(NUMBERS if random.random() < 0.3 else NUMBERS[:8])
+    if kind == 5:
+        return (
+            "["
+            + ",".join(_value(random, depth + 1) for _ in range(random.randrange(4)))
+            + _blank(random)
+            + "]"
+        )
+    return _object(random, depth + 1) if kind == 4 else _text(random)
+
+
+def _object(random: Random, depth: int) -> str:
+    keys = [random.choice(('"type"', '"a"', '"provider"', _text(random))) for _ in range(random.randrange(5))]
+    members = (f"{_blank(random)}{key}{_blank(random)}:{_value(random, depth)}" for key in keys)
+    return "{" + ",".join(members) + _blank(random) + "}"
+
+
+def _text(random: Random) -> str:
+    chosen = random.choice(TEXTS)
+    if chosen.startswith("\\") and len(chosen) > 1:
+        return f'"{chosen}"'
+    return json.dumps(chosen, ensure_ascii=random.random() < 0.5)
+
+
+def _blank(random: Random) -> str:
+    return random.choice(("", "", " ", "\n", "\t\r\n"))
