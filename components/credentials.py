@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -97,10 +97,13 @@ class Credentials:
         raise TypeError("credentials are neither pickled nor copied")
 
 
-def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Problem, ...]]:
+def read_credentials(
+    text: str, *, secret: bool, sealed: Collection[str] = ()
+) -> tuple[Credentials, tuple[Problem, ...]]:
     """Read the configuration's `credentials`, a JSON object of texts by name; unreadable ones are left out.
 
     secret: whether the configuration marks the key as secret; credentials in plain are refused.
+    sealed: names of those that nobody decrypted, and that nothing is said of.
     """
     try:
         entries: Any = json.loads(text)
@@ -126,6 +129,8 @@ def read_credentials(text: str, *, secret: bool) -> tuple[Credentials, tuple[Pro
         )
     texts: dict[str, str] = {}
     for name, entry in entries.items():
+        if name in sealed:
+            continue
         fault = _fault(entry)
         if fault is None:
             texts[name] = entry

@@ -24,23 +24,32 @@ ever holds a credential, nor words of a server that could.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential."""
+    """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential.
+
+    at: file, line and column of what is written there, where they are known.
+    """
 
     place: str
     cause: str
     mend: str
+    at: tuple[str, int, int] | None = None
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.cause} → {self.mend}"
+        return f"{self.where}: {self.cause} → {self.mend}"
+
+    @property
+    def where(self) -> str:
+        """The place behind its file, line and column, as editors and terminals make them clickable."""
+        return self.place if self.at is None else f"{':'.join(map(str, self.at))} {self.place}"
 
     def within(self, place: str) -> Problem:
         """Return the same problem at another place: where what was judged is written."""
-        return Problem(place, self.cause, self.mend)
+        return replace(self, place=place)
 
 
 class CredfleetError(Exception):
@@ -76,7 +85,7 @@ class ConfigurationError(CredfleetError):
         )
 
     def __str__(self) -> str:
-        listed = "\n".join(f"{p.place}: {p.cause}\n→ {p.mend}" for p in self.problems)
+        listed = "\n".join(f"{p.where}: {p.cause}\n→ {p.mend}" for p in self.problems)
         return f"{listed}\n{self.cause}"
 
 

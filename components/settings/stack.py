@@ -16,12 +16,14 @@ from components.account_pool.settings_review import Stated, review_accounts, rev
 from components.aso_credentials.settings import AsoCredentials
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
+from components.naming import config_path
 from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
 from components.settings.document import read_as_meant, well_formed
 from components.settings.noun import Noun
 from components.settings.nouns import Cluster, Tenant
+from components.settings.places import located
 from components.settings.review import review_cluster, review_namespaces, usable_namespaces
 from components.settings.section import Account, Section, Surroundings, Written, review_written
 from components.settings.words import Name, unfit
@@ -87,18 +89,28 @@ class Settings(Noun):
                 Path.cwd(),
             )
         except ConfigurationError as error:
-            raise pulumi.RunError(str(error)) from None
+            problems = located(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
+            raise pulumi.RunError(str(ConfigurationError(problems))) from None
 
     @classmethod
-    def parse(cls, values: Mapping[str, str], secret_keys: Collection[str], root: Path) -> Self:
+    def parse(
+        cls,
+        values: Mapping[str, str],
+        secret_keys: Collection[str],
+        root: Path,
+        sealed: Collection[Sequence[str | int]] = (),
+    ) -> Self:
         """Read a configuration as the CLI passes it.
 
         values: full key → text, all namespaces; objects as JSON text.
         secret_keys: full keys that hold secrets. root: directory of Pulumi.yaml.
+        sealed: full key and path of what nobody decrypted, null in the values; nothing is said of it.
         Raises ConfigurationError with every problem.
         """
         credentials, unreadable = read_credentials(
-            values.get(NAMESPACE + KEY, "{}"), secret=NAMESPACE + KEY in secret_keys
+            values.get(NAMESPACE + KEY, "{}"),
+            secret=NAMESPACE + KEY in secret_keys,
+            sealed={str(path[1]) for path in sealed if path[0] == NAMESPACE + KEY and len(path) > 1},
         )
         document: dict[str, Any] = {
             key.removeprefix(NAMESPACE): _decoded(text)
@@ -110,7 +122,9 @@ class Settings(Noun):
         stated = _stated(document)
         settings, malformed = well_formed(cls, document)
         review = settings._review(stated, root, malformed)
-        problems = (*_foreign(values), *unreadable, *misspelt, *malformed, *review)
+        unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
+        found = (*_foreign(values), *unreadable, *misspelt, *malformed, *review)
+        problems = [problem for problem in found if problem.place not in unknown]
         if problems:
             raise ConfigurationError(problems)
         return settings

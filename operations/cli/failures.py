@@ -30,11 +30,13 @@ CANCELLED = 8
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
         "bad-configuration": CONFIGURATION,
+        "ciphertext-unreadable": CONFIGURATION,
         "config-invalid": CONFIGURATION,
         "config-path": CONFIGURATION,
         "config-too-long": CONFIGURATION,
         "project-invalid": CONFIGURATION,
         "project-unsupported": CONFIGURATION,
+        "salt-unreadable": CONFIGURATION,
         "stack-unknown": CONFIGURATION,
         "stack-unsupported": CONFIGURATION,
         "wrong-context": CONFIGURATION,
@@ -65,7 +67,12 @@ def as_document(error: Foreseen) -> dict[str, Any]:
     body: dict[str, Any] = {"code": error.code, "message": f"{error.place}: {error.cause} → {error.mend}"}
     if isinstance(error, ConfigurationError):
         body["problems"] = [
-            {"place": problem.place, "cause": problem.cause, "mend": problem.mend}
+            {
+                "place": problem.place,
+                **dict(zip(("file", "line", "column"), problem.at or (None, None, None), strict=True)),
+                "cause": problem.cause,
+                "mend": problem.mend,
+            }
             for problem in error.problems
         ]
     return {"error": body}
@@ -74,7 +81,7 @@ def as_document(error: Foreseen) -> dict[str, Any]:
 def as_lines(error: Foreseen) -> list[str]:
     """Return what a person reads: what is wrong and where, then how to mend it; problems one by one."""
     if isinstance(error, ConfigurationError):
-        problems = [line for p in error.problems for line in _two_lines(p.place, p.cause, p.mend)]
+        problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
         return [*problems, f"{error.cause}; {error.mend}"]
     return _two_lines(error.place, error.cause, error.mend)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pulumi_sandbox.engine import Workspace
+from pulumi_sandbox.engine import PassphraseCrypter, StackAtRest
+from pulumi_sandbox.errors import SandboxError
 
 from components.account_pool.rules import Fault, Request, Ruleset
 from components.account_pool.settings import AccountPool
@@ -15,10 +16,11 @@ from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
+from components.settings.places import located
 from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
-from operations.sandbox.stack_state import open_workspace
+from operations.sandbox.stack_state import stack_here
 
 
 def schema() -> Answer:
@@ -28,28 +30,100 @@ def schema() -> Answer:
 
 
 def check(stack: str) -> Answer:
-    """Say that a stack's configuration is sound; raises as `settings_of`."""
-    settings_of(stack)
-    sentence = f"✓ the configuration of stack {stack} is sound"
-    return Answer({"stack": stack, "problems": []}, [sentence])
+    """Say that a stack's configuration is sound, and what of it nobody could check; raises as `settings_of`.
+
+    What is encrypted is decrypted where the key is at hand.
+    """
+    folders = Folders.find(Path.cwd())
+    at_rest = stack_here(stack)
+    sealed, why = at_rest.read()[0].sealed, ""
+    crypter = None
+    if sealed:
+        try:
+            crypter = at_rest.unlock(public=folders.public_passphrase(stack))
+        except SandboxError as error:
+            if error.code not in ("stack-unsupported", "passphrase-missing"):
+                raise
+            why = error.code
+    judged(at_rest, crypter)
+    unchecked = _unchecked(
+        at_rest, sealed if crypter is None else (), no_passphrase=why == "passphrase-missing"
+    )
+    return Answer(
+        {"stack": stack, "problems": [], "unchecked": [asdict(each) for each in unchecked]},
+        [
+            f"✓ the configuration of stack {stack} is sound",
+            *(f"· not checked: {each.what}: {each.why}" for each in unchecked),
+        ],
+    )
 
 
-def sound_settings(workspace: Workspace) -> Settings:
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """What could not be checked, and why."""
+
+    what: str
+    why: str
+
+
+def _unchecked(
+    at_rest: StackAtRest, sealed: Sequence[Sequence[str | int]], *, no_passphrase: bool
+) -> Sequence[Unchecked]:
+    """Name what is sealed, once."""
+    if not sealed:
+        return ()
+    own = [str(path[1]) for path in sealed if path[0] == NAMESPACE + KEY and len(path) > 1]
+    others = [_place(path) for path in sealed if path[0] != NAMESPACE + KEY]
+    held = [f"what the credentials {', '.join(own)} hold"] if own else []
+    scheme = at_rest.stack_file.provider.partition(":")[0]
+    why = (
+        "encrypted, and PULUMI_CONFIG_PASSPHRASE gives no passphrase"
+        if no_passphrase
+        else f"encrypted by {scheme}, which only the Pulumi CLI asks"
+    )
+    return [Unchecked("; ".join([*held, *others]), why)]
+
+
+def _place(path: Sequence[str | int]) -> str:
+    key, *inside = path
+    own = str(key).startswith(NAMESPACE)
+    return config_path(str(key).removeprefix(NAMESPACE), *inside) if own else str(key)
+
+
+def judged(at_rest: StackAtRest, crypter: PassphraseCrypter | None = None) -> Settings:
     """Read the configuration of a stack that has nothing wrong with it, in its file either.
 
+    Without a crypter nothing is said of what is encrypted.
+
     Raises:
-        ConfigurationError: With everything that is wrong.
-        SandboxError: `config-invalid` when it breaks what Pulumi.yaml declares.
+        ConfigurationError: With everything that is wrong, each with its place in a file.
     """
-    problems = [*plain_credentials(workspace.stack_file.config)]
-    config = workspace.config()
+    config, faults = at_rest.read(crypter)
+    problems = [*_of_the_file(at_rest), *plain_credentials(at_rest.stack_file.config)]
+    settings = None
     try:
-        settings = Settings.parse(config.values, config.secret_keys, workspace.project.directory)
+        settings = Settings.parse(config.values, config.secret_keys, at_rest.project.directory, config.sealed)
     except ConfigurationError as error:
-        raise ConfigurationError([*problems, *error.problems]) from None
-    if problems:
-        raise ConfigurationError(problems)
+        problems += error.problems
+    told = {problem.place for problem in problems}
+    for fault in faults:
+        place = _place(fault.path)
+        if place not in told:
+            problems.append(Problem(place, f"it {fault.cause.removeprefix('it ')}", fault.mend))
+    if problems or settings is None:
+        raise ConfigurationError(located(problems, at_rest.stack_file.path))
     return settings
+
+
+def _of_the_file(at_rest: StackAtRest) -> Iterator[Problem]:
+    """Refuse a file that says nothing of this program: one that was cut off would count as empty."""
+    file = at_rest.stack_file
+    if file.path.exists() and not any(key.startswith(NAMESPACE) for key in file.config) and not file.is_empty:
+        yield Problem(
+            "configuration",
+            f"the file has no key of {NAMESPACE}…: the next update would delete all that the stack declared",
+            "restore it from version control; a stack that declares nothing says so: config: {}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +140,7 @@ def pool_of_plan(stack: str, request: Request) -> Served:
     """Let the rules of a stack choose the pool of a plan.
 
     Raises:
-        Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `sound_settings`.
+        Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `settings_of`.
     """
     section = settings_of(stack).account_pool
     rules, texts = (section.ruleset, section.rules) if section else (Ruleset(()), ())
@@ -90,8 +164,8 @@ def pool_of(settings: Settings, stack: str) -> AccountPool:
 
 
 def settings_of(stack: str) -> Settings:
-    """Read the configuration of a stack here; raises as `sound_settings` and `open_workspace`."""
-    return sound_settings(open_workspace(Folders.find(Path.cwd()), stack))
+    """Read the configuration of a stack here, without a key; raises as `judged` and `stack_here`."""
+    return judged(stack_here(stack))
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:

@@ -16,10 +16,9 @@ from components.account_pool.settings import AccountPool
 from components.naming import stack_holder
 from components.settings.nouns import Tenant
 from operations.cli.answer import Answer, Table
-from operations.config.settings import pool_of, sound_settings
-from operations.folders import Folders
+from operations.config.settings import judged, pool_of
 from operations.pool.access import Where
-from operations.sandbox.stack_state import open_workspace
+from operations.sandbox.stack_state import stack_here
 
 Whose: TypeAlias = tuple[str, str, str]
 """Organization, project and stack."""
@@ -64,11 +63,11 @@ class StackClaims:
 
 
 def stack_claims(stack: str, organization: str, kubeconfig: Path | None) -> StackClaims:
-    """Return what a stack's configuration claims; raises as `sound_settings` and `pool_of`."""
-    workspace = open_workspace(Folders.find(Path.cwd()), stack)
-    settings = sound_settings(workspace)
+    """Return what a stack's configuration claims; raises as `judged` and `pool_of`."""
+    at_rest = stack_here(stack)
+    settings = judged(at_rest)
     pool = pool_of(settings, stack)
-    whose = (organization, workspace.project.name, stack)
+    whose = (organization, at_rest.project.name, stack)
     claims = (c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose))
     return StackClaims(pool, Where.of_stack(pool, settings.cluster, kubeconfig), whose, tuple(claims))
 

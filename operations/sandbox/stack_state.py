@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pulumi_sandbox.engine import Snapshot, Workspace, decode, find_backend, verify
+from pulumi_sandbox.engine import Snapshot, StackAtRest, Workspace, decode, find_backend, verify
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.values import Json, Properties, masked
 
@@ -31,6 +32,16 @@ def open_workspace(folders: Folders, stack: str) -> Workspace:
         backend_dir=find_backend(folders.backend),
         public_passphrase=folders.public_passphrase(stack),
     )
+
+
+def stack_here(stack: str) -> StackAtRest:
+    """Read what the files say of a stack of the project around here; no key is needed.
+
+    Raises:
+        SandboxError: as `Folders.find`, `find_backend` and `StackAtRest.find`.
+    """
+    folders = Folders.find(Path.cwd())
+    return StackAtRest.find(folders.project, stack, backend_dir=find_backend(folders.backend))
 
 
 def outputs(snapshot: Snapshot) -> Properties:
@@ -93,22 +104,32 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
 def config_value(stack: str, key: str, *, path: bool) -> Answer:
     """Answer with one value in plain.
 
-    Raises CredfleetError with code `bad-configuration` when there is no such value, or as
-    `Workspace.config`.
+    A key is asked for only where the value is encrypted. Raises CredfleetError with code `bad-configuration`
+    when there is no such value; SandboxError as `StackAtRest.unlock`, or for what is wrong with the value.
     """
-    workspace = _here(stack)
-    full = workspace.project.key(key)
+    at_rest = stack_here(stack)
+    full = at_rest.project.key(key)
     inside: paths.Path = ()
     if path:
         namespace, _, rest = full.partition(":")
         head, *tail = paths.parse(rest)
         full, inside = f"{namespace}:{head}", tuple(tail)
-    text = workspace.config().values.get(full)
+    config, faults = at_rest.read()
+    asked = (full, *inside)
+    if any(paths.covers(asked, sealed) or paths.covers(sealed, asked) for sealed in config.sealed):
+        config, faults = at_rest.read(
+            at_rest.unlock(public=Folders.find(Path.cwd()).public_passphrase(stack))
+        )
+    for fault in faults:
+        if paths.covers(asked, fault.path) or paths.covers(fault.path, asked):
+            place = str(at_rest.stack_file.at(*fault.path))
+            raise SandboxError(code=fault.code, place=place, cause=fault.cause, mend=fault.mend)
+    text = config.values.get(full)
     found, value = paths.get(json.loads(text or "null"), inside) if inside else (text is not None, text)
     if not found:
         raise CredfleetError(
             code="bad-configuration",
-            place=f"{workspace.stack_file.path.name} {key}",
+            place=f"{at_rest.stack_file.path.name} {key}",
             cause=f"the configuration of stack {stack} has no such value",
             mend="look for its name in the file; a value inside an object needs --path",
         )
@@ -117,11 +138,15 @@ def config_value(stack: str, key: str, *, path: bool) -> Answer:
 
 def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: bool) -> None:
     """Write one value; without one it is read from standard input, up to its last newline."""
+    if not secret:
+        file = stack_here(stack).stack_file
+        file.set(key, _read_value(key) if value is None else value, path=path)
+        file.save()
+        return
     workspace = _here(stack)
     text = _read_value(key) if value is None else value
-    if secret:
-        workspace.keep_salt()
-    workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter if secret else None)
+    workspace.keep_salt()
+    workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter)
     workspace.stack_file.save()
 
 

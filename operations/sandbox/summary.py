@@ -17,7 +17,7 @@ from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
 from operations.cli.answer import Part, Table, Verdict
-from operations.config.settings import sound_settings
+from operations.config.settings import judged
 from operations.folders import Folders
 from operations.pool.access import Where
 from operations.pool.status import place
@@ -48,7 +48,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
     snapshot = workspace.store.load()
     declared = results.declared(snapshot.resources, result.steps)
     claimed = results.claimed(snapshot.resources, result.steps)
-    settings = sound_settings(workspace)
+    settings = judged(workspace, workspace.crypter)
     shares, present = _pool(settings, cluster)
     outputs = shown_outputs(snapshot)
     skipped = (*_held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, present))

@@ -35,7 +35,7 @@ from components.report_lines import MARKER
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.options import Form
-from operations.config.settings import sound_settings
+from operations.config.settings import judged
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing
 from operations.sandbox.report import write
@@ -144,13 +144,13 @@ def _prepare(wanted: Run) -> _Prepared:
     """Find project, services and cluster; let a state that speaks of a cluster that is gone catch up.
 
     Raises:
-        CredfleetError: as `sound_settings`, `choose`, `existing.bring_kinds` and `existing.bring`;
+        CredfleetError: as `judged`, `choose`, `existing.bring_kinds` and `existing.bring`;
             `refresh-failed` or `cancelled` while catching up.
         SandboxError: as these, as `cloud_services.start` and as `engine.refresh`.
     """
     folders = Folders.find(Path.cwd())
     workspace = open_workspace(folders, wanted.stack)
-    settings = sound_settings(workspace)
+    settings = judged(workspace, workspace.crypter)
     with ProgressLine() as progress:
         cloud_services.start(folders, workspace.config().values, settings.pull_secrets, progress)
         cluster, is_stale = choose(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.model.resource import Resource as Resource
     from pulumi_sandbox.engine.model.resource import Snapshot as Snapshot
     from pulumi_sandbox.engine.plugins.process import start_plugin as start_plugin
+    from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter as PassphraseCrypter
     from pulumi_sandbox.engine.project.yaml_file import load_yaml as load_yaml
     from pulumi_sandbox.engine.show.display import Display as Display
     from pulumi_sandbox.engine.show.display import PreviewDigest as PreviewDigest
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.show.phrases import short_type as short_type
     from pulumi_sandbox.engine.state.checkpoint import decode as decode
     from pulumi_sandbox.engine.state.checkpoint import verify as verify
+    from pulumi_sandbox.engine.workspace import StackAtRest as StackAtRest
     from pulumi_sandbox.engine.workspace import Workspace as Workspace
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
 
@@ -48,11 +50,12 @@ PUBLIC: Final = {
     "model.events": ("Diagnostic", "Event", "Op", "Outcome", "Sink", "StepFinished", "StepPlanned"),
     "model.resource": ("Resource", "Snapshot"),
     "plugins.process": ("start_plugin",),
+    "project.passphrase": ("PassphraseCrypter",),
     "project.yaml_file": ("load_yaml",),
     "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),
     "show.phrases": ("short_type",),
     "state.checkpoint": ("decode", "verify"),
-    "workspace": ("Workspace", "find_backend"),
+    "workspace": ("StackAtRest", "Workspace", "find_backend"),
 }
 """Module → what it gives to the world."""
 

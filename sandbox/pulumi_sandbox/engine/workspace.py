@@ -9,7 +9,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
-from pulumi_sandbox.engine.project.program_config import ProgramConfig, program_config
+from pulumi_sandbox.engine.project.program_config import (
+    Fault,
+    ProgramConfig,
+    program_config,
+    read_config,
+)
 from pulumi_sandbox.engine.project.project_file import Project
 from pulumi_sandbox.engine.project.stack_file import StackFile
 from pulumi_sandbox.engine.state.store import Store, state_path
@@ -17,12 +22,53 @@ from pulumi_sandbox.errors import SandboxError
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
-    """A stack of a project, opened."""
+class StackAtRest:
+    """What the files say of a stack, whoever encrypts it; no key is needed."""
 
     project: Project
     stack: str
     stack_file: StackFile
+
+    @classmethod
+    def find(cls, project_dir: Path, stack: str, *, backend_dir: Path) -> StackAtRest:
+        """Read the files.
+
+        Raises SandboxError `stack-unknown`, when neither configuration nor state has this name; and what
+        `Project.load` and `StackFile.load` raise.
+        """
+        project = Project.load(project_dir)
+        stack_file = StackFile.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
+        if not stack_file.path.exists() and not state_path(backend_dir, project.name, stack).exists():
+            raise SandboxError(
+                code="stack-unknown",
+                place=str(stack_file.path),
+                cause=f"there is no stack {stack}: neither this file nor a state of that name",
+                mend="correct the name, or create the file (it may be empty)",
+            )
+        return cls(project, stack, stack_file)
+
+    def unlock(self, passphrase: str | None = None, public: Path | None = None) -> PassphraseCrypter:
+        """Return what encrypts and decrypts its values; takes about 0.3 s.
+
+        passphrase: absent means that of the environment. public: the file of a passphrase that anybody may
+        read, where the environment names none.
+        Raises SandboxError `stack-unsupported`; and as `find_passphrase` and `PassphraseCrypter.open`.
+        """
+        self.stack_file.refuse_unsupported()
+        if passphrase is None:
+            passphrase = find_passphrase(self.stack, public)
+        salt = self.stack_file.salt
+        return PassphraseCrypter.open(salt, passphrase) if salt else PassphraseCrypter.new(passphrase)
+
+    def read(self, crypter: PassphraseCrypter | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:
+        """Return what a program would be given, and what is wrong with it; without a crypter, sealed."""
+        return read_config(self.project, self.stack_file, crypter)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace(StackAtRest):
+    """A stack of a project, opened for the engine."""
+
     crypter: PassphraseCrypter
     store: Store
 
@@ -38,28 +84,12 @@ class Workspace:
     ) -> Workspace:
         """Open a stack; takes about 0.3 s, for the key; nothing is written.
 
-        passphrase: absent means that of the environment, looked for once the stack is known to want one.
-        public_passphrase: the file of a passphrase that anybody may read, where the environment names none.
-        Raises SandboxError `stack-unknown`, when neither configuration nor state has this name; and what
-        `Project.load`, `StackFile.load`, `find_passphrase` and `PassphraseCrypter.open` raise.
+        Raises as `StackAtRest.find` and `StackAtRest.unlock`.
         """
-        project = Project.load(project_dir)
-        stack_file = StackFile.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
-        if not stack_file.path.exists() and not state_path(backend_dir, project.name, stack).exists():
-            raise SandboxError(
-                code="stack-unknown",
-                place=str(stack_file.path),
-                cause=f"there is no stack {stack}: neither this file nor a state of that name",
-                mend="correct the name, or create the file (it may be empty)",
-            )
-        if passphrase is None:
-            passphrase = find_passphrase(stack, public_passphrase)
-        if stack_file.salt:
-            crypter = PassphraseCrypter.open(stack_file.salt, passphrase)
-        else:
-            crypter = PassphraseCrypter.new(passphrase)
-        store = Store(backend_dir, project.name, stack, crypter)
-        return cls(project=project, stack=stack, stack_file=stack_file, crypter=crypter, store=store)
+        found = StackAtRest.find(project_dir, stack, backend_dir=backend_dir)
+        crypter = found.unlock(passphrase, public_passphrase)
+        store = Store(backend_dir, found.project.name, stack, crypter)
+        return cls(found.project, stack, found.stack_file, crypter, store)
 
     def keep_salt(self) -> None:
         """Write the salt into a stack file without one: whatever is encrypted from now on needs it.

@@ -98,29 +98,44 @@ def test_a_path_through_a_plain_value_is_refused(path: Path, key: str):
         ("secretsprovider: awskms://alias/x", "awskms"),
     ],
 )
-def test_what_only_the_genuine_cli_does_is_refused_by_name(path: Path, text: str, named: str):
-    path.write_text(text)
+def test_what_only_the_genuine_cli_does_is_refused_by_name_where_a_key_is_wanted(
+    path: Path, text: str, named: str
+):
+    path.write_text(f"{text}\nconfig: {{shop:a: b}}\n")
+    file = _changed(path)
+    assert file.config == {"shop:a": "b"}
     with pytest.raises(SandboxError, match=named) as caught:
-        _changed(path)
+        file.refuse_unsupported()
     assert caught.value.code == "stack-unsupported"
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "cause"),
+    ("text", "at", "cause"),
     [
-        ("config:\n  a: 1\n  a: hunter2\n", 3, "the same key stands twice"),
-        ("config:\n  a: [hunter2\n", 3, "it is not valid YAML"),
-        ("- hunter2\n", 1, "it holds no mapping"),
+        ("config:\n  a: 1\n  a: hunter2\n", "3:3", "the same key stands twice"),
+        ("config:\n  a: [hunter2\n", "3:1", "the list that [ opens in line 2 is not closed"),
+        ("- hunter2\n", "1:1", "it holds no map of keys"),
+        ("config: hunter2\n", "1:1", "config is no map of keys"),
+        ("config: []\n", "1:1", "config is no map of keys"),
+        ("config:\n  shop:a: 1\n  a: hunter2\n", "3:3", "a and shop:a are one key"),
     ],
 )
-def test_a_mistake_is_told_with_its_line_but_not_its_text(path: Path, text: str, line: int, cause: str):
+def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, cause: str):
     path.write_text(text)
     with pytest.raises(SandboxError) as caught:
         _changed(path)
     assert caught.value.code == "yaml-invalid"
-    assert caught.value.place == f"{path}:{line}"
-    assert caught.value.cause == cause
+    assert caught.value.place == f"{path}:{at}"
+    assert caught.value.cause.startswith(cause)
     assert "hunter2" not in str(caught.value)
+
+
+def test_where_a_value_stands_is_known_by_its_full_key_whatever_the_file_writes(path: Path):
+    file = _changed(path)
+    assert [
+        str(file.at(*steps)).rpartition("yaml:")[2]
+        for steps in (("shop:size",), ("shop:deep", "list", 1), ("shop:deep", "nothing"), ("shop:none",))
+    ] == ["5:3", "7:15", "6:3", "3:1"]
 
 
 def test_a_missing_file_is_a_stack_without_configuration(tmp_path: Path):

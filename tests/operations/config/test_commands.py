@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from components.account_pool.rules import Request
+from operations.config.settings import pool_of_plan, settings_of
 from operations.main import app
+from operations.pool.cleaning import configured
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
@@ -22,7 +26,7 @@ def configure(project: Path, text: str) -> None:
 def test_an_empty_configuration_is_sound(project: Path) -> None:
     result = run("config", "check", "--output", "json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout) == {"stack": "dev", "problems": []}
+    assert json.loads(result.stdout) == {"stack": "dev", "problems": [], "unchecked": []}
 
 
 def test_checking_a_configuration_leaves_the_file_as_it_was(project: Path) -> None:
@@ -64,7 +68,126 @@ def test_what_pulumi_yaml_forbids_is_a_configuration_error(project: Path) -> Non
     configure(project, "config:\n  credfleet:tenants: acme\n")
     result = run("config", "check")
     assert result.exit_code == 2
-    assert "credfleet:tenants must be of type object" in result.stderr
+    assert "Pulumi.dev.yaml:2:3 credfleet:tenants: it is no map" in result.stderr
+
+
+ENCRYPTED_BY = {
+    "a passphrase that is not given": "encryptionsalt: v1:abcdefghijk=:v1:x:y",
+    "awskms": "secretsprovider: awskms://alias/x?region=eu-central-1\nencryptedkey: eA==",
+    "gcpkms": "secretsprovider: gcpkms://projects/p/locations/l/keyRings/k/cryptoKeys/c\nencryptedkey: eA==",
+    "azurekeyvault": "secretsprovider: azurekeyvault://vault.vault.azure.net/keys/k\nencryptedkey: eA==",
+    "hashivault": "secretsprovider: hashivault://key\nencryptedkey: eA==",
+    "the service": "secretsprovider: service",
+    "the service, unsaid": "",
+}
+SEALED = """
+config:
+  gcp:project: acme-prod
+  credfleet:cluster: {context: prod}
+  credfleet:credentials: {aws-1: {secure: sealed}, aws-2: {secure: sealed}}
+  credfleet:tenants: {acme: {namespace: tenant-acme, accounts: {aws: {type: aws}}}}
+  credfleet:accountPool:
+    rules: [gcp]
+    cleaning: {aws: [cleaners/aws.sh]}
+    members: {aws-1: {type: aws, accountId: "1", credentialsFrom: aws-1}}
+"""
+
+
+@pytest.mark.parametrize("how", ENCRYPTED_BY.values(), ids=ENCRYPTED_BY.keys())
+def test_a_stack_is_checked_without_its_key_and_what_is_sealed_is_named_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    (project / "Pulumi.prod.yaml").write_text(how + SEALED)
+
+    result = run("config", "check", "--stack", "prod", "--output", "json")
+
+    assert result.exit_code == 0
+    (unchecked,) = json.loads(result.stdout)["unchecked"]
+    assert unchecked["what"] == "what the credentials aws-1, aws-2 hold"
+    assert "encrypted" in unchecked["why"]
+    assert (
+        "not checked: what the credentials aws-1, aws-2 hold" in run("config", "check", "-s", "prod").stdout
+    )
+
+
+def test_what_is_wrong_beside_what_is_sealed_is_told_with_its_place_in_the_file(project: Path) -> None:
+    (project / "Pulumi.prod.yaml").write_text(
+        ENCRYPTED_BY["awskms"] + SEALED.replace("credentialsFrom: aws-1", "credentialsFrom: aws-3")
+    )
+
+    result = run("config", "check", "--stack", "prod", "--output", "json")
+
+    assert result.exit_code == 2
+    (problem,) = json.loads(result.stdout)["error"]["problems"]
+    assert {key: problem[key] for key in ("place", "file", "line", "column")} == {
+        "place": "credfleet:accountPool.members.aws-1.credentialsFrom",
+        "file": "Pulumi.prod.yaml",
+        "line": 11,
+        "column": 50,
+    }
+
+
+def test_a_value_in_plain_is_read_and_set_in_a_stack_whose_key_nobody_has(project: Path) -> None:
+    file = project / "Pulumi.prod.yaml"
+    file.write_text(ENCRYPTED_BY["awskms"] + SEALED)
+
+    assert run("sandbox", "config", "get", "gcp:project", "-s", "prod").stdout == "acme-prod\n"
+    assert run("sandbox", "config", "set", "gcp:project", "other", "-s", "prod").exit_code == 0
+    assert "gcp:project: other" in file.read_text()
+    sealed = run("sandbox", "config", "get", "--path", "credfleet:credentials.aws-1", "-s", "prod")
+    assert sealed.exit_code == 2
+    assert "Pulumi CLI" in sealed.stderr
+
+
+@pytest.mark.parametrize("how", ENCRYPTED_BY.values(), ids=ENCRYPTED_BY.keys())
+def test_the_pool_the_cleaners_and_the_rules_of_a_stack_are_known_without_its_key(
+    project: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    (project / "Pulumi.prod.yaml").write_text(how + SEALED)
+
+    assert settings_of("prod").account_pool is not None
+    assert configured("prod")[0] == {"aws": ("cleaners/aws.sh",)}
+    assert pool_of_plan("prod", Request("gcp", None, None, None)).type == "gcp"
+
+
+def test_each_damaged_ciphertext_is_named_by_its_entry_and_the_rest_is_checked(project: Path) -> None:
+    configure(project, "config:\n  credfleet:tenants: {}\n")
+    for name in ("aws-1", "aws-2", "aws-3"):
+        run(
+            "sandbox",
+            "config",
+            "set",
+            "--secret",
+            "--path",
+            f"credfleet:credentials.{name}",
+            stdin='{"a":"b"}',
+        )
+    text = (project / "Pulumi.dev.yaml").read_text()
+    first, second, _ = re.findall(r"secure: (v1:\S+)", text)
+    text = text.replace(first, first[:-8] + "AAAAAAA=").replace(second, "v1:x")
+    configure(project, text.replace("config:\n", "config:\n  credfleet:clustr: {}\n"))
+
+    result = run("config", "check", "--output", "json")
+
+    assert result.exit_code == 2
+    assert [problem["place"] for problem in json.loads(result.stdout)["error"]["problems"]] == [
+        "credfleet:clustr",
+        "credfleet:credentials.aws-1",
+        "credfleet:credentials.aws-2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# cut off\n", "encryptionsalt: v1:abc\n", "config:\n", "config:\n  gcp:project: p\n"]
+)
+def test_a_file_that_says_nothing_of_this_program_never_counts_as_empty(project: Path, text: str) -> None:
+    configure(project, text)
+    result = run("config", "check")
+    assert result.exit_code == 2
+    assert "Pulumi.dev.yaml:1:1" in result.stderr
+    assert "config: {}" in result.stderr
 
 
 def test_a_stack_that_is_not_there_is_named(project: Path) -> None:
@@ -122,7 +245,7 @@ def test_a_wrong_passphrase_is_told_and_nothing_is_written(
     run("sandbox", "config", "set", "--secret", "gcp:token", "t")
     before = (project / "Pulumi.dev.yaml").read_text()
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "another")
-    result = run("sandbox", "config", "set", "gcp:project", "p")
+    result = run("sandbox", "config", "set", "--secret", "gcp:other", "p")
     assert result.exit_code == 1
     assert "passphrase" in result.stderr
     assert (project / "Pulumi.dev.yaml").read_text() == before

@@ -9,7 +9,6 @@ See sandbox/docs/engine-facts.md, the format of the state.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import os
 from typing import Final
@@ -57,7 +56,7 @@ class PassphraseCrypter:
         encoded, _, probe = rest.partition(":")
         try:
             raw = base64.b64decode(encoded, validate=True)
-        except binascii.Error:
+        except ValueError:
             raw = b""
         if version != "v1" or not raw or not probe:
             raise SandboxError(

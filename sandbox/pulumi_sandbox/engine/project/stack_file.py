@@ -10,12 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from pulumi_sandbox.documents import Document, Mark, Step, Unreadable
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
-from pulumi_sandbox.engine.project.yaml_file import load_yaml, save_yaml
+from pulumi_sandbox.engine.project.yaml_file import load_editable, load_map, save_yaml
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths
 
-_UNSUPPORTED: Final = ("encryptedkey", "environment")
+_ENCRYPTED_BY_OTHERS: Final = ("encryptedkey", "environment")
 
 
 class StackFile:
@@ -24,24 +25,70 @@ class StackFile:
     With `path=True` a key may go on into its value: `ns:map.key`, `ns:list[0]`.
     """
 
-    def __init__(self, path: Path, project: str, document: dict[str, Any]) -> None:
+    def __init__(self, path: Path, project: str, written: Document) -> None:
         self.path = path
         self._project = project
-        self._document = document
+        self._written = written
+        self._document: dict[str, Any] = written.data
+        self._editable = False
+        self._check()
 
     @classmethod
     def load(cls, path: Path, project: str) -> StackFile:
-        """Read a stack's file; one that is not there counts as empty.
+        """Read a stack's file, whoever encrypts it; one that is not there counts as empty.
 
-        Raises SandboxError `yaml-invalid`; or `stack-unsupported`, naming what only the genuine CLI does.
+        Raises SandboxError `yaml-invalid`, for a file whose `config` is no map or names one key twice, too.
         """
-        document = load_yaml(path) if path.exists() else {}
-        for key in _UNSUPPORTED:
-            if key in document:
-                raise _unsupported(path, f"`{key}`")
-        if document.get("secretsprovider", "passphrase") not in ("", "passphrase"):
-            raise _unsupported(path, f"secrets provider {document['secretsprovider']!r}")
-        return cls(path, project, document)
+        return cls(path, project, load_map(path) if path.exists() else Document({}, Mark(str(path), 1, 1)))
+
+    def _check(self) -> None:
+        entries = self._document.get("config")
+        if entries is not None and not isinstance(entries, dict):
+            raise Unreadable(
+                self._written.at(("config",)),
+                "config is no map of keys, so the stack would count as one without configuration",
+                "write its keys below it, or `config: {}` for none",
+            )
+        known: dict[str, str] = {}
+        for key in entries or {}:
+            first = known.setdefault(self._full(key), key)
+            if first != key:
+                raise Unreadable(
+                    self._written.at(("config", key)),
+                    f"{key} and {first} are one key, and one of the two would be ignored",
+                    "keep one of the two",
+                )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file says that there is no configuration: `config: {}`."""
+        return self._document.get("config") == {}
+
+    @property
+    def provider(self) -> str:
+        """Who encrypts its values: `passphrase`, or as the file names it."""
+        return str(self._document.get("secretsprovider") or "passphrase")
+
+    def refuse_unsupported(self) -> None:
+        """Raise SandboxError `stack-unsupported` for what only the genuine CLI does, naming it."""
+        for key in _ENCRYPTED_BY_OTHERS:
+            if key in self._document:
+                raise self._unsupported(f"`{key}`")
+        if self.provider != "passphrase":
+            raise self._unsupported(f"secrets provider {self.provider!r}")
+
+    def _unsupported(self, what: str) -> SandboxError:
+        return SandboxError(
+            code="stack-unsupported",
+            place=str(self.path),
+            cause=f"the embedded engine does not know {what}, so it can deploy no such stack",
+            mend="run this stack with the Pulumi CLI: pulumi preview, pulumi up",
+        )
+
+    def at(self, key: Step, *inside: Step) -> Mark:
+        """Return where a value stands in the file; for what is not there, where it would be looked for."""
+        written = next((each for each in self._entries() if self._full(each) == key), key)
+        return self._written.at(("config", written, *inside))
 
     @property
     def salt(self) -> str:
@@ -50,7 +97,7 @@ class StackFile:
 
     @salt.setter
     def salt(self, salt: str) -> None:
-        self._document["encryptionsalt"] = salt
+        self._edit()["encryptionsalt"] = salt
 
     @property
     def config(self) -> dict[str, Any]:
@@ -72,7 +119,7 @@ class StackFile:
             new = {"secure": crypter.encrypt(value, place=paths.render(elements))}
         elif above:
             new = _coerced(value)
-        container: Any = self._document.setdefault("config", {})
+        container: Any = _filled(self._edit())
         for element, following in pairwise(elements):
             if not paths.get(container, (element,))[0]:
                 _put(container, element, [] if isinstance(following, int) else {}, key)
@@ -81,7 +128,14 @@ class StackFile:
 
     def save(self) -> None:
         """Write the file, with its comments."""
-        save_yaml(self.path, self._document)
+        save_yaml(self.path, self._edit())
+
+    def _edit(self) -> dict[str, Any]:
+        """Return the document with its comments, which takes longer to read."""
+        if not self._editable and self.path.exists():
+            self._document = load_editable(self.path)
+        self._editable = True
+        return self._document
 
     def _entries(self) -> dict[str, Any]:
         return self._document.get("config") or {}
@@ -96,6 +150,12 @@ class StackFile:
         full = f"{namespace}:{head}"
         written = next((each for each in self._entries() if self._full(each) == full), full)
         return (written, *rest)
+
+
+def _filled(document: dict[str, Any]) -> Any:
+    if document.get("config") is None:
+        document["config"] = {}
+    return document["config"]
 
 
 def _put(container: Any, element: str | int, value: Any, key: str) -> None:
@@ -119,12 +179,3 @@ def _coerced(text: str) -> bool | int | str:
     if text in ("true", "false"):
         return text == "true"
     return int(text) if re.fullmatch(r"0|-?[1-9]\d{0,18}", text) else text
-
-
-def _unsupported(path: Path, what: str) -> SandboxError:
-    return SandboxError(
-        code="stack-unsupported",
-        place=str(path),
-        cause=f"the embedded engine does not know {what}",
-        mend="remove it, or run this stack with the Pulumi CLI",
-    )

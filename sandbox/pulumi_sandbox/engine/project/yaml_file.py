@@ -1,4 +1,4 @@
-"""YAML files that people write: read with their comments, written back with them."""
+"""YAML files that people write: read as maps, and written back with their comments."""
 
 from __future__ import annotations
 
@@ -8,46 +8,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulumi_sandbox import files
-from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.documents import Document, Unreadable, read_file
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
 
 
-def load_yaml(path: Path) -> dict[str, Any]:
-    """Return a file's mapping; an empty one for an empty file.
+def load_map(path: Path) -> Document:
+    """Return a file's map, with the place of each entry; an empty map for an empty file.
 
-    Raises SandboxError `file-missing`; or `yaml-invalid`, with the line but not its text (a secret?).
+    Raises SandboxError: `file-missing`, `file-unreadable`, or `yaml-invalid`, with the place but not its text
+    (a secret?).
     """
-    from ruamel.yaml.error import MarkedYAMLError
+    document = read_file(path)
+    if document.data is None:
+        return Document({}, document.mark)
+    if not isinstance(document.data, dict):
+        raise Unreadable(document.mark, "it holds no map of keys", "write `key: value` lines")
+    return document
+
+
+def load_yaml(path: Path) -> dict[str, Any]:
+    """Return a file's map; raises as `load_map`."""
+    return load_map(path).data
+
+
+def load_editable(path: Path) -> dict[str, Any]:
+    """Return the map of a file that `load_map` has read, with what `save_yaml` needs to keep its form."""
+    from ruamel.yaml.error import YAMLError
 
     try:
-        document = _yaml().load(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise SandboxError(
-            code="file-missing",
-            place=str(path),
-            cause="there is no such file",
-            mend="run the command in the project's directory, or name the stack that exists",
+        return _yaml().load(path.read_text(encoding="utf-8-sig")) or {}
+    except (YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = load_map(path).mark._replace(line=mark.line + 1 if mark else 1)
+        raise Unreadable(
+            at,
+            "it could be read, but not be written back as it is",
+            "edit it by hand, or write this line anew",
         ) from None
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        what = (
-            "the same key stands twice" if "duplicate key" in str(error.problem) else "it is not valid YAML"
-        )
-        raise SandboxError(
-            code="yaml-invalid", place=f"{path}:{line}", cause=what, mend="correct this line"
-        ) from None
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise SandboxError(
-            code="yaml-invalid",
-            place=f"{path}:1",
-            cause="it holds no mapping",
-            mend="write `key: value` lines",
-        )
-    return document
 
 
 def save_yaml(path: Path, document: dict[str, Any]) -> None:

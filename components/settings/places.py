@@ -1,0 +1,53 @@
+"""Where in a stack's file each problem of its configuration stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from pulumi_sandbox.documents import Step, Unreadable, read_file
+
+from components.errors import Problem
+from components.naming import config_path
+
+_CONFIG: Final = "config"
+_ENDS: Final = (".", "[", " ", "(", ":")
+"""What follows a step in the text of a place, where the place goes on."""
+
+
+def located(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:
+    """Return problems in the order of a stack's file, each with where its entry stands, or what is around it.
+
+    What has its place in another file keeps it. A file that cannot be read tells nothing.
+    """
+    try:
+        document = read_file(file)
+    except Unreadable:
+        return tuple(problems)
+    data = document.data if isinstance(document.data, dict) else {}
+    found = [
+        each if each.at else replace(each, at=tuple(document.at(tuple(_path(each.place, data)))))
+        for each in problems
+    ]
+    return tuple(sorted(found, key=lambda each: (each.at or ("", 0, 0))[1:]))
+
+
+def _path(place: str, data: Mapping[str, Any]) -> Iterator[Step]:
+    """Yield the steps from the root of a stack's file to what a place names, as far as it is there."""
+    if not isinstance(data.get(_CONFIG), dict):
+        return
+    yield _CONFIG
+    value, rest = data[_CONFIG], place
+    steps = {key: key if ":" in key else config_path(key) for key in value}
+    while found := [key for key, text in steps.items() if _begins(rest, text)]:
+        step = max(found, key=lambda key: len(steps[key]))
+        yield step
+        value, rest = value[step], rest.removeprefix(steps[step])
+        keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+        steps = {key: config_path("", key).removeprefix(config_path("")) for key in keys}
+
+
+def _begins(rest: str, step: str) -> bool:
+    return rest == step or (rest.startswith(step) and rest.removeprefix(step).startswith(_ENDS))
