@@ -788,6 +788,7 @@ def explore(world: World, *, most: int = 200_000) -> Explored:
         open_keys.add(next_key)
         path.append((next_key, after, after.actions(), action))
     found.states = len(done)
+    assert found.ends, "no order of calls comes to an end"
     return found
 
 

@@ -76,7 +76,11 @@ def _own_holder(op: Op, index: int) -> Op:
             return op
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=max(100, settings().max_examples // 10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(world=worlds(), choices=st.lists(st.integers(0, 999), max_size=300))
 def test_no_order_of_calls_and_faults_breaks_a_promise_and_a_sweep_mends_the_rest(
     world: World, choices: list[int]
