@@ -394,7 +394,8 @@ MEMBER_RULES: Final = (
         "a-release-ends-as-a-policy-says",
         "UPDATE",
         "variables.mayOperate || !variables.isReleased || (variables.newPolicy == ''"
-        " && variables.newOrigin in ['', variables.oldOrigin]"
+        " && (variables.newOrigin in ['', variables.oldOrigin]"
+        " || (variables.isFromPool && variables.newOrigin == 'retained'))"
         " && ((variables.newOwner == variables.oldOwner && variables.newState == variables.oldState)"
         " || (variables.isFromPool && variables.newOwner == '' && variables.newOrigin == ''"
         " && variables.newState == variables.oldState)"

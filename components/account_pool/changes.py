@@ -62,11 +62,11 @@ def _merged(texts: Mapping[str, str], changed: Keys) -> dict[str, str]:
 
 
 def take(member: Member, record: Record) -> Patch:
-    """C3: the member becomes the record's. A member its tenant owned before never returns to the pool."""
+    """C3: the member becomes the record's. A member its tenant brought along never returns to the pool."""
     if record.partition.shared:
         claims = {**member.shared_claims, str(record.token): record.slot}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
-    own = member.tenant == record.tenant_label and CLAIM_ORIGIN not in member.annotations
+    own = member.tenant == record.tenant_label and member.origin is None
     return _patch(
         member,
         {TENANT_NAME: record.tenant_label},
@@ -95,7 +95,7 @@ def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
         {},
         {
             CLAIM_TOKEN: str(record.token),
-            CLAIM_ORIGIN: member.annotations.get(CLAIM_ORIGIN, str(Origin.OWNER)),
+            CLAIM_ORIGIN: str(Origin.OWNER) if member.origin is None else member.origin,
             CLAIM_POLICY: str(record.policy),
             TENANT_ID: record.tenant,
         },
@@ -118,13 +118,13 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
     claimant = record.tenant_label if record else _tenant_of(member)
     if member.tenant != claimant:
         annotations[TENANT_ID] = None
-    elif member.annotations.get(CLAIM_ORIGIN) == Origin.POOL:
+    elif member.origin == Origin.POOL:
         match policy or _policy_of(member):
             case Policy.RELEASE:
                 labels[TENANT_NAME] = None
                 annotations[TENANT_ID] = None
             case Policy.RETAIN:
-                pass
+                annotations[CLAIM_ORIGIN] = str(Origin.RETAINED)
             case Policy.CLEAN | Policy.QUARANTINE if member.state == State.QUARANTINED:
                 del annotations[CLAIM_ORIGIN]
             case Policy.CLEAN:
@@ -159,12 +159,23 @@ def finish_cleaning(member: Member) -> Patch:
         CLEANING_TOKEN: None,
         STATE_REASON: None,
         STATE_BEFORE: None,
-        CLAIM_ORIGIN: None,
     }
-    if member.annotations.get(CLAIM_ORIGIN) == Origin.POOL:
+    if member.origin != Origin.RETAINED:
+        annotations[CLAIM_ORIGIN] = None
+    if member.origin == Origin.POOL:
         labels[TENANT_NAME] = None
         annotations[TENANT_ID] = None
     return _patch(member, labels, annotations)
+
+
+def mark_dirty(member: Member, reason: str) -> Patch:
+    """To the cleaner; whose it is stays as it is."""
+    return _patch(member, {POOL_STATE: str(State.DIRTY)}, {STATE_REASON: reason, STATE_BEFORE: None})
+
+
+def take_back(member: Member) -> Patch:
+    """From its tenant, who retained it, to the pool: by way of the cleaner, once it is out of quarantine."""
+    return _patch(member, {POOL_STATE: member.state or str(State.DIRTY)}, {CLAIM_ORIGIN: str(Origin.POOL)})
 
 
 _GIVEN_UP: Final = "decommissioned"
@@ -201,7 +212,7 @@ def is_given_up(member: Member) -> bool:
 
 def unquarantine(member: Member) -> Patch:
     """Back to where it would be: dirty when it was so, or handed out and not cleaned since, else usable."""
-    released = member.token is None and member.annotations.get(CLAIM_ORIGIN) == Origin.POOL
+    released = member.token is None and member.origin == Origin.POOL
     is_dirty = released or STATE_BEFORE in member.annotations or is_given_up(member)
     state = str(State.DIRTY) if is_dirty else None
     return _patch(member, {POOL_STATE: state}, {STATE_REASON: None, STATE_BEFORE: None})

@@ -19,6 +19,7 @@ from components.account_pool.model import Member, State
 from components.account_pool.selection import MEMBERS_WITH_STATE
 from components.account_pool.steps import change_member, get_member, list_all
 from components.errors import Misconfigured, NotAllowed, Problem
+from components.labels import BRING_YOUR_OWN
 
 
 def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:
@@ -105,12 +106,12 @@ def _is_held(member: Member, cleaning_token: str) -> bool:
     return member.state == State.CLEANING and member.annotations.get(CLEANING_TOKEN) == cleaning_token
 
 
-def quarantine(name: str, reason: str) -> Steps[Member]:
+def quarantine(namespace: str, name: str, reason: str) -> Steps[Member]:
     """Keep a member from new holders; those who hold it keep it, and after them nobody gets it."""
-    return (yield from _decide(name, lambda member: changes.quarantine(member, reason)))
+    return (yield from _decide(namespace, name, lambda member: changes.quarantine(member, reason)))
 
 
-def unquarantine(name: str, *, decommissioned: bool = False) -> Steps[Member]:
+def unquarantine(namespace: str, name: str, *, decommissioned: bool = False) -> Steps[Member]:
     """Let a quarantined member back: to the cleaner if it was not clean, else into use.
 
     decommissioned: one that was given up as well. Raises NotAllowed for a member that is not quarantined, and
@@ -122,38 +123,87 @@ def unquarantine(name: str, *, decommissioned: bool = False) -> Steps[Member]:
             raise NotAllowed(
                 place=f"Secret {name}",
                 cause=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take back",
-                mend="look at it with `credfleet pool status`",
+                mend=f"look at it with `credfleet pool status -n {namespace}`",
             )
         if changes.is_given_up(member) and not decommissioned:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                cause="it was decommissioned, never to be used again, and may be closed at its cloud",
-                mend="add --decommissioned if this account is to come back; it is cleaned before it is used",
-            )
+            raise _given_up(namespace, member)
         return changes.unquarantine(member)
 
-    return (yield from _decide(name, back))
+    return (yield from _decide(namespace, name, back))
 
 
-def decommission(name: str) -> Steps[Member]:
+def decommission(namespace: str, name: str) -> Steps[Member]:
     """Retire a member without cleaning it, so that whoever declares it may remove it.
 
     Raises NotAllowed while somebody claims or cleans it.
     """
 
     def given_up(member: Member) -> Patch:
-        if member.tokens or member.state == State.CLEANING:
-            raise NotAllowed(
-                place=f"Secret {name}",
-                cause="it is claimed or being cleaned, so somebody may still use the account",
-                mend="release the claim, or wait for the cleaner, and run again",
-            )
+        _refuse_in_use(member)
         return changes.decommission(member)
 
-    return (yield from _decide(name, given_up))
+    return (yield from _decide(namespace, name, given_up))
 
 
-def _decide(name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
+def mark_dirty(namespace: str, name: str, reason: str) -> Steps[Member]:
+    """Have a member cleaned that nobody claims; one that a tenant owns stays the tenant's.
+
+    Raises NotAllowed while somebody claims or cleans it, and for one that was given up.
+    """
+
+    def dirtied(member: Member) -> Patch:
+        _refuse_in_use(member)
+        if changes.is_given_up(member):
+            raise _given_up(namespace, member)
+        return changes.mark_dirty(member, reason)
+
+    return (yield from _decide(namespace, name, dirtied))
+
+
+def take_back(namespace: str, name: str) -> Steps[Member]:
+    """Let a member that its tenant retained go back to the pool, by way of the cleaner.
+
+    Raises NotAllowed while somebody claims or cleans it, and for one that nobody owns or its owner brought.
+    """
+
+    def returned(member: Member) -> Patch:
+        _refuse_in_use(member)
+        if member.tenant is None:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="no tenant owns it, so there is nothing to return",
+                mend=f"look at it with `credfleet pool status -n {namespace}`",
+            )
+        if BRING_YOUR_OWN in member.annotations:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause=f"tenant {member.tenant} brought it along, so it is not the pool's to hand out",
+                mend="remove the member from the stack that declares it",
+            )
+        return changes.take_back(member)
+
+    return (yield from _decide(namespace, name, returned))
+
+
+def _refuse_in_use(member: Member) -> None:
+    if member.tokens or member.state == State.CLEANING:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            cause="it is claimed or being cleaned, so somebody may still use the account",
+            mend="release the claim, or wait for the cleaner, and run again",
+        )
+
+
+def _given_up(namespace: str, member: Member) -> NotAllowed:
+    return NotAllowed(
+        place=f"Secret {member.name}",
+        cause="it was decommissioned, never to be used again, and may be closed at its cloud",
+        mend="if it is to come back all the same, to be cleaned before it is used, run"
+        f" `credfleet pool unquarantine {member.name} --decommissioned -n {namespace}`",
+    )
+
+
+def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
     for attempt in count():
         if attempt:
             yield Pause(attempt - 1)
@@ -162,7 +212,7 @@ def _decide(name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
             raise Misconfigured(
                 place=f"Secret {name}",
                 cause="the pool has no such account",
-                mend="look for its name with `credfleet pool status`",
+                mend=f"look for its name with `credfleet pool status -n {namespace}`",
             )
         changed = yield from change_member(patch_of(member))
         if changed is not None:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 
 from components import naming
 from components.account_pool.keys import (
+    CLAIM_ORIGIN,
     CLAIM_TOKEN,
     INTERNAL,
     POOL_RECORD,
@@ -59,10 +60,14 @@ class Policy(StrEnum):
 
 
 class Origin(StrEnum):
-    """Where a claimed member came from: free in the pool, or already its tenant's own."""
+    """Where a member came from that is claimed, or was: free in the pool, or already its tenant's own.
+
+    RETAINED: from the pool, and its tenant's since a release with policy retain.
+    """
 
     POOL = "pool"
     OWNER = "owner"
+    RETAINED = "retained"
 
 
 def is_count(text: str) -> bool:
@@ -243,6 +248,11 @@ class Member:
         if self.shared:
             return tuple(Token.parse(text, self.name) for text in self.shared_claims)
         return () if self.token is None else (self.token,)
+
+    @property
+    def origin(self) -> str | None:
+        """Where it came from, as it stands; None for one that nobody claimed since it was made or cleaned."""
+        return self.annotations.get(CLAIM_ORIGIN)
 
     @property
     def account_id(self) -> str | None:

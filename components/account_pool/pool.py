@@ -269,7 +269,7 @@ class Pool:
 
     def quarantine(self, name: str, reason: str) -> Member:
         """Keep an account from new holders, and after its present ones from everybody."""
-        member = self._run(cleaning.quarantine(name, reason))
+        member = self._run(cleaning.quarantine(self.namespace, name, reason))
         self._note_member(name, member.uid, "Quarantined", reason, warning=True)
         return member
 
@@ -278,19 +278,31 @@ class Pool:
 
         decommissioned: one that was given up as well, else NotAllowed.
         """
-        member = self._run(cleaning.unquarantine(name, decommissioned=decommissioned))
+        member = self._run(cleaning.unquarantine(self.namespace, name, decommissioned=decommissioned))
         self._note_member(name, member.uid, "Unquarantined", f"now {member.state or 'usable'}")
         return member
 
     def decommission(self, name: str) -> Member:
         """Give an account up without cleaning it; whoever declares it may then remove it."""
-        member = self._run(cleaning.decommission(name))
+        member = self._run(cleaning.decommission(self.namespace, name))
         self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
         return member
 
     def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
         """List the accounts that have an owner but no claim, with the claim each could be."""
         return tuple(adoptions(self.look(), self.settings.partition_keys, names))
+
+    def mark_dirty(self, name: str, reason: str) -> Member:
+        """Have an account cleaned that nobody claims; a tenant who owns it keeps it."""
+        member = self._run(cleaning.mark_dirty(self.namespace, name, reason))
+        self._note_member(name, member.uid, "MarkedDirty", reason, warning=True)
+        return member
+
+    def take_back(self, name: str) -> Member:
+        """Let an account that its tenant retained go back to the pool, by way of the cleaner."""
+        member = self._run(cleaning.take_back(self.namespace, name))
+        self._note_member(name, member.uid, "Returned", f"retained by {member.tenant}, to be cleaned")
+        return member
 
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
         """Claim this very account for the owner it has already; raises as `claim`."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from components.account_pool.census import Census, displaced
+from components.account_pool.changes import is_given_up
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.judgement import Verdict, judge, misconfiguration
 from components.account_pool.keys import STATE_REASON, TENANT_ID
-from components.account_pool.model import Member, Record
+from components.account_pool.model import Member, Origin, Record, Token
 from components.errors import Problem
 
 
@@ -30,10 +31,21 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedClaim:
+    """One claim on a shared account; no tenant where nothing tells whose it is, since its record is gone."""
+
+    tenant: str | None
+    slot: str
+    holders: tuple[str, ...] = ()
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """One account: what it is, whose it is, who uses it, since when (as the API server wrote it), and why.
 
-    used, capacity: claims on a shared account, both 0 on a dedicated one.
+    used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
+    given_up: decommissioned.
     """
 
     secret_name: str
@@ -48,6 +60,9 @@ class Account:
     account_id: str | None = None
     used: int = 0
     capacity: int = 0
+    claims: tuple[SharedClaim, ...] = ()
+    retained: bool = False
+    given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +99,19 @@ def _account(
         wrong = misconfiguration(member, settings.partition_keys) or ""
         return Account(member.name, member.type, str(place), Standing.MISCONFIGURED, reason=wrong)
     if member.shared:
+        claims = tuple(_shared_claims(member, records))
         return Account(
             secret_name=member.name,
             type=member.type,
             partition=str(place),
             standing=Standing(member.state or Standing.SHARED),
-            holders=tuple(sorted(member.shared_claims.values())),
+            holders=tuple(holder for each in claims for holder in each.holders),
             reason=member.annotations.get(STATE_REASON, ""),
             account_id=member.account_id,
-            used=len(member.shared_claims),
+            used=len(claims),
             capacity=member.shared_capacity,
+            claims=claims,
+            given_up=is_given_up(member),
         )
     record = records.get(member.token.record) if member.token else None
     record = record if record is not None and record.token == member.token else None
@@ -110,7 +128,19 @@ def _account(
         since=record.since if record else "",
         reason=reason,
         account_id=member.account_id,
+        retained=member.origin == Origin.RETAINED,
+        given_up=is_given_up(member),
     )
+
+
+def _shared_claims(member: Member, records: Mapping[str, Record]) -> Iterator[SharedClaim]:
+    for text, consumer in sorted(member.shared_claims.items(), key=lambda each: each[1]):
+        token = Token.parse(text, member.name)
+        record = records.get(token.record)
+        if record is None or record.token != token:
+            yield SharedClaim(None, consumer)
+        else:
+            yield SharedClaim(record.tenant, record.slot, tuple(sorted(record.holders)), record.since)
 
 
 def _standing(member: Member, verdict: Verdict) -> Standing:

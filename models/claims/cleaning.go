@@ -99,7 +99,10 @@ func (c *call) freeCleaned() {
 		if member.Origin == FromPool || c.Mistake == W4 {
 			member.Tenant = 0
 		}
-		member.Condition, member.Origin, member.Before = Usable, NoOrigin, WasUsable
+		if member.Origin != Retained {
+			member.Origin = NoOrigin
+		}
+		member.Condition, member.Before = Usable, WasUsable
 		member.CleaningToken, member.Cleaner = 0, 0
 		return member
 	}, c.end, func(_ *State, self *Process) {

@@ -33,6 +33,7 @@ var (
 var (
 	halfDone      = &Violation{"I4", "a record is left half done"}
 	ownedNameless = &Violation{"I4", "a pool member is owned without a token and without a record"}
+	keptForEver   = &Violation{"I4", "a pool member that its tenant retained has no way back to the pool"}
 	ownLost       = &Violation{"I4", "a member that a tenant brought lost its tenant"}
 	stillListed   = &Violation{"I4", "a holder that released is still listed"}
 	orphanLeft    = &Violation{"I4", "a member is owned but no record names it (until a sweep)"}
@@ -264,17 +265,20 @@ func (s *Scenario) judgeMemberAtRest(state *State, number uint8) (violation *Vio
 	}
 	isTouched := state.Touched[number] != Untouched
 	isOwned := member.Tenant != 0 && member.Condition == Usable
-	isRetained := s.Policy == PolicyRetain || initial.Tenant != 0
 	isBrought := initial.Tenant != 0 && initial.Condition == Usable
 	switch {
 	case isBrought && member.Exists && member.Tenant != initial.Tenant && !isTouched:
 		return ownLost, isOrphan
-	case !isOwned || isRetained || s.Shared:
+	case !isOwned || initial.Tenant != 0 || s.Shared:
 		return nil, isOrphan
 	case s.Mistake.isLabelOnly():
 		return nil, !s.isBoundTo(state, number)
-	case member.Marks[0].Token == 0 && !isTouched:
+	case member.Marks[0].Token != 0 || isTouched:
+		return nil, isOrphan
+	case s.Policy != PolicyRetain:
 		return ownedNameless, isOrphan
+	case member.Origin != Retained:
+		return keptForEver, isOrphan
 	}
 	return nil, isOrphan
 }

@@ -64,6 +64,13 @@ func (s *Scenario) edit(kind OperationKind, member Member) (Member, Touch) {
 		}
 	case EditMarkDirty:
 		member.Condition, member.Soiled = Dirty, true
+	case EditReturn:
+		if member.Origin == Retained && member.Condition != Cleaning {
+			member.Origin, member.Soiled = FromPool, true
+			if member.Condition == Usable {
+				member.Condition = Dirty
+			}
+		}
 	}
 	return member, Untouched
 }

@@ -34,7 +34,7 @@ func (s *Scenario) taken(member Member, tenant Tenant, token Token, record uint8
 		member.add(token, record)
 		return member
 	}
-	if member.Tenant == tenant && member.Origin != FromPool {
+	if member.Tenant == tenant && member.Origin != FromPool && member.Origin != Retained {
 		member.Origin = FromOwner
 	} else {
 		member.Origin = FromPool
@@ -66,6 +66,10 @@ func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Pol
 	switch policy {
 	case PolicyRelease:
 		member.Tenant = 0
+	case PolicyRetain:
+		if s.Mistake != W29 {
+			member.Origin = Retained // its next claim is of a pool member again, and an operator may return it
+		}
 	case PolicyQuarantine:
 		member.Condition, member.Soiled = Quarantined, true
 		member.Origin = FromPool

@@ -23,6 +23,7 @@ const (
 	EditDecommission
 	EditRestoreRecord // a Bound record comes back from a backup: the same text under another uid
 	EditLoseSettings
+	EditReturn // of a retained member to the pool
 )
 
 var operationNames = [...]string{
@@ -31,7 +32,7 @@ var operationNames = [...]string{
 	EditDeleteMember: "OP:delete", EditStripLabel: "OP:strip-label", EditRelabel: "OP:relabel",
 	EditQuarantine: "OP:quarantine", EditMarkDirty: "OP:dirty", EditDeleteRecord: "OP:delete-record",
 	EditStripEverything: "OP:strip-all", EditUnquarantine: "OP:unquarantine",
-	EditDecommission: "OP:decommission", EditRestoreRecord: "OP:restore", EditLoseSettings: "OP:lose-settings",
+	EditDecommission: "OP:decommission", EditRestoreRecord: "OP:restore", EditLoseSettings: "OP:lose-settings", EditReturn: "OP:return",
 }
 
 func (kind OperationKind) isEdit() bool { return kind >= EditDeleteMember }

@@ -452,7 +452,12 @@ func quarantines() (group []Scenario) {
 				with(brought(tenantT)),
 			run(name("given up+allowed+quarantined, TU+cleaner"), n,
 				releaseT1, clean, once(EditDecommission), once(EditQuarantine), unquarantine).
-				with(policy(PolicyClean)))
+				with(policy(PolicyClean)),
+			run(name("retain: reclaim TU+returned+cleaner"), n, reclaimT1, releaseU, once(EditReturn), clean).
+				with(policy(PolicyRetain)),
+			run(name("retain: T+returned+quarantined+allowed+cleaner"), n,
+				reclaimT1, once(EditReturn), once(EditQuarantine), unquarantine, clean).
+				with(policy(PolicyRetain)))
 	}
 	return group
 }
@@ -547,6 +552,7 @@ var smallScope = []string{
 	"O quarantine: TU+allowed+cleaner m1",
 	"O clean: TU+allowed+cleaner, wiping fails m1",
 	"O clean: TU+two cleaners, wiping fails m1",
+	"O retain: reclaim TU+returned+cleaner m1",
 	"P side by side: claim TTU m1",
 	"P side by side: byo TT'U m1",
 	"O clean: TU+quarantined+allowed+cleaner, wiping fails m1",

@@ -30,13 +30,14 @@ const (
 	Quarantined
 )
 
-// Origin says where a claimed member came from.
+// Origin says where a member came from that is claimed, or was and has an owner still.
 type Origin uint8
 
 const (
 	NoOrigin Origin = iota
 	FromPool
 	FromOwner // bring-your-own: it never returns to the pool
+	Retained  // of the pool, and its tenant's after a release with policy retain
 )
 
 // Before is what a quarantined member remembers of the time before.

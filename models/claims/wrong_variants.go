@@ -33,6 +33,7 @@ const (
 	W26             // a claim gives a member back although its record was bound and restored meanwhile
 	W27             // a quarantine does not remember that the account was dirty
 	W28             // an account that an operator gave up comes back like any quarantined one
+	W29             // a release with policy retain leaves no trace that the member is the pool's
 )
 
 const labelOnlyMistakes uint32 = 1<<W1 | 1<<W2 | 1<<W3 | 1<<W5 | 1<<W14
@@ -117,5 +118,7 @@ func wrongVariants() []WrongVariant {
 		variant(W28, "I11", run("W28 account that was given up comes back", 1,
 			once(EditDecommission), once(EditUnquarantine)).
 			with(noFaults)),
+		variant(W29, "I4", run("W29 retained member is its tenant's for ever", 1, releaseT1).
+			with(noFaults, policy(PolicyRetain))),
 	}
 }

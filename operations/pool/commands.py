@@ -245,6 +245,38 @@ def decommission(
     return maintenance.decommission(where, account, yes=yes)
 
 
+@command(app, "credfleet pool mark-dirty aws-7 --reason 'used by hand'", name="mark-dirty")
+def mark_dirty(
+    account: AccountArgument,
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    where: Where,
+) -> Answer:
+    """Have an account cleaned that nobody claims.
+
+    If a tenant owns it, it is the tenant's afterwards, too.
+    """
+    from operations.pool import maintenance
+
+    return maintenance.mark_dirty(where, account, reason)
+
+
+@command(app, "credfleet pool return aws-7 --yes", name="return")
+def take_back(
+    account: AccountArgument,
+    *,
+    yes: YesOption = False,
+    where: Where,
+) -> Answer:
+    """Return an account to the pool that its tenant retained.
+
+    It is dirty then, and free once it was cleaned. An account its tenant brought along is refused.
+    """
+    from operations.pool import maintenance
+
+    return maintenance.take_back(where, account, yes=yes)
+
+
 @command(app, "credfleet pool sweep --dry-run", "credfleet pool sweep --yes")
 def sweep(
     *,

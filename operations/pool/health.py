@@ -151,11 +151,18 @@ def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
     if dirty := by_standing[Standing.DIRTY]:
         mend = f"`credfleet pool clean -n {namespace}`"
         yield Diagnosis("accounts", Health.NOTED, f"dirty, wait to be cleaned: {_names(dirty)}", mend)
-    if owned := by_standing[Standing.OWNED]:
+    for account in by_standing[Standing.OWNED]:
+        if account.retained:
+            text = f"{account.secret_name} is retained by tenant {account.tenant}, without a claim"
+            mend = f"`credfleet pool return {account.secret_name} -n {namespace}` once it is done with it"
+            yield Diagnosis("accounts", Health.NOTED, text, mend)
+    if owned := [each for each in by_standing[Standing.OWNED] if not each.retained]:
         text = f"bear an owner and no claim: {_names(owned)}"
         yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` tells more")
     for account in by_standing[Standing.QUARANTINED]:
-        mend = f"`credfleet pool unquarantine {account.secret_name} -n {namespace}` once it is sound"
+        given_up = " --decommissioned" if account.given_up else ""
+        command = f"credfleet pool unquarantine {account.secret_name}{given_up} -n {namespace}"
+        mend = f"`{command}` once it is sound"
         text = f"{account.secret_name} is quarantined: {account.reason or 'no reason given'}"
         yield Diagnosis("accounts", Health.NOTED, text, mend)
 

@@ -34,6 +34,17 @@ def decommission(where: Where, account: str, *, yes: bool) -> Answer:
     return _changed(where, lambda pool: pool.decommission(account))
 
 
+def mark_dirty(where: Where, account: str, reason: str) -> Answer:
+    """Have an account cleaned; raises as `Pool.mark_dirty`."""
+    return _changed(where, lambda pool: pool.mark_dirty(account, reason))
+
+
+def take_back(where: Where, account: str, *, yes: bool) -> Answer:
+    """Return a retained account to the pool; raises as `Pool.take_back`."""
+    ask(f"Account {account} of {where.namespace} will be wiped, then be anybody's. Go on?", yes=yes)
+    return _changed(where, lambda pool: pool.take_back(account))
+
+
 def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
     """Finish what crashes left, and tell what was done and what only people can judge."""
     pool = where.open(OPERATOR)

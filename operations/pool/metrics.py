@@ -89,6 +89,16 @@ def gauges_of(
             ),
         ),
         Gauge(
+            "credfleet_pool_tenant_shared_claims",
+            "Claims of a tenant on shared accounts; without a tenant those whose record is gone.",
+            tuple(_shared_by_tenant(namespace, shared)),
+        ),
+        Gauge(
+            "credfleet_pool_problems",
+            "Objects of the pool that cannot be read, and settings that its claims contradict.",
+            (({"namespace": namespace}, len(status.problems)),),
+        ),
+        Gauge(
             "credfleet_pool_claims",
             "Claims on the pool, by how far they have come.",
             tuple(({"namespace": namespace, "phase": str(phase)}, phases[phase]) for phase in Phase),
@@ -140,6 +150,12 @@ class _Labels:
         keys = {name: present.get(key, "") for key, name in self._names.items()}
         shared = "true" if SHARED in present else "false"
         return {"namespace": self._namespace, "type": account_type, **keys, "shared": shared}
+
+
+def _shared_by_tenant(namespace: str, shared: Iterable[Account]) -> Iterator[tuple[Labels, int]]:
+    claims = Counter((each.type, claim.tenant or "") for each in shared for claim in each.claims)
+    for (account_type, tenant), count in sorted(claims.items()):
+        yield {"namespace": namespace, "type": account_type, "tenant": tenant}, count
 
 
 def _by_tenant(namespace: str, accounts: Iterable[Account]) -> Iterator[tuple[Labels, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from components.account_pool.status import PoolStatus, Standing
@@ -14,6 +14,9 @@ from operations.pool.access import Where
 _ALWAYS_TOLD: Final = frozenset(
     {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
 )
+
+_SHOWN: Final = 5
+"""Tenants, slots and holders of one account told in a table."""
 
 
 def status(where: Where) -> Answer:
@@ -64,6 +67,15 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
                 "accountId": account.account_id,
                 "used": account.used,
                 "capacity": account.capacity,
+                "claims": [
+                    {
+                        "tenant": each.tenant,
+                        "slot": each.slot,
+                        "holders": [*each.holders],
+                        "since": each.since or None,
+                    }
+                    for each in account.claims
+                ],
             }
             for account in status.accounts
         ],
@@ -100,6 +112,12 @@ def _problems(status: PoolStatus) -> Iterator[str]:
         yield f"✗ {each.place}: {each.cause}\n→ {each.mend}"
 
 
+def _few(names: Collection[str]) -> str:
+    """Return the first of some names and how many more there are; JSON tells all."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(sorted(names)[:_SHOWN]) + more
+
+
 def _in_use(status: PoolStatus) -> Iterator[Table]:
     """Return every account that is not simply free, if there is one."""
     rows = [
@@ -107,10 +125,10 @@ def _in_use(status: PoolStatus) -> Iterator[Table]:
             account.secret_name,
             account.type,
             f"{account.standing} {account.used}/{account.capacity}" if account.capacity else account.standing,
-            account.tenant or "",
-            account.slot or "",
+            account.tenant or _few({each.tenant or "?" for each in account.claims}),
+            account.slot or _few({each.slot for each in account.claims}),
             account.since,
-            account.reason or ", ".join(account.holders),
+            account.reason or _few(account.holders),
         )
         for account in status.accounts
         if account.standing is not Standing.FREE

@@ -67,6 +67,7 @@ CLAIMED: Keys = {
 }
 OWN_CLAIMED: Keys = {**CLAIMED, CLAIM_ORIGIN: "owner"}
 USED: Keys = {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"}
+RETAINED: Keys = {CLAIM_ORIGIN: "retained", TENANT_ID: "acme"}
 SHARING: Keys = {SHARED_CLAIMS: json.dumps({TOKEN: "one"}), SHARED_CAPACITY: "2"}
 GONE: Mapping[str, str] = {
     "apiVersion": "v1",
@@ -380,6 +381,12 @@ REFUSED: Mapping[str, Write] = {
         )
         for what, labels, notes, old_labels in (
             ("and leaves the policy", {}, {CLAIM_ORIGIN: None}, {}),
+            (
+                "a dirty account as retained",
+                {POOL_STATE: "dirty"},
+                {CLAIM_POLICY: None, CLAIM_ORIGIN: "retained"},
+                {},
+            ),
             ("and calls the pool's its tenant's", {}, {CLAIM_POLICY: None, CLAIM_ORIGIN: "owner"}, {}),
             (
                 "a quarantined account to the cleaner",
@@ -407,6 +414,14 @@ REFUSED: Mapping[str, Write] = {
             ),
         )
     },
+    "a claimer calls what a tenant brought retained": Write(
+        "claimer",
+        "a-release-ends-as-a-policy-says",
+        {},
+        {CLAIM_TOKEN: None, CLAIM_POLICY: None, CLAIM_ORIGIN: "retained"},
+        CLAIMED_LABELS,
+        OWN_CLAIMED,
+    ),
     "a claimer changes the policy of a claim": Write(
         "claimer", "what-a-claim-noted-stays", {}, {CLAIM_POLICY: "release"}, CLAIMED_LABELS, CLAIMED
     ),
@@ -650,6 +665,21 @@ PROTOCOL: Mapping[str, tuple[str, Keys, Keys, Change]] = {
         {**CARRYING, STATE_REASON: "odd bills"},
         changes.unquarantine,
     ),
+    "C3 takes a retained member": ("claimer", CLAIMED_LABELS, RETAINED, lambda m: changes.take(m, BOUND)),
+    "K4 leaves a retained member with its tenant": (
+        "cleaner",
+        {**CLAIMED_LABELS, POOL_STATE: "cleaning"},
+        {**RETAINED, CLEANING_TOKEN: "janitor/1"},
+        changes.finish_cleaning,
+    ),
+    "an operator returns a retained member": ("operator", CLAIMED_LABELS, RETAINED, changes.take_back),
+    "an operator lets a retained member back": (
+        "operator",
+        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
+        {**RETAINED, STATE_REASON: "odd bills"},
+        changes.unquarantine,
+    ),
+    "an operator has a member cleaned": ("operator", {}, {}, lambda m: changes.mark_dirty(m, "used by hand")),
     "an operator binds a restored claim": (
         "operator",
         CLAIMED_LABELS,

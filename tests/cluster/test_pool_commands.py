@@ -20,6 +20,7 @@ import pytest
 from components.account_pool.admission import CLAIM, CLEAN
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.keys import POOL_RECORD, POOL_STATE
+from components.account_pool.model import Policy
 from components.account_pool.rights import RIGHTS
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT
@@ -186,6 +187,23 @@ def test_an_account_given_up_is_never_handed_out_again(place: Place) -> None:
     told = place.ask("admin", "pool", "decommission", "aws-1", "--yes")
     assert told == {"secretName": "aws-1", "tenant": None, "state": "quarantined"}
     assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme").code == 3
+
+
+def test_a_retained_account_is_returned_cleaned_and_claimed_by_another_tenant(place: Place) -> None:
+    settings = PoolConfigMap(partition_keys=("eu-access",), policy=Policy.RETAIN).render()
+    place.api("ConfigMap").patch(
+        name=CONFIG_MAP, namespace=place.namespace, body={"data": settings}, content_type=MERGE
+    )
+    place.add("aws-1")
+    for _ in range(2):
+        claim(place, "acme")
+        place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    assert place.standings() == {"aws-1": "owned"}
+    assert place.run("provisioner", "pool", "return", "aws-1", "--yes").code == 5
+    told = place.ask("admin", "pool", "return", "aws-1", "--yes")
+    assert told == {"secretName": "aws-1", "tenant": "acme", "state": "dirty"}
+    place.ask("janitor", "pool", "clean", "--command", "aws=true", "--yes")
+    assert claim(place, "globex") == "aws-1"
 
 
 def test_a_sweep_frees_many_only_when_told_so_and_a_dry_run_frees_none(place: Place) -> None:

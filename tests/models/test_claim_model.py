@@ -40,6 +40,7 @@ VIOLATED = {
     "W26": "I1",
     "W27": "I11",
     "W28": "I11",
+    "W29": "I4",
 }
 """The invariant each deliberately wrong variant of the protocol breaks."""
 

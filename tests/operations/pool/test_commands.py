@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -398,7 +398,29 @@ def test_status_tells_of_a_claimed_account_whose_it_is_who_holds_it_and_since_wh
         "accountId": None,
         "used": 0,
         "capacity": 0,
+        "claims": [],
     }
+
+
+def test_status_tells_of_a_shared_account_which_tenants_use_it_and_who_holds_each_claim(
+    pool: FakePool,
+) -> None:
+    shared = Partition("aws", (("eu-access", None),), shared=True)
+    ours = replace(record_of("Acme & Söhne", "aws-1", {"ci": 1, "cli": 2}), partition=shared, slot="web")
+    other = replace(ours, name="claim-1", tenant="globex", holders={"ci-of-globex": 1})
+    places = {str(ours.token): "web", str(other.token): "web", "claim-2.gone.1": "old"}
+    notes = {"credfleet.io/shared-capacity": "9", "credfleet.io/shared-claims": json.dumps(places)}
+    pool.all_records = (ours, other)
+    pool.all_members = (member("aws-1", notes, **{"credfleet.io/shared": "true"}),)
+    (told,) = status_json()["accounts"]
+    assert (told["tenant"], told["used"], told["holders"]) == (None, 3, ["ci", "cli", "ci-of-globex"])
+    assert [(each["tenant"], each["slot"], each["holders"]) for each in told["claims"]] == [
+        (None, "old", []),
+        ("Acme & Söhne", "web", ["ci", "cli"]),
+        ("globex", "web", ["ci-of-globex"]),
+    ]
+    shown = " ".join(run("status").stdout.split())
+    assert "?, Acme & Söhne, globex" in shown
 
 
 def test_status_says_why_an_account_is_not_usable(full_pool: FakePool) -> None:

@@ -10,7 +10,7 @@ import pytest
 from components.account_pool.admission import admission_manifests
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import POOL_STATE, STATE_REASON
+from components.account_pool.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
 from components.account_pool.model import Member, Partition, Phase, Policy, Record, Token
 from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.status import status_of
@@ -172,6 +172,16 @@ def test_a_pool_without_accounts_is_wrong() -> None:
             member("acc-7", {POOL_STATE: "quarantined"}, **{STATE_REASON: "key leaked"}),
             "credfleet pool unquarantine acc-7 -n account-pool",
             id="quarantined",
+        ),
+        pytest.param(
+            member("acc-7", {POOL_STATE: "quarantined"}, **{STATE_BEFORE: "decommissioned"}),
+            "credfleet pool unquarantine acc-7 --decommissioned -n account-pool",
+            id="given up",
+        ),
+        pytest.param(
+            member("acc-7", {TENANT_NAME: "a"}, **{CLAIM_ORIGIN: "retained"}),
+            "credfleet pool return acc-7 -n account-pool",
+            id="retained",
         ),
     ],
 )

@@ -174,6 +174,25 @@ def test_a_shared_account_is_counted_by_its_claims_and_is_never_available() -> N
     assert value(samples, "credfleet_pool_shared_capacity", account="aws-shared") == 3
 
 
+def test_claims_on_shared_accounts_are_counted_by_their_tenants() -> None:
+    claims = [
+        replace(record(tenant, "aws-shared"), name=f"claim-{n}")
+        for n, tenant in enumerate(["acme", "acme", "b"])
+    ]
+    tokens = {str(each.token): each.slot for each in claims} | {"claim-9.gone.1": "old"}
+    notes = {SHARED_CAPACITY: "5", SHARED_CLAIMS: json.dumps(tokens)}
+    shared = replace(labelled("aws-shared", SHARED, "true"), annotations=notes)
+    samples = measured((shared,), tuple(claims))["credfleet_pool_tenant_shared_claims"]
+    assert {dict(labels)["tenant"]: count for labels, count in samples.items()} == {"": 1, "acme": 2, "b": 1}
+
+
+def test_what_nobody_can_read_is_counted_as_a_problem() -> None:
+    found = status_of(Census((member("aws-1"),), (), frozenset({"claim-1", "claim-2"})), PoolConfigMap())
+    samples = parsed(exposition(gauges_of("account-pool", found, (), ())))
+    assert list(samples["credfleet_pool_problems"].values()) == [2]
+    assert list(measured((member("aws-1"),))["credfleet_pool_problems"].values()) == [0]
+
+
 def test_partition_keys_that_prometheus_cannot_tell_apart_stay_apart() -> None:
     keys = ("a.b", "a-b")
     samples = measured((labelled("m1", "a.b", "x"), labelled("m2", "a-b", "x")), keys=keys)

@@ -69,7 +69,7 @@ LABELS = st.fixed_dictionaries(
 NOTES = st.fixed_dictionaries(
     {},
     optional={
-        CLAIM_ORIGIN: st.sampled_from(["pool", "owner", "strange"]),
+        CLAIM_ORIGIN: st.sampled_from(["pool", "owner", "retained", "strange"]),
         CLAIM_POLICY: st.sampled_from([*map(str, Policy), "strange"]),
         TENANT_ID: st.sampled_from(["acme", "globex"]),
         SHARED_CAPACITY: st.sampled_from(["0", "1", "2", "3", "many"]),

@@ -45,7 +45,7 @@ from components.account_pool.selection import MEMBERS
 from components.account_pool.status import Standing, status_of
 from components.account_pool.steps import list_all
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
-from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
@@ -285,7 +285,7 @@ def test_a_stripped_label_is_healed_by_the_next_claim_of_its_tenant() -> None:
 def test_a_quarantined_account_stays_with_its_holders_and_takes_no_new_ones() -> None:
     server = pool("m0")
     claim(server)
-    run(cleaning.quarantine("m0", "leaked key"), server)
+    run(cleaning.quarantine(POOL, "m0", "leaked key"), server)
     assert claim(server).secret_name == "m0"
     with pytest.raises(NotAllowed, match="leaked key"):
         claim(server, A2)
@@ -450,11 +450,11 @@ def test_an_account_comes_back_to_the_cleaner_if_a_tenant_had_it_and_into_use_if
 ) -> None:
     server = pool("m0")
     if policy is None:
-        run(cleaning.quarantine("m0", "to be looked at"), server)
+        run(cleaning.quarantine(POOL, "m0", "to be looked at"), server)
     else:
         claim(server, policy=policy)
         release(server)
-    assert run(cleaning.unquarantine("m0"), server).state == state
+    assert run(cleaning.unquarantine(POOL, "m0"), server).state == state
 
 
 @pytest.mark.parametrize("labels", [{}, {TENANT_NAME: "a"}], ids=["nobody's", "its tenant's own"])
@@ -464,23 +464,23 @@ def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
 ) -> None:
     server = MemoryServer()
     server.add_member("m0", {**labels, POOL_STATE: state}, {CLEANING_TOKEN: "k/1"})
-    run(cleaning.quarantine("m0", "odd bills"), server)
-    run(cleaning.quarantine("m0", "odder bills"), server)
+    run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
+    run(cleaning.quarantine(POOL, "m0", "odder bills"), server)
     assert server.member("m0").state == "quarantined"
-    back = run(cleaning.unquarantine("m0"), server)
+    back = run(cleaning.unquarantine(POOL, "m0"), server)
     assert (back.state, dict(back.annotations)) == ("dirty", {})
     with pytest.raises(Exhausted):
         claim(server)
     assert cleaned(server) == {"m0": Wiped.CLEANED}
-    run(cleaning.quarantine("m0", "looked at once more"), server)
-    assert run(cleaning.unquarantine("m0"), server).state is None
+    run(cleaning.quarantine(POOL, "m0", "looked at once more"), server)
+    assert run(cleaning.unquarantine(POOL, "m0"), server).state is None
 
 
 def test_an_account_marked_dirty_by_hand_whose_cleaner_failed_comes_back_dirty() -> None:
     server = MemoryServer()
     server.add_member("m0", {POOL_STATE: "dirty"})
     assert cleaned(server, {"m0": "it would not go"}) == {"m0": Wiped.QUARANTINED}
-    assert run(cleaning.unquarantine("m0"), server).state == "dirty"
+    assert run(cleaning.unquarantine(POOL, "m0"), server).state == "dirty"
 
 
 @pytest.mark.parametrize("is_of_before", [False, True], ids=["remembered", "given up before that"])
@@ -488,28 +488,28 @@ def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_clea
     *, is_of_before: bool
 ) -> None:
     server = pool("m0")
-    given_up = run(cleaning.decommission("m0"), server)
+    given_up = run(cleaning.decommission(POOL, "m0"), server)
     assert given_up.annotations[STATE_REASON] == "decommissioned by an operator; never used again"
     if is_of_before:
         server.by_hand("m0", {}, {STATE_BEFORE: None})
     else:
-        run(cleaning.quarantine("m0", "found again"), server)
+        run(cleaning.quarantine(POOL, "m0", "found again"), server)
     before = labels_of(server)
     with pytest.raises(NotAllowed, match="it was decommissioned") as refused:
-        run(cleaning.unquarantine("m0"), server)
+        run(cleaning.unquarantine(POOL, "m0"), server)
     assert "--decommissioned" in refused.value.mend
     assert labels_of(server) == before
-    assert run(cleaning.unquarantine("m0", decommissioned=True), server).state == "dirty"
+    assert run(cleaning.unquarantine(POOL, "m0", decommissioned=True), server).state == "dirty"
 
 
 def test_what_is_not_quarantined_cannot_come_back() -> None:
     with pytest.raises(NotAllowed, match="not quarantined"):
-        run(cleaning.unquarantine("m0"), pool("m0"))
+        run(cleaning.unquarantine(POOL, "m0"), pool("m0"))
 
 
 def test_an_account_that_does_not_exist_is_named() -> None:
     with pytest.raises(Misconfigured, match="Secret nobody"):
-        run(cleaning.quarantine("nobody", "why"), pool("m0"))
+        run(cleaning.quarantine(POOL, "nobody", "why"), pool("m0"))
 
 
 def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_decommissioned() -> None:
@@ -517,10 +517,99 @@ def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_de
     server.add_member("m0", {POOL_STATE: "dirty"})
     server.add_member("m1")
     assert blocked_reason(server.member("m0"))
-    assert blocked_reason(run(cleaning.decommission("m0"), server)) is None
+    assert blocked_reason(run(cleaning.decommission(POOL, "m0"), server)) is None
     claim(server)
     with pytest.raises(NotAllowed):
-        run(cleaning.decommission("m1"), server)
+        run(cleaning.decommission(POOL, "m1"), server)
+
+
+def retained(server: MemoryServer) -> MemoryServer:
+    claim(server, policy=Policy.RETAIN)
+    release(server)
+    assert (server.member("m0").tenant, server.member("m0").state) == ("a", None)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("policy", "owner", "state"),
+    [(Policy.RELEASE, None, None), (Policy.CLEAN, "a", "dirty"), (Policy.RETAIN, "a", None)],
+)
+def test_a_retained_account_ends_its_next_claim_as_the_policy_of_that_claim_says(
+    policy: Policy, owner: str | None, state: str | None
+) -> None:
+    server = retained(pool("m0"))
+    claim(server, policy=policy)
+    release(server)
+    assert (server.member("m0").tenant, server.member("m0").state) == (owner, state)
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "quarantined", "marked dirty"])
+def test_a_retained_account_is_returned_by_way_of_the_cleaner_and_is_anybodys_then(meanwhile: str) -> None:
+    server = retained(pool("m0"))
+    if meanwhile == "quarantined":
+        run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
+    if meanwhile == "marked dirty":
+        run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+    run(cleaning.take_back(POOL, "m0"), server)
+    if meanwhile == "quarantined":
+        run(cleaning.unquarantine(POOL, "m0"), server)
+    for tenant in ("a", "b"):
+        with pytest.raises(Exhausted):
+            claim(server, Claims(tenant, "h1"))
+    assert cleaned(server) == {"m0": Wiped.CLEANED}
+    assert is_free(server.member("m0"))
+    assert claim(server, B).secret_name == "m0"
+
+
+def test_a_retained_account_that_was_only_quarantined_or_cleaned_stays_with_its_tenant() -> None:
+    server = retained(pool("m0"))
+    run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
+    assert run(cleaning.unquarantine(POOL, "m0"), server).state is None
+    run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+    assert cleaned(server) == {"m0": Wiped.CLEANED}
+    assert (server.member("m0").tenant, server.member("m0").origin) == ("a", "retained")
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "cause"),
+    [
+        ({}, {}, "no tenant owns it"),
+        ({TENANT_NAME: "a"}, {BRING_YOUR_OWN: "true"}, "tenant a brought it along"),
+        ({TENANT_NAME: "a"}, {CLAIM_TOKEN: "claim-1.uid.1"}, "it is claimed"),
+        ({TENANT_NAME: "a", POOL_STATE: "cleaning"}, {}, "being cleaned"),
+    ],
+    ids=["nobody's", "brought along", "claimed", "being cleaned"],
+)
+def test_what_is_no_retained_account_is_not_returned(
+    labels: dict[str, str], annotations: dict[str, str], cause: str
+) -> None:
+    server = MemoryServer()
+    server.add_member("m0", labels, annotations)
+    before = labels_of(server)
+    with pytest.raises(NotAllowed, match=cause):
+        run(cleaning.take_back(POOL, "m0"), server)
+    assert labels_of(server) == before
+
+
+def test_an_account_that_is_marked_dirty_is_claimed_by_nobody_before_it_was_cleaned() -> None:
+    server = pool("m0")
+    marked = run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+    assert (marked.state, marked.annotations[STATE_REASON]) == ("dirty", "used by hand")
+    with pytest.raises(Exhausted):
+        claim(server)
+    assert cleaned(server) == {"m0": Wiped.CLEANED}
+    assert is_free(server.member("m0"))
+    claim(server)
+    with pytest.raises(NotAllowed, match="it is claimed"):
+        run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+
+
+def test_an_account_given_up_is_not_marked_dirty() -> None:
+    server = pool("m0")
+    run(cleaning.decommission(POOL, "m0"), server)
+    with pytest.raises(NotAllowed, match="it was decommissioned"):
+        run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
+    assert server.member("m0").state == "quarantined"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from components.account_pool import changes
@@ -21,6 +23,10 @@ def claimed(state: str | None) -> Member:
         TENANT_ID: "acme",
     }
     return Member("m", "uid", "7", labels | ({POOL_STATE: state} if state else {}), annotations)
+
+
+def after(member: Member, policy: Policy) -> Member:
+    return changes.applied(member, changes.remove(member, TOKEN, None, policy))
 
 
 def state_after(member: Member, policy: Policy) -> str | None:
@@ -44,3 +50,21 @@ def test_an_account_in_order_goes_where_the_policy_says(policy: Policy, state: s
 @pytest.mark.parametrize("policy", list(Policy))
 def test_an_account_quarantined_while_it_was_held_stays_out_of_the_pool_after_release(policy: Policy):
     assert state_after(claimed("quarantined"), policy) == "quarantined"
+
+
+@pytest.mark.parametrize(
+    ("origin", "policy", "left"),
+    [
+        ("pool", Policy.RETAIN, "retained"),
+        ("pool", Policy.RELEASE, None),
+        ("pool", Policy.CLEAN, "pool"),
+        ("pool", Policy.QUARANTINE, "pool"),
+        *(("owner", policy, None) for policy in Policy),
+    ],
+)
+def test_only_an_account_of_the_pool_is_remembered_as_retained(
+    origin: str, policy: Policy, left: str | None
+) -> None:
+    member = claimed(None)
+    member = replace(member, annotations={**member.annotations, CLAIM_ORIGIN: origin})
+    assert after(member, policy).origin == left
