@@ -180,12 +180,17 @@ class Restored(PoolError):  # noqa: N818 - the word of the protocol
 class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
     """The time given was over before the cluster had answered."""
 
-    def __init__(self, *, place: str, seconds: float, last: str) -> None:
+    def __init__(self, *, place: str, seconds: float = 0, last: str, has_begun: bool = False) -> None:
+        after = f" after {seconds:g} s" if seconds else ""
         super().__init__(
             code="unreachable",
             place=place,
-            cause=f"not finished after {seconds:g} s ({last or 'others kept changing the same claim'})",
-            mend="run again: what was begun is finished by the next run",
+            cause=f"not finished{after} ({last or 'others kept changing the same claim'})"
+            if has_begun
+            else f"its cluster does not answer{after} ({last or 'it is slow'}); nothing was begun",
+            mend="run again: what was begun is finished by the next run"
+            if has_begun
+            else "start it or name another, by KUBECONFIG or in credfleet:cluster, and run again",
         )
 
 

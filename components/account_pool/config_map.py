@@ -33,7 +33,7 @@ class PoolConfigMap:
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def limit_for(self, account_type: str) -> int | None:
-        """Tell how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
+        """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
         provider = account_type.partition("_")[0]
         return next(
             (limit for key in (account_type, provider, "default") if (limit := self.limits.get(key, 0))),

@@ -6,12 +6,12 @@ would lose the account, or the next would find what is left in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from components.account_pool.census import Census
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
-from components.account_pool.model import Member, State, tenant_label
+from components.account_pool.model import Member, State, Token, tenant_label
 from components.errors import Misconfigured, Problem
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
@@ -56,6 +56,12 @@ class DeclaredMember:
             labels[INTERNAL] = "true"
         return cls(account_type, account_id, tenant, labels, annotations)
 
+    @property
+    def capacity(self) -> int | None:
+        """How many claims it takes at once; None if only one tenant has it."""
+        stated = self.annotations.get(SHARED_CAPACITY)
+        return None if stated is None else int(stated)
+
     def as_member(self, name: str) -> Member:
         """Show it as it will be once its Secret is made."""
         owner = {} if self.tenant is None else {TENANT_NAME: tenant_label(self.tenant)}
@@ -81,7 +87,7 @@ class Declaration:
 
 def is_touched(old: Declaration, new: Declaration) -> bool:
     """Whether anything changes that could be in use, so that the pool must be looked at."""
-    return old.partition_keys != new.partition_keys or any(_losses(old, new))
+    return old.partition_keys != new.partition_keys or any(_losses(old, new)) or any(_narrowed(old, new))
 
 
 def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
@@ -102,6 +108,34 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
                 f"{loss}, but {reason}",
                 "put the member back as it was until then",
             )
+    for name, capacity in _narrowed(old, new):
+        member = live.get(name)
+        place = config_path("accountPool", "members", name, "sharedCapacity")
+        try:
+            tokens = () if member is None else member.tokens
+        except Misconfigured as unreadable:
+            yield Problem(place, unreadable.cause, unreadable.mend)
+            continue
+        if len(tokens) > capacity:
+            yield Problem(
+                place,
+                f"it would take {capacity} at most, but {len(tokens)} claims are on it:"
+                f" {_holding(tokens, census)}",
+                f"leave it at {len(tokens)} or more, or release some of them first",
+            )
+
+
+def _narrowed(old: Declaration, new: Declaration) -> Iterator[tuple[str, int]]:
+    """Return each shared member that would take fewer claims, and how many."""
+    for name, before in old.members.items():
+        capacity = new.members[name].capacity if name in new.members else None
+        if before.capacity is not None and capacity is not None and capacity < before.capacity:
+            yield name, capacity
+
+
+def _holding(tokens: Collection[Token], census: Census) -> str:
+    records = {record.token: f"{record.tenant}/{record.slot}" for record in census.records}
+    return ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
 
 
 def blocked(census: Census, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:

@@ -11,8 +11,12 @@ from typing import Final, TypeVar
 from components.account_pool.calls import (
     Answer,
     Both,
+    Create,
+    Delete,
+    Patch,
     Pause,
     PoolApi,
+    Replace,
     Result,
     Steps,
     Together,
@@ -37,30 +41,39 @@ class Driver:
         self._sleep = sleep
         self._aside = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="credfleet-read")
 
-    def run(self, steps: Steps[T], seconds: float) -> T:
-        """Run to the end; raises Unreachable when the time is over, which is safe at any point."""
-        deadline = time.monotonic() + seconds
+    def run(self, steps: Steps[T], seconds: float, *, patience: float | None = None) -> T:
+        """Run to the end; raises Unreachable when the time is over, which is safe at any point.
+
+        patience: how long to wait for the first answer of all, else as long as for the end.
+        """
+        began = time.monotonic()
+        limit = seconds if patience is None else patience
         answer: Answer = None
         last = ""
+        has_written = False
         while True:
             try:
                 asked = steps.send(answer)
             except StopIteration as end:
                 return end.value
-            if time.monotonic() > deadline:
+            if time.monotonic() - began > limit:
                 steps.close()
-                raise Unreachable(place=self._place, seconds=seconds, last=last)
+                raise Unreachable(place=self._place, seconds=limit, last=last, has_begun=has_written)
+            has_written = has_written or isinstance(asked, Create | Replace | Patch | Delete)
             match asked:
                 case Pause(attempt):
                     self._sleep(jitter(attempt))
                     answer = None
+                    continue
                 case Together(first, second):
                     other = self._aside.submit(perform, self._api, second)
                     answer = Both(perform(self._api, first), other.result())
-                    last = _silence(answer.first) or _silence(answer.second) or last
+                    silences = [_silence(answer.first), _silence(answer.second)]
                 case _:
                     answer = perform(self._api, asked)
-                    last = _silence(answer) or last
+                    silences = [_silence(answer)]
+            last = next(filter(None, silences), last)
+            limit = limit if all(silences) else seconds
 
 
 def jitter(attempt: int) -> float:

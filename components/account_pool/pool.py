@@ -61,6 +61,8 @@ OPERATOR: Final = "credfleet-operator"
 SECONDS: Final = 60.0
 _LONG_SECONDS: Final = 600.0
 _OPENING_SECONDS: Final = 10.0
+_SILENT_SECONDS: Final = 2.0
+"""How long a cluster may be silent that nothing was heard of yet: a wrong address, or one that is down."""
 
 T = TypeVar("T")
 
@@ -95,7 +97,8 @@ class Pool:
             if key not in _pools:
                 api = _api(target, namespace, manager)
                 driver = Driver(api, f"pool {namespace}")
-                _pools[key] = cls(api, namespace, driver.run(_signed_settings(), _OPENING_SECONDS))
+                settings = driver.run(_signed_settings(), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+                _pools[key] = cls(api, namespace, settings)
             return _pools[key]
 
     @staticmethod
@@ -105,19 +108,26 @@ class Pool:
         Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
         """
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS)
+        members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=_SILENT_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
         return Census.of(members, records)
 
     @staticmethod
+    def is_taken(target: ClusterTarget, namespace: str) -> bool:
+        """Whether the namespace holds the settings of a pool; raises as `census`, and writes nothing."""
+        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
+        settings = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+        return settings is not None
+
+    @staticmethod
     def survey(target: ClusterTarget, namespace: str, partition_keys: Sequence[str]) -> SweepReport:
-        """Tell what a sweep would do and find, without a single write; raises as `census`."""
+        """Return what a sweep would do and find, without a single write; raises as `census`."""
         driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
         steps = sweep(namespace, partition_keys, most=0, write=False, pending={})
-        return driver.run(steps, _LONG_SECONDS)
+        return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
-        """Give the account of a tenant's slot: the one it has, one of its own, or one from the pool.
+        """Claim the account of a tenant's slot: the one it has, one of its own, or one from the pool.
 
         Raises Exhausted, LimitReached, LostMember, NotAllowed, Misconfigured, Unreachable.
         """
@@ -135,7 +145,7 @@ class Pool:
         return self._placed(request).record
 
     def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
-        """Tell what a holder has, without a write; None when it is gone. Raises LostMember.
+        """Return what a holder has, without a write; None when it is gone. Raises LostMember.
 
         member: where the account is expected, which saves time.
         """
@@ -203,7 +213,7 @@ class Pool:
         return self._run(read(Kind.RECORD, CONFIG_MAP)) is not None
 
     def status(self) -> PoolStatus:
-        """Tell how the pool stands: each account, and counts per type and partition."""
+        """Return how the pool stands: each account, and counts per type and partition."""
         return status_of(self.look(), self.settings)
 
     def sweep(
@@ -315,7 +325,8 @@ class Pool:
     def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
         """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
         driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
-        return driver.run(sweeping.recover(namespace, dry_run=dry_run), _LONG_SECONDS)
+        steps = sweeping.recover(namespace, dry_run=dry_run)
+        return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
     def flush(self, seconds: float = 2.0) -> bool:
         """Wait for the Events still being written; False when some may be missing."""
@@ -377,7 +388,7 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
     try:
         return KubernetesApi(connect(target), namespace, manager)
     except NoReply as silence:
-        raise Unreachable(place=f"pool {namespace}", seconds=_OPENING_SECONDS, last=str(silence)) from None
+        raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None
 
 
 def _signed_settings() -> Steps[PoolConfigMap]:

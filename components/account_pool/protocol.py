@@ -378,7 +378,7 @@ def _lost(record: Record, member: Member | None) -> LostMember:
 
 
 def read_claim(name: str, holder: str, member_name: str | None = None) -> Steps[Claimed | None]:
-    """Tell what this holder has, without a write. None: gone. Raises LostMember.
+    """Return what this holder has, without a write. None: gone. Raises LostMember.
 
     member_name: where the account is expected; then record and member are read at the same time, which may
     confirm the claim but never deny it.

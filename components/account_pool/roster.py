@@ -66,6 +66,7 @@ class PoolRosterProvider(Shell):
         try:
             failures = [CheckFailure("", _line(problem)) for problem in _problems(olds, inputs, see)]
             _forecast(olds, inputs, see)
+            self._warn_of_another_stack(olds, inputs)
         except Misconfigured as error:
             return [CheckFailure("", str(error))]
         except CredfleetError as error:
@@ -73,6 +74,16 @@ class PoolRosterProvider(Shell):
                 tell(line)
             return ()
         return failures
+
+    def _warn_of_another_stack(self, olds: Properties, news: Properties) -> None:
+        """Say what an update would only come to half-way, at the namespace; a lost state looks the same."""
+        namespace = str(news["namespace"])
+        if _declaration(olds) is None and Pool.is_taken(ClusterTarget.parse(self.cluster), namespace):
+            tell(
+                f"warning: namespace {namespace} holds a pool that this stack did not make, and a pool has"
+                " one stack: leave it to that one, or name another accountPool.namespace. Importing what is"
+                " there makes this stack its owner, which deletes it at its destroy"
+            )
 
     def name(self, _state: Properties) -> str:
         """Return the one name of a roster."""

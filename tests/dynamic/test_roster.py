@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,11 @@ import grpc
 import pytest
 
 from components.account_pool.forecast import heard
-from components.account_pool.keys import POOL_RECORD, POOL_STATE
+from components.account_pool.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.roster import PoolRosterProvider
-from components.labels import TENANT_NAME
+from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
-from tests.support.members import Members
+from tests.support.members import TOKEN, Members
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -139,6 +140,31 @@ def test_nothing_is_refused_before_anything_was_declared(
 ) -> None:
     members.add_claimed("m")
     assert provider.refusals(roster(namespace, {})) == []
+
+
+def test_a_shared_member_does_not_take_fewer_claims_than_are_on_it(
+    provider: Provider, members: Members, namespace: str
+) -> None:
+    shared = {SHARED_CAPACITY: "2", SHARED_CLAIMS: json.dumps({TOKEN: "a", TOKEN.replace("-0.", "-1."): "b"})}
+    members.add("m", {SHARED: "true"}, shared)
+    before, after = (one(annotations={SHARED_CAPACITY: capacity}) for capacity in ("2", "1"))
+    declared = provider.create(roster(namespace, {"m": before}))
+    (said,) = provider.refusals(roster(namespace, {"m": after}), declared.inputs)
+    assert said.startswith("credfleet:accountPool.members.m.sharedCapacity: it would take 1 at most, but 2")
+
+
+def test_a_pool_that_another_stack_made_is_told_before_anything_is_written(
+    control_plane: ControlPlane, admin: DynamicClient, namespace: str
+) -> None:
+    api = admin.resources.get(api_version="v1", kind="ConfigMap")
+    with dynamic_host(cluster_of(control_plane)) as host:
+        provider = host.provider(PoolRosterProvider())
+        provider.check(roster(namespace, {}))
+        api.create(body={"metadata": {"name": "credfleet-pool"}}, namespace=namespace)
+        provider.check(roster(namespace, {}))
+        provider.check(roster(namespace, {}), roster(namespace, {}))
+        (said,) = host.said()
+    assert f"namespace {namespace} holds a pool that this stack did not make" in said
 
 
 def claims(*tenants: str) -> list[Properties]:

@@ -59,6 +59,57 @@ def test_the_callers_time_ends_an_operation_and_the_last_failure_is_told(
         Driver(deaf, "pool p", sleep=lambda _seconds: None).run(protocol.claim(Claims("a", "h").wanted), 30)
 
 
+@pytest.mark.parametrize(
+    ("patience", "told"),
+    [(None, "does not answer after 30 s"), (2.0, "does not answer after 2 s")],
+)
+def test_a_cluster_that_was_never_heard_of_is_given_up_and_nothing_was_begun(
+    monkeypatch: pytest.MonkeyPatch, patience: float | None, told: str
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(driving.time, "monotonic", lambda: next(clock))
+    dead = Flaky(1000, Unknown("connection refused"))
+    driver = Driver(dead, "pool p", sleep=lambda _seconds: None)
+    with pytest.raises(Unreachable, match=f"{told} .connection refused.; nothing was begun") as raised:
+        driver.run(protocol.claim(Claims("a", "h").wanted), 30, patience=patience)
+    assert "finished" not in raised.value.mend
+    assert not list(dead.records)
+
+
+def test_a_cluster_that_was_heard_of_has_all_the_time_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(driving.time, "monotonic", lambda: next(clock))
+    slow = Flaky(3, Unknown("connection reset"))
+    driver = Driver(slow, "pool p", sleep=lambda _seconds: None)
+    assert driver.run(protocol.claim(Claims("a", "h").wanted), 60, patience=8).secret_name == "m0"
+
+
+class Mute(MemoryServer):
+    """Carries writes to accounts out and says nothing."""
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        super().patch(kind, name, body)
+        return Unknown("connection reset")
+
+    def get(self, kind: Kind, name: str) -> Result:
+        return Unknown("connection reset") if self.record_count else super().get(kind, name)
+
+    @property
+    def record_count(self) -> int:
+        return len(list(self.records))
+
+
+def test_what_was_begun_is_said_to_be_finished_by_the_next_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(driving.time, "monotonic", lambda: next(clock))
+    mute = Mute()
+    mute.add_member("m0")
+    with pytest.raises(Unreachable, match="not finished after 30 s") as raised:
+        Driver(mute, "p", sleep=lambda _seconds: None).run(protocol.claim(Claims("a", "h").wanted), 30)
+    assert "what was begun is finished by the next run" in raised.value.mend
+    assert mute.record_count == 1
+
+
 def test_what_the_server_does_not_allow_is_not_asked_again() -> None:
     refusing = Flaky(1000, Refused(Refusal.FORBIDDEN, 'User "u" cannot get resource "configmaps"'))
     with pytest.raises(NotAllowed, match="cannot get resource"):
