@@ -37,7 +37,7 @@ from components.pull_secret.provider import (
 )
 from components.pull_secret.replication import locations_of, misplaced, replication_in, replication_of
 from components.pull_secret.retention import Retention
-from components.pull_secret.settings import PullSecretsSection
+from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
 from components.pull_secret.verification import digest_of
 from components.secret_manager import secret_name
@@ -57,9 +57,10 @@ _IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
 class PullSecretArgs:
     """A cluster of a section of the configuration, and what the program knows besides.
 
-    project: the GCP project; None only for a cluster that is skipped for it. begun: whether it was ready
-    before (`PullSecretStart`); None for one that the configuration itself skips. owner: the same text
-    whenever the program runs. namespace: of its Secret; declares_namespace: whether the stack declares it.
+    project: the GCP project; None only for a cluster that is skipped for it. start: what outlives all that is
+    declared; None where nothing is. begun: whether it was ready before, which start knows; None for one that
+    the configuration itself skips. owner: the same text whenever the program runs. namespace: of its Secret;
+    declares_namespace: whether the stack declares it.
     """
 
     section: PullSecretsSection
@@ -69,6 +70,7 @@ class PullSecretArgs:
     project: pulumi.Input[str] | None
     namespace: pulumi.Input[str]
     declares_namespace: bool
+    start: pulumi.Resource | None
     begun: pulumi.Output[bool] | None
 
 
@@ -95,6 +97,7 @@ class PullSecret(pulumi.ComponentResource):
         super().__init__(self.TYPE, name, props, opts)
         self.skipped = skipped
         self._name, self._args, self._section, self._decision = name, args, args.section, decision
+        self._first = [args.start] if args.start else []
         if decision.proceeds:
             self._warn(decision.warnings)
             self.status = self._declared()
@@ -186,7 +189,7 @@ class PullSecret(pulumi.ComponentResource):
                 "gcpProject": entry.project,
                 "replicationPolicy": locations.apply(lambda kept: "user-managed" if kept else "automatic"),
             }
-            self._report(section.hyperfleet.api_url, conditions, data, secret)
+            self._report(section.hyperfleet, conditions, data, secret)
         return self._status(
             conditions,
             skipped=[],
@@ -219,6 +222,7 @@ class PullSecret(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 aliases=[_IMPORTED],
+                depends_on=self._first,
                 retain_on_delete=section.on_delete is not Retention.DESTROY,
                 hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, project, existing)]),
             ),
@@ -267,14 +271,16 @@ class PullSecret(pulumi.ComponentResource):
             f"{self._name}-namespace",
             metadata=ObjectMetaArgs(name=args.namespace),
             opts=pulumi.ResourceOptions(
-                parent=self, retain_on_delete=section.on_delete is not Retention.DESTROY
+                parent=self,
+                depends_on=self._first,
+                retain_on_delete=section.on_delete is not Retention.DESTROY,
             ),
         )
         return namespace.metadata.name
 
     def _report(
         self,
-        api_url: str,
+        told: HyperFleetApi,
         conditions: pulumi.Output[Sequence[Condition]],
         data: Mapping[str, pulumi.Input[str]],
         secret: Secret,
@@ -283,7 +289,8 @@ class PullSecret(pulumi.ComponentResource):
         status = PullSecretStatus(
             f"{self._name}-status",
             PullSecretStatusArgs(
-                api_url=api_url,
+                api_url=told.api_url,
+                contract=told.contract.value,
                 cluster=cluster.id,
                 generation=cluster.generation,
                 conditions=conditions.apply(lambda told: [each.document for each in told]),
@@ -291,7 +298,7 @@ class PullSecret(pulumi.ComponentResource):
             ),
             pulumi.ResourceOptions(parent=self, depends_on=[secret]),
         )
-        status.trouble.apply(lambda told: self._warn([told] if told else []))
+        status.trouble.apply(lambda trouble: self._warn([trouble] if trouble else []))
 
     def _status(
         self,

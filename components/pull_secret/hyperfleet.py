@@ -1,7 +1,7 @@
 """HyperFleet's API, as far as a pull secret needs it: what adapters report of a cluster, and where to report.
 
-What it answers is never shown, since it may quote what it was sent. Import-pure: clients are imported by the
-first call.
+Its two contracts are those of docs/design/pull-secret-facts.md, HyperFleet's contracts. What it answers is
+never shown, since it may quote what it was sent. Import-pure: clients are imported by the first call.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -28,14 +30,26 @@ _NO_SUCH_PATH: Final = "HYPERFLEET-NTF-000"
 """The code of a 404 that is about the path, not about the cluster; one without a code is not HyperFleet's."""
 
 _AVAILABLE: Final = "Available"
+_RECONCILED: Final = "Reconciled"
+
+
+class Contract(StrEnum):
+    """Which contract an API keeps: v1 takes reports by POST and tells a phase, v2 by PUT, and conditions."""
+
+    V1 = "v1"
+    V2 = "v2"
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What HyperFleet tells of a cluster. known: whether it knows the cluster at all."""
+    """What HyperFleet tells of a cluster.
+
+    deleted_time: since when HyperFleet deletes it, RFC 3339. known: whether it knows the cluster at all.
+    """
 
     adapters: Mapping[str, Availability]
     phase: Phase | None = None
+    deleted_time: str | None = None
     known: bool = True
 
 
@@ -44,6 +58,7 @@ class HyperFleet:
     """One HyperFleet by the URL in front of its paths; seconds: how long a call is repeated."""
 
     url: str
+    contract: Contract = Contract.V2
     seconds: float = 10.0
 
     def observe(self, cluster_id: str) -> Observed:
@@ -51,19 +66,51 @@ class HyperFleet:
         cluster = self._call("GET", cluster_id, "")
         if cluster is None:
             return Observed({}, known=False)
-        reports = self._call("GET", cluster_id, "/statuses") or {}
-        phase = (cluster.get("status") or {}).get("phase")
-        return Observed(
-            {name: state for report in reports.get("items") or () for name, state in _available(report)},
-            Phase(phase) if phase in set(Phase) else None,
+        adapters = {name: state for report in self._reports(cluster_id) for name, state in _available(report)}
+        status = cluster.get("status") or {}
+        if self.contract is Contract.V1:
+            phase = status.get("phase")
+            return Observed(adapters, Phase(phase) if phase in set(Phase) else None)
+        reconciled = any(
+            (each.get("type"), each.get("status")) == (_RECONCILED, Availability.TRUE)
+            for each in status.get("conditions") or ()
         )
+        return Observed(adapters, Phase.READY if reconciled else None, cluster.get("deleted_time"))
+
+    def deletion(self, cluster_id: str) -> int | None:
+        """Return the generation of a cluster that HyperFleet deletes; None for any other.
+
+        Raises PullSecretError.
+        """
+        cluster = self._call("GET", cluster_id, "") or {}
+        return int(cluster["generation"]) if cluster.get("deleted_time") else None
 
     def report(self, cluster_id: str, document: Mapping[str, Any]) -> None:
         """Put a report in the place of the adapter's last one. Raises PullSecretError."""
-        if self._call("POST", cluster_id, "/statuses", document) is None:
+        method = "POST" if self.contract is Contract.V1 else "PUT"
+        kept = self._call(method, cluster_id, "/statuses", document)
+        if kept is None:
             raise self._failure(
                 cluster_id, "unknown", "HyperFleet knows no such cluster", "correct the cluster's id"
             )
+        if not kept:
+            raise self._failure(
+                cluster_id,
+                "dropped",
+                f"HyperFleet drops a report about generation {document['observed_generation']}",
+                "give the cluster the generation that HyperFleet has of it",
+            )
+
+    def _reports(self, cluster_id: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what adapters reported, of all pages."""
+        seen, page, total = 0, 1, 1
+        while seen < total:
+            listed = self._call("GET", cluster_id, f"/statuses?page={page}") or {}
+            items, total = listed.get("items") or [], int(listed.get("total") or 0)
+            yield from items
+            seen, page = seen + len(items), page + 1
+            if not items:
+                return
 
     def _call(
         self, method: str, cluster_id: str, path: str, body: Mapping[str, Any] | None = None
@@ -103,11 +150,11 @@ class HyperFleet:
             return None
         if meaning is not Answer.DONE or (method == "GET" and not found):
             what = "" if found else ", and in words that are not its own"
+            mend = f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its"
+            if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+                mend = f"it keeps another contract than {self.contract}: set hyperfleet.contract"
             raise self._failure(
-                cluster_id,
-                "refused",
-                f"HyperFleet answers HTTP {answer.status_code}{what}",
-                f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its",
+                cluster_id, "refused", f"HyperFleet answers HTTP {answer.status_code}{what}", mend
             )
         return found
 

@@ -33,8 +33,8 @@ class Cluster:
     project: the GCP project its secret is stored in; None when none is named yet. pull_secret: the name of
     the credential; None when the cluster has none. explicit_secret_id: the id in Secret Manager instead of
     the one made of the cluster's. adapters: what each of HyperFleet's adapters last said; one that is not
-    there has not said anything. phase: None for any other. known: whether HyperFleet, when it was asked, knew
-    the cluster.
+    there has not said anything. phase: None for any other. deleted_time: since when HyperFleet deletes the
+    cluster. known: whether HyperFleet, when it was asked, knew the cluster.
     """
 
     id: str
@@ -47,6 +47,7 @@ class Cluster:
     explicit_secret_id: str | None = None
     adapters: Mapping[str, Availability] = field(default_factory=dict[str, Availability])
     phase: Phase | None = None
+    deleted_time: str | None = None
     known: bool = True
 
     @property

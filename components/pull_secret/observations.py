@@ -31,11 +31,17 @@ def read(text: str) -> Mapping[str, Observed]:
 def _document(observed: Observed) -> dict[str, Any]:
     if not observed.known:
         return {"known": False}
-    phase = {} if observed.phase is None else {"phase": observed.phase}
-    return {**phase, "adapters": dict(sorted(observed.adapters.items()))}
+    said = {"phase": observed.phase, "deletedTime": observed.deleted_time}
+    told = {key: value for key, value in said.items() if value is not None}
+    return {**told, "adapters": dict(sorted(observed.adapters.items()))}
 
 
 def _observed(document: Mapping[str, Any]) -> Observed:
     adapters = {str(name): Availability(said) for name, said in document.get("adapters", {}).items()}
     phase = document.get("phase")
-    return Observed(adapters, None if phase is None else Phase(phase), document.get("known", True) is True)
+    return Observed(
+        adapters,
+        None if phase is None else Phase(phase),
+        document.get("deletedTime"),
+        document.get("known", True) is True,
+    )

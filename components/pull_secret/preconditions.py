@@ -3,7 +3,8 @@
 The adapters are waited for only until the cluster is ready: later, one that fails for a moment would take
 the pull secret from a cluster that runs. For the same reason a pull secret that is available
 already is no reason to skip its cluster, as it was to HyperFleet, which only ever added; and a cluster that
-has one keeps it whatever HyperFleet reports, until the configuration says otherwise.
+has one keeps it whatever HyperFleet reports, until the configuration says otherwise. Only a deletion is
+final: with a cluster that HyperFleet deletes its pull secret goes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ class Decision:
         return not self.unmet
 
     @property
+    def may_have_one(self) -> bool:
+        """Whether the cluster gets its pull secret, or keeps one that it has."""
+        return self.proceeds or self.passing
+
+    @property
     def warnings_to_a_live_one(self) -> tuple[str, ...]:
         """What to look at when the cluster keeps its pull secret all the same."""
         return tuple(f"the cluster has its pull secret, but {text}" for text in self.unmet)
@@ -44,10 +50,11 @@ class Decision:
 def decide(cluster: Cluster) -> Decision:
     """Decide whether a cluster gets its pull secret, and list every condition that is not met."""
     gone, lacking, waiting = (*_gone(cluster),), (*_lacking(cluster),), (*_waiting_for(cluster),)
+    stays = not lacking and cluster.deleted_time is None
     if cluster.phase is Phase.READY:
         told = tuple(f"the cluster is ready, but {text}" for text in waiting)
-        return Decision((*gone, *lacking), not lacking, told)
-    return Decision((*gone, *lacking, *waiting), not lacking)
+        return Decision((*gone, *lacking), stays, told)
+    return Decision((*gone, *lacking, *waiting), stays)
 
 
 def _gone(cluster: Cluster) -> Iterator[str]:
@@ -55,6 +62,8 @@ def _gone(cluster: Cluster) -> Iterator[str]:
         yield "HyperFleet knows no such cluster (ResourceNotFound)"
     if cluster.phase is Phase.DELETING:
         yield "the cluster is being deleted"
+    if cluster.deleted_time is not None:
+        yield f"HyperFleet deletes the cluster since {cluster.deleted_time}"
 
 
 def _lacking(cluster: Cluster) -> Iterator[str]:

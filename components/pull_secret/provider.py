@@ -7,6 +7,7 @@ Import-pure.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,9 +27,9 @@ from components.dynamic import (
     tell,
 )
 from components.errors import CredfleetError, SecretManagerError
-from components.pull_secret.hyperfleet import HyperFleet
+from components.pull_secret.hyperfleet import Contract, HyperFleet
 from components.pull_secret.retention import Retention, settle_all, settle_replaced
-from components.pull_secret.status import report
+from components.pull_secret.status import of_removed, report
 from components.pull_secret.verification import Expected, stand, verify
 from components.secret_manager import (
     LATEST,
@@ -49,7 +50,10 @@ class PullSecretStartArgs:
 
 
 class PullSecretStartProvider(Shell):
-    """Remembers that a cluster was ready for its pull secret once. It makes nothing anywhere else."""
+    """Remembers that a cluster was ready for its pull secret once, and tells when the pull secret is gone.
+
+    All else of the pull secret depends on it, so it goes last.
+    """
 
     args = PullSecretStartArgs
     outputs = ("begun",)
@@ -66,6 +70,18 @@ class PullSecretStartProvider(Shell):
     def change(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
         """Remember that it is ready."""
         return {"begun": True}
+
+    def remove(self, _id: str, props: Properties) -> None:
+        """Report to a HyperFleet that deletes the cluster, and waits for it, that the pull secret is gone."""
+        given = json.loads(self.configured("pullSecrets") or "{}").get("hyperfleet") or {}
+        if not given or given.get("contract") == Contract.V1:
+            return
+        hyperfleet, cluster = HyperFleet(given["apiUrl"]), props["cluster"]
+        generation = hyperfleet.deletion(cluster)
+        if generation is not None:
+            conditions = [each.document for each in of_removed()]
+            hyperfleet.report(cluster, report(generation, conditions, {}, _now()))
+            tell(f"cluster {cluster}: HyperFleet was told that its pull secret is gone")
 
 
 class PullSecretStart(DynamicResource[PullSecretStartArgs], module="credfleet", name="PullSecretStart"):
@@ -244,13 +260,17 @@ class PullSecretRetention(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretStatusArgs:
-    """A report. conditions: type, status, reason and message of each. data: what else HyperFleet keeps."""
+    """A report. conditions: type, status, reason and message of each. data: what else HyperFleet keeps.
+
+    contract: how it is made; that it is made another way is no change.
+    """
 
     api_url: str
     cluster: str = field(metadata=IDENTITY)
     generation: int
     conditions: Input[Sequence[Mapping[str, str]]]
     data: Input[Mapping[str, Input[str]]]
+    contract: str = field(default=Contract.V2.value, compare=False)
 
 
 class PullSecretStatusProvider(Shell):
@@ -280,7 +300,7 @@ class PullSecretStatusProvider(Shell):
         now = _now()
         document = report(int(props["generation"]), props["conditions"], props["data"], now)
         try:
-            HyperFleet(props["apiUrl"]).report(props["cluster"], document)
+            HyperFleet(props["apiUrl"], Contract(props["contract"])).report(props["cluster"], document)
         except CredfleetError as error:
             return {"reportedAt": "", "trouble": str(error)}
         return {"reportedAt": now, "trouble": ""}

@@ -15,7 +15,7 @@ from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
 from components.pull_secret import grants, names
-from components.pull_secret.hyperfleet import Observed
+from components.pull_secret.hyperfleet import Contract, Observed
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.observations import read
 from components.pull_secret.payload import Verdict, judge
@@ -142,6 +142,9 @@ class HyperFleetApi(Noun):
     """The HyperFleet that is told how pull secrets stand."""
 
     api_url: Url = Field(description="URL in front of /api/hyperfleet; the token is in HYPERFLEET_API_TOKEN.")
+    contract: Contract = Field(
+        default=Contract.V2, description="v1 for an API up to 1.0.12, which takes reports by POST."
+    )
 
 
 class PullSecretsSection(Section):
@@ -198,6 +201,11 @@ class PullSecretsSection(Section):
         """The names of clusters' Secrets."""
         return names.cluster_secret_of(self.secret_name_template)
 
+    @property
+    def reports_deletions(self) -> bool:
+        """Whether a HyperFleet is told that a deleted cluster's pull secret is gone."""
+        return self.hyperfleet is not None and self.hyperfleet.contract is Contract.V2
+
     def place_of(self, id_: str) -> tuple[str, str]:
         """Return namespace and name of a cluster's Secret."""
         region = self.clusters[id_].region or ""
@@ -221,6 +229,7 @@ class PullSecretsSection(Section):
             explicit_secret_id=given.secret_id,
             adapters={**seen.adapters, **given.adapters},
             phase=given.phase or seen.phase,
+            deleted_time=seen.deleted_time,
             known=seen.known,
         )
 

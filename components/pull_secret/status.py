@@ -1,4 +1,4 @@
-"""What is reported of a pull secret: the three conditions of HyperFleet's adapters.
+"""What is reported of a pull secret: the conditions of HyperFleet's adapters.
 
 They are those of docs/design/pull-secret-facts.md, what is reported.
 
@@ -17,6 +17,7 @@ ADAPTER: Final = "pullsecret"
 _APPLIED: Final = "Applied"
 _AVAILABLE: Final = "Available"
 _HEALTH: Final = "Health"
+_FINALIZED: Final = "Finalized"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,17 @@ def of_verified(version: int, overtaken: str) -> tuple[Condition, ...]:
             _AVAILABLE, True, "SecretAvailable", f"version {version} was read back, and is what was given"
         ),
         Condition(_HEALTH, False, "VersionOvertaken", overtaken) if overtaken else healthy,
+    )
+
+
+def of_removed() -> tuple[Condition, ...]:
+    """Return those of a pull secret that went with its cluster: HyperFleet may let the cluster go."""
+    what = "nothing of the pull secret is left but what onDelete keeps"
+    return (
+        Condition(_APPLIED, False, "Removed", what),
+        Condition(_AVAILABLE, False, "Removed", what),
+        Condition(_HEALTH, True, "Healthy", "what was to go is gone"),
+        Condition(_FINALIZED, True, "CleanupConfirmed", what),
     )
 
 

@@ -39,11 +39,13 @@ def declare_pull_secrets(
     google = cache(lambda: gcp_provider(parent))  # only a stack with a cluster that is ready needs it
     made: dict[str, PullSecret] = {}
     for id_, given in section.clusters.items():
-        cluster, begun, of_cluster = section.cluster(id_, observed), None, opts
+        cluster, start, begun, of_cluster = section.cluster(id_, observed), None, None, opts
         decision = decide(cluster)
-        if decision.proceeds or decision.passing:
-            start = PullSecretStartArgs(cluster=id_, ready=decision.proceeds)
-            begun = PullSecretStart(f"{id_}-start", start, parent).begun
+        if cluster.deleted_time is None and (decision.may_have_one or section.reports_deletions):
+            ready = PullSecretStartArgs(cluster=id_, ready=decision.proceeds)
+            start = PullSecretStart(f"{id_}-start", ready, parent)
+        if start is not None and decision.may_have_one:
+            begun = start.begun
             of_cluster = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[google()]))
         namespace, _ = section.place_of(id_)
         args = PullSecretArgs(
@@ -54,6 +56,7 @@ def declare_pull_secrets(
             project=_project(given, declared),
             namespace=declared.namespace(namespace),
             declares_namespace=section.namespaces.is_of_one_cluster and namespace not in known,
+            start=start,
             begun=begun,
         )
         made[id_] = PullSecret(id_, args, of_cluster)

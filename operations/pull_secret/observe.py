@@ -14,7 +14,7 @@ from pulumi_sandbox.engine import load_yaml
 
 from components.errors import CredfleetError
 from components.naming import config_path
-from components.pull_secret.hyperfleet import HyperFleet, Observed
+from components.pull_secret.hyperfleet import Contract, HyperFleet, Observed
 from components.pull_secret.observations import written
 from components.pull_secret.preconditions import ADAPTERS
 from operations.cli.answer import Answer, Table
@@ -28,7 +28,7 @@ class Question:
     """What to ask of whom, and where the answers belong."""
 
     clusters: tuple[str, ...]
-    url: str
+    hyperfleet: HyperFleet
     file: Path
 
 
@@ -39,8 +39,7 @@ def observed(stack: str, url: str | None) -> Answer:
     answer.
     """
     question = _question(Folders.find(Path.cwd()), stack, url)
-    hyperfleet = HyperFleet(question.url)
-    answers = {cluster: hyperfleet.observe(cluster) for cluster in question.clusters}
+    answers = {cluster: question.hyperfleet.observe(cluster) for cluster in question.clusters}
     text = written(answers, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
     files.replace(question.file, text)
     table = Table("Clusters", ("Cluster", "Phase", *ADAPTERS), _rows(answers))
@@ -60,16 +59,30 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
     section: dict[str, Any] = (load_yaml(path).get("config") or {}).get(f"credfleet:{_KEY}") or {}
     file = section.get("adaptersFrom")
     if not file:
-        raise _left_out("adaptersFrom", "so no stack would read what is observed", "add the name of a file")
-    known = url or (section.get("hyperfleet") or {}).get("apiUrl")
+        raise _unfit(
+            "adaptersFrom",
+            "it is left out, so no stack would read what is observed",
+            "add the name of a file",
+        )
+    given: dict[str, Any] = section.get("hyperfleet") or {}
+    known = url or given.get("apiUrl")
     if not known:
-        raise _left_out("hyperfleet", "so nobody knows whom to ask", "add apiUrl there, or give --api-url")
-    return Question(tuple(section.get("clusters") or {}), str(known), folders.project / str(file))
+        raise _unfit(
+            "hyperfleet",
+            "it is left out, so nobody knows whom to ask",
+            "add apiUrl there, or give --api-url",
+        )
+    contract = given.get("contract", Contract.V2)
+    if contract not in set(Contract):
+        words = ", ".join(Contract)
+        raise _unfit("hyperfleet.contract", f"there is none of the name {contract}", f"use one of {words}")
+    hyperfleet = HyperFleet(str(known), Contract(contract))
+    return Question(tuple(section.get("clusters") or {}), hyperfleet, folders.project / str(file))
 
 
-def _left_out(key: str, cause: str, mend: str) -> CredfleetError:
+def _unfit(key: str, cause: str, mend: str) -> CredfleetError:
     return CredfleetError(
-        code="not-configured", place=config_path(_KEY, key), cause=f"it is left out, {cause}", mend=mend
+        code="not-configured", place=config_path(_KEY, *key.split(".")), cause=cause, mend=mend
     )
 
 
@@ -78,4 +91,5 @@ def _rows(observed: Mapping[str, Observed]) -> Iterator[tuple[str, ...]]:
         if not one.known:
             yield cluster, "HyperFleet knows no such cluster", *("" for _ in ADAPTERS)
         else:
-            yield cluster, one.phase or "", *(one.adapters.get(name, "") for name in ADAPTERS)
+            phase = f"deleted {one.deleted_time}" if one.deleted_time else one.phase or ""
+            yield cluster, phase, *(one.adapters.get(name, "") for name in ADAPTERS)

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -56,14 +55,15 @@ def ports(values: Mapping[str, str], pull_secrets: PullSecretsSection | None) ->
 
 
 def _introduce(id_: str, cluster: ClusterEntry, port: int) -> None:
-    """Let HyperFleet know a cluster, and what the stack has its adapters say, unless it knows the cluster."""
+    """Let HyperFleet know a cluster of this generation, and what the stack has its adapters say of it."""
     path = f"{_CLUSTERS}/{quote(id_, safe='')}"
-    if _call(port, "GET", path) == HTTPStatus.NOT_FOUND:
-        status = {"phase": cluster.phase or "NotReady"}
-        known = {"name": cluster.name, "generation": cluster.generation, "status": status}
-        _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", known)
-        for adapter, state in cluster.adapters.items():
-            _call(port, "POST", f"{path}/statuses", _report(adapter, state, cluster.generation))
+    known = _call(port, "GET", path)
+    if known.get("deleted_time") or known.get("generation", 0) >= cluster.generation:
+        return
+    brought = {"name": cluster.name, "generation": cluster.generation}
+    _call(port, "PUT", f"/sandbox/clusters/{quote(id_, safe='')}", brought)
+    for adapter, state in cluster.adapters.items():
+        _call(port, "PUT", f"{path}/statuses", _report(adapter, state, cluster.generation))
 
 
 def _report(adapter: str, state: str, generation: int) -> dict[str, Any]:
@@ -75,10 +75,10 @@ def _report(adapter: str, state: str, generation: int) -> dict[str, Any]:
     }
 
 
-def _call(port: int, method: str, path: str, body: object = None) -> int:
+def _call(port: int, method: str, path: str, body: object = None) -> dict[str, Any]:
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
     try:
         connection.request(method, path, None if body is None else json.dumps(body))
-        return connection.getresponse().status
+        return json.loads(connection.getresponse().read() or "{}")
     finally:
         connection.close()

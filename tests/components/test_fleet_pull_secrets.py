@@ -23,6 +23,8 @@ MEMBER = "gcp:secretmanager/secretIamMember:SecretIamMember"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 KUBERNETES_SECRET = "kubernetes:core/v1:Secret"
 GOOGLE = "pulumi:providers:gcp"
+START = "pulumi-python:dynamic/credfleet:PullSecretStart"
+TOLD = {"apiUrl": "http://127.0.0.1:1"}
 CLAIMED = {"secretName": "gcp", "accountId": "acme-prod-1"}
 OUTPUTS: Mapping[str, Mapping[str, Any]] = {
     CLAIM: CLAIMED,
@@ -147,6 +149,32 @@ def test_a_cluster_may_have_a_reader_of_its_own() -> None:
     }
 
 
+def starts(clusters: dict[str, Any], **section: Any) -> set[str]:
+    return {*declared(clusters, **section).of_type(START)}
+
+
+def test_what_remembers_a_cluster_outlives_all_that_is_declared_for_it() -> None:
+    recorder = declared({"cls-1": cluster()})
+    (start,) = recorder.of_type(START).values()
+    for type_, name in ((ENTRY, "cls-1-entry"), (NAMESPACE, "cls-1-namespace")):
+        assert start.urn in recorder.named(type_, name).dependencies
+
+
+@pytest.mark.parametrize(
+    ("hyperfleet", "remembered"),
+    [
+        ({}, {"cls-1-start"}),
+        ({"hyperfleet": {**TOLD, "contract": "v1"}}, {"cls-1-start"}),
+        ({"hyperfleet": TOLD}, {"cls-1-start", "cls-2-start"}),
+    ],
+    ids=["nobody-is-told", "by-the-older-contract", "by-the-newest"],
+)
+def test_a_hyperfleet_hears_of_every_clusters_end_also_of_one_without_pull_secret(
+    hyperfleet: dict[str, Any], remembered: set[str]
+) -> None:
+    assert starts({"cls-1": cluster(), "cls-2": cluster(provider="aws")}, **hyperfleet) == remembered
+
+
 @pytest.mark.parametrize("preview", [True, False])
 def test_what_is_skipped_is_an_output_of_the_stack_with_its_reasons(preview: bool) -> None:
     clusters = {
@@ -175,14 +203,19 @@ def test_the_outputs_of_a_stack_tell_every_cluster_and_no_credential() -> None:
 def test_what_was_observed_decides_where_the_stack_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    observed = {"observedAt": "2026-01-01T00:00:00Z", "clusters": {"cls-1": {"adapters": ADAPTERS}}}
-    (tmp_path / "observed.json").write_text(json.dumps(observed))
+    since = "2026-01-01T00:00:00Z"
+    seen = {"cls-1": {"adapters": ADAPTERS}, "cls-3": {"adapters": ADAPTERS, "deletedTime": since}}
+    (tmp_path / "observed.json").write_text(json.dumps({"observedAt": since, "clusters": seen}))
     monkeypatch.chdir(tmp_path)
     given = cluster()
     del given["adapters"]
     values = stack(
         credentials__quay=SOUND,
-        pullSecrets={"clusters": {"cls-1": given, "cls-2": given}, "adaptersFrom": "observed.json"},
+        pullSecrets={
+            "clusters": {"cls-1": given, "cls-2": given, "cls-3": given},
+            "adaptersFrom": "observed.json",
+            "hyperfleet": TOLD,
+        },
     )
 
     def program() -> None:
@@ -196,4 +229,7 @@ def test_what_was_observed_decides_where_the_stack_says_nothing(
         calls={"gcp:secretmanager/getSecrets:getSecrets": {"secrets": []}},
     )
     assert [*recorder.of_type(ENTRY)] == ["cls-1-entry"]
-    assert [*recorder.stack_outputs["skipped"]] == ["pull secret cls-2"]
+    assert [*recorder.of_type(START)] == ["cls-1-start", "cls-2-start"]
+    skipped = recorder.stack_outputs["skipped"]
+    assert {*skipped} == {"pull secret cls-2", "pull secret cls-3"}
+    assert skipped["pull secret cls-3"] == f"HyperFleet deletes the cluster since {since}"

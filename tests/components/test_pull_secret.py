@@ -31,6 +31,7 @@ STATUS = "pulumi-python:dynamic/credfleet:PullSecretStatus"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 KUBERNETES_SECRET = "kubernetes:core/v1:Secret"
 COMPONENT = "credfleet:index:PullSecret"
+START = "gcp"
 GET_SECRETS = "gcp:secretmanager/getSecrets:getSecrets"
 
 TEXT = ' {"auths": {"quay.io": {"auth": "dXNlcjpzZW50aW5lbA=="}}}\n'
@@ -77,9 +78,9 @@ def declared(
     """
 
     def program() -> None:
-        google = pulumi_gcp.Provider("gcp", project="fleet-1")
+        google = pulumi_gcp.Provider(START, project="fleet-1")
         decision = decide(cluster)
-        remembers = decision.proceeds or decision.passing
+        remembers = decision.may_have_one
         project = pulumi.Output.from_input("fleet-1") if claimed else google.urn.apply(_unknown)
         entry = {"name": cluster.name, "generation": cluster.generation, "pullSecretFrom": "quay"}
         args = PullSecretArgs(
@@ -90,6 +91,7 @@ def declared(
             project=cluster.project and project,
             namespace=namespace or "clusters-cls-1",
             declares_namespace=namespace is None,
+            start=google,  # any resource will do
             begun=pulumi.Output.from_input(begun) if remembers else None,
         )
         made = PullSecret("cls-1", args, pulumi.ResourceOptions(providers=[google]))
@@ -289,8 +291,8 @@ def test_the_order_is_entry_version_verification_retention_secret_report_and_bac
     for number, name in enumerate(chain[1:], start=1):
         one = next(each for each in recorder.registrations if each.name == name)
         assert waits_for(recorder, one) >= {*chain[:number]}
-    assert waits_for(recorder, secret) == {*chain, "cls-1-namespace"}
-    assert waits_for(recorder, status) == {*chain, "cls-1-namespace", "cls-1-secret"}
+    assert waits_for(recorder, secret) == {START, *chain, "cls-1-namespace"}
+    assert waits_for(recorder, status) == {START, *chain, "cls-1-namespace", "cls-1-secret"}
 
 
 def test_rights_are_given_on_the_one_entry() -> None:
@@ -443,6 +445,14 @@ def test_a_cluster_that_was_ready_once_keeps_its_pull_secret_whatever_is_reporte
     assert types(recorder) >= {ENTRY, VERSION, VERIFICATION, RETENTION, KUBERNETES_SECRET}
     assert component.inputs["skipped"] == []
     assert recorder.stack_outputs["skipped"] == []
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_cluster_that_hyperfleet_deletes_keeps_nothing(preview: bool) -> None:
+    since = "2026-01-01T00:00:00Z"
+    recorder = declared(replace(CLUSTER, deleted_time=since), preview=preview, begun=True)
+    assert types(recorder) == set()
+    assert recorder.stack_outputs["skipped"] == [f"HyperFleet deletes the cluster since {since}"]
 
 
 def test_an_entry_that_stays_elsewhere_than_configured_is_told_naming_both(

@@ -28,7 +28,7 @@ from components.secret_manager import (
 )
 from sandbox.tests.support.clouds import Served, secret_manager
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
-from tests.support.hyperfleet import bring, served_hyperfleet
+from tests.support.hyperfleet import bring, delete, served_hyperfleet
 
 PROJECT = "test-project"
 OURS, THEIRS = b"sentinel-ours", b"sentinel-theirs"
@@ -47,9 +47,9 @@ def hyperfleet(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 
 @pytest.fixture(scope="module")
-def host(google: Served) -> Generator[Host]:
+def host(google: Served, hyperfleet: Served) -> Generator[Host]:
     config = {"gcp:secretManagerCustomEndpoint": f"{google.url}/v1/", "gcp:accessToken": "any"}
-    with dynamic_host(config) as host:
+    with dynamic_host({**config, "pullSecrets": {"hyperfleet": {"apiUrl": hyperfleet.url}}}) as host:
         yield host
 
 
@@ -347,7 +347,6 @@ def test_what_began_once_has_begun_whatever_is_reported_later(host: Host) -> Non
     assert begun.outputs["begun"] is True
     assert not start.is_changed(begun, waiting)
     assert start.create(ready).outputs["begun"] is True
-    start.delete(begun)
 
 
 @pytest.fixture
@@ -355,6 +354,56 @@ def cluster(hyperfleet: Served) -> str:
     id_ = f"cls-{uuid4()}"
     bring(hyperfleet, id_)
     return id_
+
+
+def begun(cluster: str) -> Properties:
+    return {"cluster": cluster, "ready": True}
+
+
+def test_hyperfleet_hears_that_all_is_gone_of_a_cluster_that_it_deletes(
+    host: Host, hyperfleet: Served, cluster: str
+) -> None:
+    delete(hyperfleet, cluster)
+    start = host.provider(PullSecretStartProvider())
+    start.delete(start.create(begun(cluster)))
+    (told,) = reports(hyperfleet, cluster)
+    assert (told["adapter"], told["observed_generation"]) == ("pullsecret", 2)
+    assert {one["type"]: one["status"] for one in told["conditions"]} == {
+        "Applied": "False",
+        "Available": "False",
+        "Health": "True",
+        "Finalized": "True",
+    }
+
+
+def test_hyperfleet_hears_nothing_of_a_cluster_that_only_leaves_the_stack(
+    host: Host, hyperfleet: Served, cluster: str
+) -> None:
+    start = host.provider(PullSecretStartProvider())
+    start.delete(start.create(begun(cluster)))
+    assert reports(hyperfleet, cluster) == []
+    start.delete(start.create(begun("cls-unknown")))
+
+
+def test_a_deletion_that_hyperfleet_cannot_be_told_of_is_told_by_the_next_update(
+    host: Host, hyperfleet: Served, cluster: str
+) -> None:
+    delete(hyperfleet, cluster)
+    start = host.provider(PullSecretStartProvider())
+    made = start.create(begun(cluster))
+    hyperfleet.service.faults.add(Fault(path=cluster, status=403))
+    with pytest.raises(grpc.RpcError) as refused:
+        start.delete(made)
+    assert "HyperFleet answers HTTP 403" in str(refused.value.details())
+    start.delete(made)
+    assert len(reports(hyperfleet, cluster)) == 1
+
+
+@pytest.mark.parametrize("section", [{}, {"hyperfleet": {"apiUrl": "http://127.0.0.1:1", "contract": "v1"}}])
+def test_a_stack_without_a_hyperfleet_that_waits_for_it_asks_nobody(section: Properties) -> None:
+    with dynamic_host({"pullSecrets": section}) as host:
+        start = host.provider(PullSecretStartProvider())
+        start.delete(start.create(begun("cls-1")))
 
 
 def reported(url: str, cluster: str, **more: Any) -> Properties:
@@ -377,7 +426,7 @@ def test_a_report_is_made_once_for_a_generation(status: Provider, hyperfleet: Se
     assert (told["adapter"], told["observed_generation"]) == ("pullsecret", 1)
     assert isinstance(told["observed_generation"], int)
     assert made.outputs["trouble"] == ""
-    assert made.outputs["reportedAt"] == told["observed_time"]
+    assert made.outputs["reportedAt"] == told["last_report_time"]
     assert not status.is_changed(status.refresh(made), reported(hyperfleet.url, cluster))
 
 
@@ -385,6 +434,7 @@ def test_another_generation_takes_the_place_of_the_last_report(
     status: Provider, hyperfleet: Served, cluster: str
 ) -> None:
     made = status.create(reported(hyperfleet.url, cluster))
+    bring(hyperfleet, cluster, generation=2)
     assert status.is_changed(made, reported(hyperfleet.url, cluster, generation=2))
     status.update(made, reported(hyperfleet.url, cluster, generation=2))
     (told,) = reports(hyperfleet, cluster)
@@ -402,6 +452,14 @@ def test_a_report_that_does_not_get_through_fails_nothing_and_is_made_again(
     again = status.update(made, reported(hyperfleet.url, cluster))
     assert again.outputs["trouble"] == ""
     assert len(reports(hyperfleet, cluster)) == 1
+
+
+def test_a_report_made_before_there_were_contracts_is_no_change(
+    status: Provider, hyperfleet: Served, cluster: str
+) -> None:
+    made = status.create(reported(hyperfleet.url, cluster))
+    del made.outputs["contract"]
+    assert not status.is_changed(made, reported(hyperfleet.url, cluster))
 
 
 def test_deleting_a_report_leaves_it_to_hyperfleet(

@@ -12,11 +12,14 @@ import requests
 from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
+from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.labels import secret_labels
+from components.pull_secret.observations import written
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
 from operations.folders import Folders
 from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
 from tests.support.fleet_project import FleetProject, Ran
+from tests.support.hyperfleet import say
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -59,8 +62,13 @@ class Stack:
         """Let every cluster read in a namespace that is there already."""
         self._shared = namespace
 
-    def configure(self, passwords: dict[str, str], clusters: dict[str, Any], **section: Any) -> None:
-        for id_, given in clusters.items():
+    def write(self, name: str, text: str) -> None:
+        (self.project.folder / name).write_text(text)
+
+    def configure(
+        self, passwords: dict[str, str], clusters: dict[str, Any], *, bring: bool = True, **section: Any
+    ) -> None:
+        for id_, given in clusters.items() if bring else ():
             known = {"name": given["name"], "generation": given["generation"]}
             requests.put(f"{self.hyperfleet}/sandbox/clusters/{id_}", json=known, timeout=10)
         self.project.configure(
@@ -176,7 +184,7 @@ def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack
 
     rotating = {EAST: {**east, "adapters": FLAPPING, "generation": 2}, WEST: west}
     stack.configure({**first, "east": "sentinel-4"}, rotating, onReplace="destroy")
-    stack.fail(stack.hyperfleet, path=f"{EAST}/statuses", method="POST", status=400)
+    stack.fail(stack.hyperfleet, path=f"{EAST}/statuses", method="PUT", status=400)
     rotated = stack.update()
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DESTROYED"}
     assert (stack.content(EAST), stack.secret(EAST).metadata.uid) == (payload("sentinel-4"), uid)
@@ -208,6 +216,31 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
 
     stack.run("destroy")
     assert stack.manager.secret(entry(EAST)) is None
+
+
+def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: Stack, namespace: str) -> None:
+    stack.share(namespace)
+    east, file = cluster("east"), {"adaptersFrom": "observed.json"}
+    stack.configure({"east": "sentinel-1"}, {EAST: east})
+    stack.update()
+    path = f"{stack.hyperfleet}/api/hyperfleet/v1/clusters/{EAST}"
+    requests.delete(path, timeout=10).raise_for_status()
+    for adapter in ("validation", "dns", "placement"):
+        say(stack.hyperfleet, EAST, adapter, generation=2, Finalized="True")
+    stack.write("observed.json", written({EAST: HyperFleet(stack.hyperfleet).observe(EAST)}, "now"))
+    stack.configure({"east": "sentinel-1"}, {EAST: east}, bring=False, **file)
+
+    stack.fail(stack.hyperfleet, path=f"{EAST}$", method="GET", status=403)
+    refused = quiet(stack.project.up(), code=1)
+    assert f"cluster {EAST}: HyperFleet answers HTTP 403" in refused.out
+    assert (stack.versions(EAST), stack.secrets(EAST)) == ({1: "DISABLED"}, [])
+    assert requests.get(path, timeout=10).status_code == 200
+
+    left = stack.update()
+    assert "HyperFleet was told that its pull secret is gone" in left.out
+    assert requests.get(path, timeout=10).status_code == 404
+    (idle,) = stack.update().out.splitlines()
+    assert idle.startswith("skipped: HyperFleet deletes the cluster since ")
 
 
 def test_an_entry_somebody_else_made_is_refused_until_it_is_imported(stack: Stack, namespace: str) -> None:

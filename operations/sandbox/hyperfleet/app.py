@@ -1,4 +1,7 @@
-"""The paths of HyperFleet below `/api/hyperfleet/v1/`, and one of the sandbox's own to bring a cluster in."""
+"""The paths of HyperFleet below `/api/hyperfleet/v1/`, and one of the sandbox's own to bring a cluster in.
+
+They are those of its contract 1.0.24 (docs/design/pull-secret-facts.md, HyperFleet's contracts).
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,21 @@ from pulumi_sandbox.services import Service
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from operations.sandbox.hyperfleet.clusters import shown, shown_report
 from operations.sandbox.hyperfleet.reports import counts, problems
-from operations.sandbox.hyperfleet.store import Store
+from operations.sandbox.hyperfleet.store import Store, now
 
 _CLUSTER: Final = "/api/hyperfleet/v1/clusters/{id}"
+_PAGE: Final = 20
 
 
 def make_app(folder: Path) -> Service:
     """Make the service over what is kept in a folder (made if missing).
 
-    It knows the clusters that were brought in by `PUT /sandbox/clusters/ID`, whose body is the cluster: what
-    it has of name, generation, spec and status is answered.
+    It knows the clusters that were brought in by `PUT /sandbox/clusters/ID`, with name and generation.
 
     Raises:
         SandboxError: `state-unreadable`.
@@ -32,10 +36,11 @@ def make_app(folder: Path) -> Service:
     app = Starlette(
         routes=[
             Route(_CLUSTER, paths.get),
+            Route(_CLUSTER, paths.delete, methods=["DELETE"]),
             Route(f"{_CLUSTER}/statuses", paths.list_reports),
-            Route(f"{_CLUSTER}/statuses", paths.report, methods=["POST", "PUT"]),
+            Route(f"{_CLUSTER}/statuses", paths.report, methods=["PUT"]),
         ],
-        exception_handlers={HTTPException: _no_such_path},
+        exception_handlers={HTTPException: _not_served},
     )
     own = [Route("/sandbox/clusters/{id}", paths.bring, methods=["PUT"])]
     return Service(app, _on_demand, own)
@@ -50,51 +55,76 @@ class _Paths:
     async def bring(self, request: Request) -> Response:
         cluster = await _body_of(request)
         if cluster is None:
-            return _refusal(400, "HYPERFLEET-VAL-000", "The body must be a JSON object.")
-        self._store.keep_cluster(request.path_params["id"], cluster)
+            return _refusal(400, "HYPERFLEET-VAL-006", "The body must be a JSON object.")
+        self._store.bring(request.path_params["id"], cluster)
         return Response(status_code=204)
 
     async def get(self, request: Request) -> Response:
+        return self._cluster(request.path_params["id"], 200)
+
+    async def delete(self, request: Request) -> Response:
         id_ = request.path_params["id"]
-        cluster = self._store.cluster(id_)
-        return _unknown(id_) if cluster is None else JSONResponse({**cluster, "kind": "Cluster", "id": id_})
+        self._store.delete(id_)
+        return self._cluster(id_, 202)
 
     async def list_reports(self, request: Request) -> Response:
         id_ = request.path_params["id"]
         if self._store.cluster(id_) is None:
             return _unknown(id_)
-        items = list(self._store.reports(id_).values())
-        head = {"kind": "AdapterStatusList", "page": 1, "size": len(items), "total": len(items)}
-        return JSONResponse({**head, "items": items})
+        try:
+            page, size = (int(request.query_params.get(*one)) for one in (("page", 1), ("size", _PAGE)))
+        except ValueError:
+            page = size = 0
+        if page < 1 or size < 1:
+            return _refusal(400, "HYPERFLEET-VAL-005", "page and size are numbers from 1 on.")
+        whole = [shown_report(one) for one in self._store.reports(id_).values()]
+        items = whole[(page - 1) * size : page * size]
+        return JSONResponse({"page": page, "size": len(items), "total": len(whole), "items": items})
 
     async def report(self, request: Request) -> Response:
         id_ = request.path_params["id"]
-        if self._store.cluster(id_) is None:
-            return _unknown(id_)
         given = await _body_of(request) or {}
         wrong = [*problems(given)]
         if wrong:
             return _refusal(400, "HYPERFLEET-VAL-000", f"Validation failed: {'; '.join(wrong)}.")
-        if not counts(given):
+        cluster = self._store.cluster(id_)
+        if cluster is None:
+            return _unknown(id_)
+        if not counts(given, cluster["generation"], self._store.reports(id_).get(given["adapter"])):
             return Response(status_code=204)
-        is_first = self._store.keep_report(id_, given)
-        return JSONResponse(given, status_code=201 if is_first else 200)
+        return JSONResponse(shown_report(self._store.keep_report(id_, given)), status_code=201)
+
+    def _cluster(self, id_: str, status: int) -> Response:
+        cluster = self._store.cluster(id_)
+        if cluster is None:
+            return _unknown(id_)
+        return JSONResponse(shown(id_, cluster, self._store.reports(id_)), status_code=status)
 
 
 def _unknown(id_: str) -> Response:
-    return _refusal(404, "HYPERFLEET-NTF-001", f"Cluster with id='{id_}' not found.")
+    return _refusal(404, "HYPERFLEET-NTF-002", f"Cluster with id='{id_}' not found")
 
 
-async def _no_such_path(request: Request, _: Exception) -> Response:
-    return _refusal(404, "HYPERFLEET-NTF-000", f"The path '{request.url.path}' is not served.")
+async def _not_served(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code != 404:
+        return PlainTextResponse(error.detail, error.status_code, error.headers)  # as Go's own router has it
+    return _refusal(404, "HYPERFLEET-NTF-000", f"The requested endpoint '{request.url.path}' does not exist")
 
 
 def _on_demand(status: int) -> Response:
-    return _refusal(status, "HYPERFLEET-INT-000", f"The sandbox was asked to answer {status}.")
+    return _refusal(status, "HYPERFLEET-INT-001", f"The sandbox was asked to answer {status}.")
 
 
-def _refusal(status: int, code: str, reason: str) -> Response:
-    return JSONResponse({"kind": "Error", "code": code, "reason": reason}, status_code=status)
+def _refusal(status: int, code: str, detail: str) -> Response:
+    problem = {
+        "type": "https://api.hyperfleet.io/errors/sandbox",
+        "title": code,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "timestamp": now(),
+    }
+    return JSONResponse(problem, status_code=status, media_type="application/problem+json")
 
 
 async def _body_of(request: Request) -> dict[str, Any] | None:

@@ -19,6 +19,8 @@ from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
 from pulumi_sandbox.services.ports import LOOPBACK
 
+from sandbox.tests.witness.contract import Contract, Witness
+
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -40,15 +42,27 @@ class Served:
 
 
 @contextmanager
-def served(service: Service, certificate: Path | None = None) -> Generator[Served]:
-    """Serve a service from a thread until the block ends; nobody waits for its last moments."""
-    server, listening = server_for(service, certificate), listen()
+def served(
+    service: Service,
+    certificate: Path | None = None,
+    *,
+    contract: Contract | None = None,
+    of_client: bool = False,
+) -> Generator[Served]:
+    """Serve a service from a thread until the block ends; nobody waits for its last moments.
+
+    contract: what is said is held to it, at the end. of_client: as in `Contract.faults`.
+    """
+    witness = contract and Witness(service, contract, of_client=of_client)
+    server, listening = server_for(witness or service, certificate), listen()
     thread = Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
     thread.start()
     try:
         yield Served(service, listening.getsockname()[1], "https" if certificate else "http")
     finally:
         server.should_exit = True
+    if witness:
+        assert not (faults := witness.faults), faults
 
 
 @contextmanager

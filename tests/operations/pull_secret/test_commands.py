@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 from pulumi_sandbox.services.cloud.faults import Fault
 from typer.testing import CliRunner, Result
 
 from components.pull_secret.observations import read
 from operations.main import app
 from sandbox.tests.support.clouds import Served
-from tests.support.hyperfleet import bring, served_hyperfleet
+from tests.support.hyperfleet import bring, delete, say, served_hyperfleet
 
 AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
 SOUND = f'{{"auths":{{"quay.io":{{"auth":"{AUTH}"}},"ghcr.io":{{"auth":"{AUTH}"}}}}}}\n'
@@ -155,16 +154,8 @@ def test_a_dash_reads_standard_input() -> None:
 def hyperfleet(tmp_path: Path) -> Generator[Served]:
     """A HyperFleet that knows one cluster, whose adapter dns is not done."""
     with served_hyperfleet(tmp_path / "hyperfleet") as running:
-        bring(running, "cls-1", phase="Ready")
-        conditions = [{"type": kind, "status": "False"} for kind in ("Applied", "Available", "Health")]
-        report = {
-            "adapter": "dns",
-            "observed_generation": 1,
-            "observed_time": "2026-01-01T00:00:00Z",
-            "conditions": conditions,
-        }
-        path = f"{running.url}/api/hyperfleet/v1/clusters/cls-1/statuses"
-        requests.post(path, json=report, timeout=10).raise_for_status()
+        bring(running, "cls-1")
+        say(running.url, "cls-1", "dns", Available="False")
         yield running
 
 
@@ -186,7 +177,7 @@ def test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack(
     result = observe("--output", "json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["clusters"] == {
-        "cls-1": {"phase": "Ready", "adapters": {"dns": "False"}},
+        "cls-1": {"adapters": {"dns": "False"}},
         "cls-2": {"known": False},
     }
     assert file.read_text() == result.stdout
@@ -199,6 +190,17 @@ def test_a_table_tells_the_adapters_a_pull_secret_waits_for(project: Path, hyper
     assert "validation" in shown
     assert "HyperFleet knows no such cluster" in shown
     assert shown.endswith("observed.json\n")
+
+
+def test_a_cluster_that_hyperfleet_deletes_is_kept_and_told_with_the_time(
+    project: Path, hyperfleet: Served
+) -> None:
+    file = configure(project, adaptersFrom="observed.json", hyperfleet={"apiUrl": hyperfleet.url})
+    delete(hyperfleet, "cls-1")
+    shown = observe().stdout
+    since = read(file.read_text())["cls-1"].deleted_time
+    assert since
+    assert f"deleted {since}" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -219,6 +221,10 @@ def test_a_hyperfleet_that_refuses_leaves_the_file_as_it_was(
     [
         ({"hyperfleet": {"apiUrl": "http://127.0.0.1:1"}}, "credfleet:pullSecrets.adaptersFrom"),
         ({"adaptersFrom": "observed.json"}, "credfleet:pullSecrets.hyperfleet"),
+        (
+            {"adaptersFrom": "a.json", "hyperfleet": {"apiUrl": "http://127.0.0.1:1", "contract": "v3"}},
+            "credfleet:pullSecrets.hyperfleet.contract",
+        ),
     ],
 )
 def test_a_stack_that_does_not_say_whom_to_ask_or_where_to_write_is_told(

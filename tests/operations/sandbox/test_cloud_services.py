@@ -17,12 +17,12 @@ from pulumi_sandbox.services.progress import silent
 from typer.testing import CliRunner, Result
 
 from components.pull_secret.hyperfleet import HyperFleet
-from components.pull_secret.model import Phase
 from components.pull_secret.settings import PullSecretsSection
 from operations.folders import Folders
 from operations.main import app
 from operations.sandbox import updates
 from operations.sandbox.cloud_services import HYPERFLEET, ports, stand_ins, start
+from tests.support.hyperfleet import moment
 
 
 def run(*arguments: str) -> Result:
@@ -112,7 +112,7 @@ def test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped
 def test_hyperfleet_is_told_of_the_stacks_clusters_once(folders: Folders) -> None:
     (port,) = free_ports(1)
     clusters = {
-        "cls-000000000001": {"name": "east", "generation": 2, "phase": "Ready"},
+        "cls-000000000001": {"name": "east", "generation": 2},
         "cls-000000000002": {
             "name": "west",
             "generation": 1,
@@ -122,14 +122,18 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(folders: Folders) -> Non
     url = f"http://127.0.0.1:{port}"
     start(folders, {}, fleet(url, clusters), silent)
     observed = {id_: HyperFleet(url).observe(id_) for id_ in clusters}
-    assert observed["cls-000000000001"].phase is Phase.READY
+    assert [one.known for one in observed.values()] == [True, True]
     assert observed["cls-000000000002"].adapters == {"dns": "False", "validation": "True"}
 
-    changed = {"adapter": "dns", "observed_generation": 1, "observed_time": "2026-01-01T00:00:00Z"}
+    changed = {"adapter": "dns", "observed_generation": 1, "observed_time": moment()}
     conditions = [{"type": kind, "status": "True"} for kind in ("Applied", "Available", "Health")]
     HyperFleet(url).report("cls-000000000002", {**changed, "conditions": conditions})
     start(folders, {}, fleet(url, clusters), silent)
     assert HyperFleet(url).observe("cls-000000000002").adapters["dns"] == "True"
+
+    clusters["cls-000000000002"]["generation"] = 2
+    start(folders, {}, fleet(url, clusters), silent)
+    assert HyperFleet(url).observe("cls-000000000002").adapters["dns"] == "False"
 
 
 @pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 import requests
@@ -16,62 +18,76 @@ from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read, written
 from components.pull_secret.status import of_verified, report
+from operations.sandbox.hyperfleet.clusters import REQUIRED
 from sandbox.tests.support.clouds import Served
-from tests.support.hyperfleet import bring, served_hyperfleet
+from tests.support.hyperfleet import bring, delete, moment, say, served_hyperfleet
 
 EAST = "cls-1"
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
+    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet"), of_client=True) as running:
         yield running
 
 
 @pytest.fixture
 def hyperfleet(served: Served) -> Generator[HyperFleet]:
-    bring(served, EAST, generation=3, phase="Ready")
+    bring(served, EAST, generation=3)
     yield HyperFleet(served.url, seconds=5.0)
     served.service.faults.clear()
 
 
-def say(served: Served, adapter: str, available: str, *, generation: int = 3) -> None:
-    conditions = [{"type": kind, "status": "True"} for kind in ("Applied", "Health")]
-    body = {
-        "adapter": adapter,
-        "observed_generation": generation,
-        "observed_time": "2026-01-01T00:00:00Z",
-        "conditions": [*conditions, {"type": "Available", "status": available}],
-    }
-    path = f"{served.url}/api/hyperfleet/v1/clusters/{EAST}/statuses"
-    requests.post(path, json=body, timeout=10).raise_for_status()
+def a_report(generation: int, observed_at: str | None = None) -> dict[str, Any]:
+    return report(generation, [one.document for one in of_verified(1, "")], {}, observed_at or moment())
 
 
-def test_a_cluster_is_told_with_its_phase_and_what_each_adapter_last_said(
-    served: Served, hyperfleet: HyperFleet
-) -> None:
-    say(served, "dns", "True")
-    say(served, "validation", "False")
+def test_a_cluster_is_told_with_what_each_adapter_last_said(served: Served, hyperfleet: HyperFleet) -> None:
+    say(served.url, EAST, "dns")
+    say(served.url, EAST, "validation", Available="False")
     observed = hyperfleet.observe(EAST)
-    assert observed.phase is Phase.READY
+    assert (observed.phase, observed.deleted_time) == (None, None)
     assert {name: observed.adapters[name] for name in ("dns", "validation")} == {
         "dns": Availability.TRUE,
         "validation": Availability.FALSE,
     }
 
 
-def test_a_phase_that_changes_nothing_is_none(served: Served, hyperfleet: HyperFleet) -> None:
-    bring(served, EAST, phase="Installing")
-    assert hyperfleet.observe(EAST).phase is None
+def test_a_cluster_is_ready_once_hyperfleet_says_it_is_reconciled(
+    served: Served, hyperfleet: HyperFleet
+) -> None:
+    bring(served, "cls-ready")
+    for adapter in REQUIRED:
+        say(served.url, "cls-ready", adapter)
+    assert hyperfleet.observe("cls-ready").phase is Phase.READY
+    bring(served, "cls-ready", generation=2)
+    assert hyperfleet.observe("cls-ready").phase is None
+
+
+def test_a_cluster_that_is_deleted_is_told_with_the_time_and_its_generation(
+    served: Served, hyperfleet: HyperFleet
+) -> None:
+    bring(served, "cls-leaving", generation=3)
+    assert hyperfleet.deletion("cls-leaving") is None
+    delete(served, "cls-leaving")
+    assert (hyperfleet.observe("cls-leaving").deleted_time or "").endswith("Z")
+    assert hyperfleet.deletion("cls-leaving") == 4
+
+
+def test_what_adapters_report_is_read_to_the_last_page(served: Served, hyperfleet: HyperFleet) -> None:
+    bring(served, "cls-many")
+    for number in range(21):
+        say(served.url, "cls-many", f"a-{number}")
+    assert len(hyperfleet.observe("cls-many").adapters) == 21
 
 
 def test_a_cluster_hyperfleet_does_not_know_is_no_failure(hyperfleet: HyperFleet) -> None:
     assert hyperfleet.observe("cls-unknown") == Observed({}, known=False)
 
 
-def test_a_path_hyperfleet_does_not_know_is_a_failure(served: Served) -> None:
-    with pytest.raises(PullSecretError) as failed:
-        HyperFleet(f"{served.url}/elsewhere").observe(EAST)
+def test_a_path_hyperfleet_does_not_know_is_a_failure(tmp_path: Path) -> None:
+    with served_hyperfleet(tmp_path) as running, pytest.raises(PullSecretError) as failed:
+        HyperFleet(f"{running.url}/elsewhere").observe(EAST)
     assert (failed.value.code, failed.value.cause) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
 
 
@@ -120,17 +136,22 @@ def test_no_answer_is_a_failure_once_the_time_is_over(served: Served) -> None:
 def test_a_report_whose_answer_is_lost_is_made_again_and_is_one_report(
     served: Served, hyperfleet: HyperFleet
 ) -> None:
-    document = report(3, [one.document for one in of_verified(1, "")], {}, "2026-01-01T00:00:00Z")
-    served.service.faults.add(Fault(path="statuses", method="POST", lost=True))
-    hyperfleet.report(EAST, document)
+    served.service.faults.add(Fault(path="statuses", method="PUT", lost=True))
+    hyperfleet.report(EAST, a_report(3))
     path = f"{served.url}/api/hyperfleet/v1/clusters/{EAST}/statuses"
     items = requests.get(path, timeout=10).json()["items"]
-    assert [one for one in items if one["adapter"] == "pullsecret"] == [document]
+    assert [one["observed_generation"] for one in items if one["adapter"] == "pullsecret"] == [3]
+
+
+def test_a_report_that_hyperfleet_drops_is_a_failure(hyperfleet: HyperFleet) -> None:
+    with pytest.raises(PullSecretError, match="drops a report about generation 4") as failed:
+        hyperfleet.report(EAST, a_report(4))
+    assert failed.value.code == "hyperfleet-dropped"
 
 
 def test_a_report_about_an_unknown_cluster_is_a_failure(hyperfleet: HyperFleet) -> None:
     with pytest.raises(PullSecretError, match="knows no such cluster"):
-        hyperfleet.report("cls-unknown", report(1, [], {}, "2026-01-01T00:00:00Z"))
+        hyperfleet.report("cls-unknown", a_report(1))
 
 
 def test_the_token_of_the_environment_is_sent_and_never_shown(
@@ -148,6 +169,7 @@ def test_what_was_observed_is_read_back_as_it_was_written() -> None:
         "cls-1": Observed({"dns": Availability.FALSE, "validation": Availability.TRUE}, Phase.READY),
         "cls-2": Observed({}, known=False),
         "cls-3": Observed({"dns": Availability.UNKNOWN}, Phase.DELETING),
+        "cls-4": Observed({}, deleted_time="2026-01-01T00:00:00Z"),
     }
     assert read(written(observed, "2026-01-01T00:00:00Z")) == observed
 

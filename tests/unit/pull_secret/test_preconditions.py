@@ -44,6 +44,14 @@ def test_a_cluster_that_is_ready_for_its_pull_secret_proceeds() -> None:
         "project": (replace(COMPLETE, project=None), "no GCP project is named"),
         "pull-secret": (replace(COMPLETE, pull_secret=None), "no pull secret is named"),
         "deleting": (replace(COMPLETE, phase=Phase.DELETING), "the cluster is being deleted"),
+        "deleted": (
+            replace(COMPLETE, deleted_time="2026-01-01T00:00:00Z"),
+            "HyperFleet deletes the cluster since 2026-01-01T00:00:00Z",
+        ),
+        "deleted-ready": (
+            replace(COMPLETE, deleted_time="2026-01-01T00:00:00Z", phase=Phase.READY),
+            "HyperFleet deletes the cluster since 2026-01-01T00:00:00Z",
+        ),
     },
 )
 def test_one_condition_that_is_not_met_skips_the_cluster(cluster: Cluster, reason: str) -> None:
@@ -120,6 +128,7 @@ def test_a_cluster_hyperfleet_does_not_know_is_skipped() -> None:
         "adapter-waits": (replace(COMPLETE, adapters={}), True),
         "being-deleted": (replace(COMPLETE, phase=Phase.DELETING), True),
         "unknown-to-hyperfleet": (replace(COMPLETE, known=False, adapters={}), True),
+        "deleted": (replace(COMPLETE, deleted_time="2026-01-01T00:00:00Z"), False),
         "provider": (replace(COMPLETE, provider="aws"), False),
         "project": (replace(COMPLETE, project=None), False),
         "pull-secret": (replace(COMPLETE, pull_secret=None, adapters={}), False),

@@ -178,7 +178,7 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
 
-def server_for(service: Service, certificate: Path | None = None) -> uvicorn.Server:
+def server_for(service: ASGIApp, certificate: Path | None = None) -> uvicorn.Server:
     """Make the server of a service; `certificate` is a PEM file of certificate and key, for HTTPS."""
     return uvicorn.Server(
         uvicorn.Config(
