@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID
+from components.account_pool.dialect import Dialect
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
@@ -38,10 +39,12 @@ GUARDED: Final = ("members", "records", "settings")
 """What has a policy and a binding, in the order they are drawn."""
 
 
-def admission_manifests(namespace: str, *, allow_destroy: bool = False) -> tuple[JsonObject, ...]:
+def admission_manifests(
+    namespace: str, *, allow_destroy: bool = False, dialect: Dialect | None = None
+) -> tuple[JsonObject, ...]:
     """Draw the policies of the pool in a namespace, each before the binding that puts it into force.
 
-    allow_destroy: the pool may be thrown away, so nothing is kept from being deleted.
+    allow_destroy: the pool may be thrown away, so nothing is kept from being deleted. dialect: of the pool.
     """
     drawn = (
         ("secrets", IS_MEMBER, MEMBER_VARIABLES, MEMBER_RULES),
@@ -52,7 +55,10 @@ def admission_manifests(namespace: str, *, allow_destroy: bool = False) -> tuple
     for what, (resource, condition, variables, rules) in zip(GUARDED, drawn, strict=True):
         name = f"credfleet-{what}.{namespace}"
         kept = [rule for rule in rules if not (allow_destroy and rule.on == "DELETE")]
-        manifests += _policy(name, resource, condition, variables, kept), _binding(name, namespace)
+        policy = _policy(name, resource, condition, variables, kept)
+        if dialect is not None and resource == "secrets":
+            policy = dialect.expressions(policy)
+        manifests += policy, _binding(name, namespace)
     return tuple(manifests)
 
 

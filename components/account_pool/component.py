@@ -144,6 +144,7 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.partition_keys,
             args.members,
             args.allow_destroy,
+            args.settings.dialect.names,
         )
         return PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, args.claims), self._child)
 
@@ -160,7 +161,10 @@ class AccountPool(pulumi.ComponentResource):
         return Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
-                name=member, namespace=self.namespace, labels=shown.labels, annotations=shown.annotations
+                name=member,
+                namespace=self.namespace,
+                labels=args.settings.dialect.labels(shown.labels),
+                annotations=shown.annotations,
             ),
             type="Opaque",
             data=args.data[member],
@@ -169,7 +173,9 @@ class AccountPool(pulumi.ComponentResource):
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
         """Let the API server refuse what would break a claim, whoever tries it."""
-        manifests = admission_manifests(args.namespace, allow_destroy=args.allow_destroy)
+        manifests = admission_manifests(
+            args.namespace, allow_destroy=args.allow_destroy, dialect=args.settings.dialect
+        )
         guards: list[pulumi.Resource] = []
         for what, policy, binding in zip(GUARDED, manifests[::2], manifests[1::2], strict=True):
             metadata = ObjectMetaArgs(name=policy["metadata"]["name"])

@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from components.account_pool.dialect import DIRTY, NAMED, Dialect
 from components.account_pool.model import JsonObject, Policy
 from components.errors import Misconfigured, Restored
 
 CONFIG_MAP: Final = "credfleet-pool"
 FORMAT_VERSION: Final = "1"
+_LABELS: Final = "labels"
+_SHARED_CAPACITY: Final = "sharedCapacity"
+_LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
 
@@ -26,11 +30,13 @@ class PoolConfigMap:
     """A pool: the keys that partition it, the policy and the limits of claims that name none.
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
+    dialect: what its accounts call their labels.
     """
 
     partition_keys: tuple[str, ...] = ()
     policy: Policy = Policy.CLEAN
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    dialect: Dialect = field(default_factory=Dialect)
 
     def limit_for(self, account_type: str) -> int | None:
         """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
@@ -42,7 +48,10 @@ class PoolConfigMap:
 
     def render(self) -> dict[str, str]:
         """Render the declared data of the ConfigMap."""
+        names, capacity = self.dialect.names, self.dialect.shared_capacity
         return {
+            **({_LABELS: json.dumps(dict(names), sort_keys=True)} if names else {}),
+            **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
             "formatVersion": FORMAT_VERSION,
             "partitionKeys": json.dumps(sorted(self.partition_keys)),
             "releasePolicy": str(self.policy),
@@ -74,6 +83,7 @@ class PoolConfigMap:
                 tuple(str(key) for key in keys),
                 Policy(data.get("releasePolicy", Policy.CLEAN)),
                 {str(key): int(value) for key, value in limits.items()},
+                dialect_of(body),
             )
         except (ValueError, TypeError, AttributeError):
             raise Misconfigured(
@@ -81,6 +91,25 @@ class PoolConfigMap:
                 cause="its keys cannot be read, so no request can be placed in a partition",
                 mend="run `up`, which writes it again",
             ) from None
+
+
+def dialect_of(body: JsonObject | None) -> Dialect:
+    """Return the words of a pool from its ConfigMap, whatever else is wrong with that.
+
+    body: None where there is none. Raises Misconfigured when the words cannot be read.
+    """
+    data: dict[str, str] = {} if body is None else body.get("data") or {}
+    try:
+        names = cast("dict[str, Any]", json.loads(data.get(_LABELS, "{}")))
+        capacity = data.get(_SHARED_CAPACITY)
+        named = {_LABEL_NAMES[name]: str(key) for name, key in names.items()}
+        return Dialect(named, None if capacity is None else int(capacity))
+    except (KeyError, ValueError, AttributeError):
+        raise Misconfigured(
+            place=f"ConfigMap {CONFIG_MAP}",
+            cause="what its accounts call their labels cannot be read, so nothing is known of any account",
+            mend="run `up`, which writes it again",
+        ) from None
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:

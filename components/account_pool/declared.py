@@ -71,12 +71,16 @@ class DeclaredMember:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets."""
+    """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
+
+    labels: what its accounts call their labels (`Dialect.names`).
+    """
 
     namespace: str
     partition_keys: tuple[str, ...]
     members: Mapping[str, DeclaredMember]
     allow_destroy: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def with_census(self, census: Census) -> Census:
         """Add the members that this update makes to those that are there."""
@@ -87,7 +91,8 @@ class Declaration:
 
 def is_touched(old: Declaration, new: Declaration) -> bool:
     """Whether anything changes that could be in use, so that the pool must be looked at."""
-    return old.partition_keys != new.partition_keys or any(_losses(old, new)) or any(_narrowed(old, new))
+    said = (old.partition_keys, old.labels) != (new.partition_keys, new.labels)
+    return said or any(_losses(old, new)) or any(_narrowed(old, new))
 
 
 def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
@@ -98,6 +103,14 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
             config_path("accountPool", "partitionKeys"),
             f"{recorded} claims are recorded under the former keys and would not be found again",
             "put the keys back, or release every claim first",
+        )
+    in_use = [member for member in census.members if member.tenant or member.state or member.shared]
+    if old.labels != new.labels and (recorded or in_use):
+        yield Problem(
+            config_path("accountPool", "labels"),
+            f"{recorded} claims are recorded and {len(in_use)} accounts have an owner, a state or claims"
+            " under the former labels, which nobody would read any more",
+            "put the labels back, or release every claim and clean every account first",
         )
     live = {member.name: member for member in census.members}
     for name, loss in _losses(old, new):

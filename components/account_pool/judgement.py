@@ -18,8 +18,9 @@ from components.account_pool.model import Member, Partition, Phase, Record, Stat
 from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
 
-_KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined")
-"""What Kyma's own pools say of an account; here it is said otherwise, so an account with one is nobody's."""
+_KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined", "tenantName")
+"""What Kyma's own pools say of an account. In a pool that does not call its labels so, one that has it is of
+another pool or half-way from there, so it is nobody's."""
 
 
 class Verdict(StrEnum):
@@ -169,6 +170,8 @@ def misconfiguration(member: Member, keys: Iterable[str]) -> str | None:
 
 
 def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
+    if member.unfit:
+        yield member.unfit
     if member.tenant == "":
         yield f"{TENANT_NAME} is empty, so it is neither free nor owned"
     if member.state is not None and member.state not in set(State):
@@ -179,12 +182,13 @@ def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
         yield f"a shared account has no owner, but {TENANT_NAME} is {member.tenant!r}"
     if unreadable := _unreadable(member):
         yield unreadable
+    keys = (*keys,)
     for key in keys:
         if member.labels.get(key) in ("", "false"):
             yield f"{key} is {member.labels[key]!r}; leave the label out instead"
     for key in _KYMA_LABELS:
-        if key in member.labels:
-            yield f"label {key} means nothing here; the state of an account is {POOL_STATE}"
+        if key in member.labels and key not in keys:
+            yield f"label {key} means nothing here; what pools call their labels is accountPool.labels"
 
 
 def _unreadable(member: Member) -> str | None:

@@ -174,17 +174,21 @@ def _texts(value: Any) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A Secret of the pool, metadata only, as one answer of the API server showed it."""
+    """A Secret of the pool, metadata only, as one answer of the API server showed it.
+
+    unfit: what of its labels means nothing in the words of its pool.
+    """
 
     name: str
     uid: str
     resource_version: str
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    unfit: str = ""
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
-        """From a Secret or its PartialObjectMetadata."""
+        """From a Secret or its PartialObjectMetadata, in credfleet's words (`dialect.py`)."""
         meta = body["metadata"]
         return cls(
             meta["name"],
@@ -192,6 +196,7 @@ class Member:
             meta["resourceVersion"],
             _texts(meta.get("labels")),
             _texts(meta.get("annotations")),
+            str(meta.get("unfit") or ""),
         )
 
     @property

@@ -19,7 +19,13 @@ from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Kind, PoolApi, Replace, Steps
 from components.account_pool.census import Census, displaced
 from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, has_pool_uid, with_pool_uid
+from components.account_pool.config_map import (
+    CONFIG_MAP,
+    PoolConfigMap,
+    dialect_of,
+    has_pool_uid,
+    with_pool_uid,
+)
 from components.account_pool.driver import Driver
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import (
@@ -82,7 +88,7 @@ class Pool:
     def __init__(self, api: PoolApi, namespace: str, settings: PoolConfigMap) -> None:
         self.namespace = namespace
         self.settings = settings
-        self._driver = Driver(api, f"pool {namespace}")
+        self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
 
@@ -107,7 +113,7 @@ class Pool:
 
         Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
         """
-        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
+        driver = _driver(target, namespace, CLAIMS)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=_SILENT_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
         return Census.of(members, records)
@@ -122,7 +128,7 @@ class Pool:
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, partition_keys: Sequence[str]) -> SweepReport:
         """Return what a sweep would do and find, without a single write; raises as `census`."""
-        driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
+        driver = _driver(target, namespace, OPERATOR)
         steps = sweep(namespace, partition_keys, most=0, write=False, pending={})
         return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
@@ -324,7 +330,7 @@ class Pool:
     @staticmethod
     def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
         """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
-        driver = Driver(_api(target, namespace, OPERATOR), f"pool {namespace}")
+        driver = _driver(target, namespace, OPERATOR)
         steps = sweeping.recover(namespace, dry_run=dry_run)
         return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
@@ -389,6 +395,14 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
         return KubernetesApi(connect(target), namespace, manager)
     except NoReply as silence:
         raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None
+
+
+def _driver(target: ClusterTarget, namespace: str, manager: str) -> Driver:
+    """Return what runs steps on a pool as it is, in its words, without asking whether it takes claims."""
+    api, name = _api(target, namespace, manager), f"pool {namespace}"
+    read_settings = read(Kind.RECORD, CONFIG_MAP)
+    settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=_SILENT_SECONDS)
+    return Driver(dialect_of(settings).over(api), name)
 
 
 def _signed_settings() -> Steps[PoolConfigMap]:

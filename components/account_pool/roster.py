@@ -38,6 +38,7 @@ class PoolRosterArgs:
     members: Mapping[str, Properties]
     allow_destroy: bool
     claims: Sequence[Properties] = field(compare=False)
+    labels: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, declared: Declaration, claims: Sequence[ClaimRequest] = ()) -> PoolRosterArgs:
@@ -48,6 +49,7 @@ class PoolRosterArgs:
             members={name: _member_properties(one) for name, one in declared.members.items()},
             allow_destroy=declared.allow_destroy,
             claims=[_claim_properties(claim) for claim in claims],
+            labels=declared.labels or None,
         )
 
 
@@ -173,6 +175,7 @@ def _declaration(props: Properties) -> Declaration | None:
             for name, one in (props.get("members") or {}).items()
         },
         allow_destroy=bool(props.get("allowDestroy")),
+        labels=props.get("labels") or {},
     )
 
 

@@ -8,15 +8,18 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from components.account_pool.declared import DeclaredMember
+from components.account_pool.dialect import NAMED, Dialect
+from components.account_pool.keys import INTERNAL, POOL_STATE
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
-from components.labels import EU_ACCESS, HYPERSCALERS
+from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
 from components.naming import config_path
 from components.projection.settings import Delivery
 from components.settings.noun import Noun
 from components.settings.section import Written
 from components.settings.words import (
     FilePath,
+    LabelKey,
     Name,
     NamespaceName,
     ObjectName,
@@ -145,6 +148,38 @@ class Member(Noun):
         return self.tenant == tenant or (self.tenant is None and not self.internal)
 
 
+class Labels(Noun):
+    """What the accounts of a pool call their labels; Kyma's pools call them otherwise than credfleet."""
+
+    type: LabelKey = Field(default=HYPERSCALER_TYPE, description="Type of the account.")
+    tenant: LabelKey = Field(default=TENANT_NAME, description="Its owner.")
+    dirty: LabelKey | None = Field(
+        default=None, description="Says true on an account to be cleaned; absent: only credfleet's own."
+    )
+    shared: LabelKey = Field(default=SHARED, description="Says true on an account many tenants share.")
+    eu_access: LabelKey = Field(
+        default=EU_ACCESS, description="Says true under EU access: partition key eu-access."
+    )
+    internal: LabelKey = Field(default=INTERNAL, description="Says true on an account kept out of the pool.")
+
+    @model_validator(mode="after")
+    def _are_told_apart(self) -> Self:
+        given = [key for _, key in self if key is not None]
+        own = {*NAMED.values(), POOL_STATE}
+        if len(set(given)) < len(given) or not own.isdisjoint(self.names.values()):
+            raise unfit(
+                "one label would say two things, so neither could be told",
+                "give each its own key, and none that means something else to credfleet",
+            )
+        return self
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The labels that are not called as credfleet calls them, by what they say."""
+        given = self.model_dump(by_alias=True)
+        return {name: key for name, key in given.items() if key is not None and key != NAMED.get(name)}
+
+
 class Subject(Noun):
     """A person, group or ServiceAccount that gets a Role."""
 
@@ -169,6 +204,12 @@ class AccountPool(Noun):
     )
     partition_keys: tuple[PartitionKey, ...] = Field(
         (), description="Labels that divide the members of a type."
+    )
+    labels: Labels = Field(
+        default=Labels(), description="Keys of the labels on the accounts, where they are not credfleet's."
+    )
+    shared_capacity: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Claims a shared account takes that does not say it itself."
     )
     release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")
     limits: Mapping[Text, Count] = Field(
@@ -200,6 +241,11 @@ class AccountPool(Noun):
         default={},
         description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
     )
+
+    @property
+    def dialect(self) -> Dialect:
+        """The words of the pool."""
+        return Dialect(self.labels.names, self.shared_capacity)
 
     @property
     def ruleset(self) -> Ruleset:

@@ -11,7 +11,7 @@ from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials
 from components.errors import Problem
-from components.labels import hyperscaler_of
+from components.labels import EU_ACCESS, hyperscaler_of
 from components.naming import config_path, is_data_key
 from components.settings.document import nearest
 from components.settings.section import Problems, Surroundings
@@ -35,6 +35,19 @@ def review_pool(
     """Check rules, limits, members and what they refer to."""
     for fault in pool.read_rules()[1]:
         yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend)
+    strange = {*pool.labels.names.values()} & {*pool.partition_keys}
+    for key in sorted(strange):
+        yield Problem(
+            config_path("accountPool", "partitionKeys"),
+            f"{key} is what accountPool.labels calls another key, which would be two parts of the pool",
+            f"name {EU_ACCESS}, under which accounts with label {pool.labels.eu_access} are asked for",
+        )
+    if pool.labels.eu_access != EU_ACCESS and EU_ACCESS not in stated.partition_keys:
+        yield Problem(
+            config_path("accountPool", "labels", "euAccess"),
+            f"{EU_ACCESS} is no partition key, so accounts under EU access would be given to anybody",
+            f"add {EU_ACCESS} to accountPool.partitionKeys",
+        )
     types = {member.type for member in chain(pool.members.values(), existing)}
     known = types | {cloud for name in types if (cloud := hyperscaler_of(name))} | {"default"}
     for name in pool.limits:

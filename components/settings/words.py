@@ -75,6 +75,14 @@ PoolType: TypeAlias = Annotated[
         "write it in lower case, such as aws or gcp_cf-sa30",
     ),
 ]
+LabelKey: TypeAlias = Annotated[
+    str,
+    fit(
+        is_label_key,
+        "Kubernetes takes no such key of a label: up to 63 characters, bare or behind a domain and '/'",
+        "write it such as tenantName",
+    ),
+]
 PartitionKey: TypeAlias = Annotated[
     str,
     fit(

@@ -45,6 +45,7 @@ class Tenants:
         protect = pulumi.ResourceOptions(protect=section is not None and section.protect)
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
         self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
+        self._owner = TENANT_NAME if section is None else section.labels.tenant
         self._copies: dict[Account, pulumi.Resource] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self.claims: list[pulumi.Resource] = []
@@ -90,7 +91,7 @@ class Tenants:
         )
         self.claims.append(claimed)
         copies = {
-            claim.slot: _delivery(claim, claimed, copy)
+            claim.slot: _delivery(claim, claimed, copy, self._owner)
             for claim in claims
             if (copy := tenant.accounts[claim.slot].deliver_to) is not None
         }
@@ -108,7 +109,9 @@ def _pool_args(
 ) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
-        settings=PoolConfigMap(section.partition_keys, section.release_policy, section.limits),
+        settings=PoolConfigMap(
+            section.partition_keys, section.release_policy, section.limits, section.dialect
+        ),
         members={name: member.declared for name, member in section.members.items()},
         data={
             name: credentials.secret_data(member.credentials_from) for name, member in section.members.items()
@@ -142,12 +145,12 @@ def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.Resou
     return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
 
 
-def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery) -> DeliveryArgs:
+def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery, owner_label: str) -> DeliveryArgs:
     """Copy what a claim got, as long as it is the tenant's; a shared account bears no owner."""
     return DeliveryArgs(
         source_namespace=claimed.accounts[claim.slot]["namespace"],
         source_name=claimed.accounts[claim.slot]["secretName"],
-        source_labels={} if claim.shared else {TENANT_NAME: tenant_label(claim.tenant)},
+        source_labels={} if claim.shared else {owner_label: tenant_label(claim.tenant)},
         owner=claim.holder,
         target_name=copy.target,
         keys=copy.keys,

@@ -10,6 +10,7 @@ from typing import Final
 from components.account_pool.admission import BINDING, CLAIM, CLEAN, OPERATE, admission_manifests
 from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.dialect import Dialect
 from components.account_pool.model import JsonObject, Phase
 from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.status import Account, PoolStatus, Standing
@@ -75,10 +76,12 @@ def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagno
         yield wrong("rights", text, "use the --kubeconfig of a user who may, or add this one as told above")
 
 
-def admission(get: Callable[[str, str], Reply], namespace: str) -> Iterator[Diagnosis]:
+def admission(
+    get: Callable[[str, str], Reply], namespace: str, dialect: Dialect | None = None
+) -> Iterator[Diagnosis]:
     """Whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
     found: dict[str, list[str]] = {"in force": [], "unseen": [], "missing": [], "strange": []}
-    for manifest in admission_manifests(namespace, allow_destroy=True):
+    for manifest in admission_manifests(namespace, allow_destroy=True, dialect=dialect):
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         reply = get(kind, name)
         if reply.status == ABSENT:

@@ -23,8 +23,9 @@ from components.account_pool.keys import POOL_RECORD, POOL_STATE
 from components.account_pool.model import Policy
 from components.account_pool.rights import RIGHTS
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-from sandbox.tests.support.cluster import ROOT
-from tests.support.guarded_pool import MERGE, enforce
+from sandbox.tests.support.cluster import ROOT, client_for
+from tests.support.guarded_pool import MERGE, enforce, refusal
+from tests.support.memory_pool import KEB
 from tests.support.people import grant
 
 if TYPE_CHECKING:
@@ -107,6 +108,18 @@ class Place:
 
 @pytest.fixture
 def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
+    return made_with(PoolConfigMap(partition_keys=("eu-access",)), control_plane, admin, namespace, tmp_path)
+
+
+@pytest.fixture
+def kyma_place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
+    settings = PoolConfigMap(partition_keys=("eu-access",), dialect=KEB)
+    return made_with(settings, control_plane, admin, namespace, tmp_path)
+
+
+def made_with(
+    settings: PoolConfigMap, plane: ControlPlane, admin: DynamicClient, namespace: str, folder: Path
+) -> Place:
     """Make a pool with its rules in force; `provisioner` may claim, `janitor` clean, `admin` everything."""
     for user, work in (("provisioner", CLAIM), ("janitor", CLEAN)):
         rules = [
@@ -114,11 +127,10 @@ def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp
             for one in RIGHTS[work]
         ]
         grant(admin, namespace, user, rules)
-    made = Place(namespace, control_plane, admin, tmp_path)
-    data = PoolConfigMap(partition_keys=("eu-access",)).render()
-    body = {"metadata": {"name": CONFIG_MAP}, "data": data}
+    made = Place(namespace, plane, admin, folder)
+    body = {"metadata": {"name": CONFIG_MAP}, "data": settings.render()}
     made.api("ConfigMap").create(namespace=namespace, body=body)
-    enforce(admin, namespace)
+    enforce(admin, namespace, dialect=settings.dialect)
     return made
 
 
@@ -221,6 +233,50 @@ def test_a_sweep_frees_many_only_when_told_so_and_a_dry_run_frees_none(place: Pl
     report = place.ask("provisioner", "pool", "sweep", "--yes")
     assert (sorted(report["freed"]), report["withheld"]) == (names, [])
     assert set(place.standings().values()) == {"dirty"}
+
+
+def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kyma_place: Place) -> None:
+    place, secrets = kyma_place, kyma_place.api("Secret")
+    accounts = {
+        "free": {},
+        "dirty": {"dirty": "true"},
+        "theirs": {"tenantName": "globex"},
+        "eu": {"euAccess": "true"},
+        "many": {"shared": "true"},
+        "odd": {"dirty": "false"},
+    }
+    for name, labels in accounts.items():
+        metadata = {"name": name, "labels": {"hyperscalerType": "aws", **labels}}
+        secrets.create(namespace=place.namespace, body={"metadata": metadata})
+
+    def labels_of(name: str) -> dict[str, str]:
+        return secrets.get(name=name, namespace=place.namespace).to_dict()["metadata"]["labels"]
+
+    def change(user: str, name: str, **labels: str | None) -> str | None:
+        with client_for(place.plane.kubeconfig(user), place.folder / "discovery.json") as client:
+            api = client.resources.get(api_version="v1", kind="Secret")
+            where = {"name": name, "namespace": place.namespace, "content_type": MERGE}
+
+            def write() -> object:
+                return api.patch(**where, body={"metadata": {"labels": labels}})
+
+            return refusal(write)
+
+    states = ["free", "dirty", "owned", "free", "shared", "misconfigured"]
+    assert place.standings() == dict(zip(accounts, states, strict=True))
+    assert claim(place, "acme") == "free"
+    assert labels_of("free") == {"hyperscalerType": "aws", "tenantName": "acme"}
+    assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "initech").code == 4
+    assert "an-owner-never-changes-at-once" in (change("admin", "free", tenantName="initech") or "")
+    assert "is-cleaned-before-it-is-free" in (change("provisioner", "dirty", dirty=None) or "")
+    place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    assert labels_of("free") == {"hyperscalerType": "aws", "tenantName": "acme", "dirty": "true"}
+    cleaned = place.ask("janitor", "pool", "clean", "--command", "aws=true", "--yes")["cleaned"]
+    assert {each["secretName"]: each["outcome"] for each in cleaned} == {
+        "free": "cleaned",
+        "dirty": "cleaned",
+    }
+    assert labels_of("free") == labels_of("dirty") == {"hyperscalerType": "aws"}
 
 
 def test_an_account_adopted_under_the_slot_a_stack_names_is_the_one_its_claim_gets(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Sequence
 
 import pulumi
@@ -17,7 +18,9 @@ from components.account_pool.component import (
 )
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import DeclaredMember
+from components.account_pool.dialect import Dialect
 from components.account_pool.model import ClaimRequest, Policy
+from tests.support.memory_pool import KEB
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
 CANARY = base64.b64encode(b"canary-7f3a").decode()
@@ -39,6 +42,7 @@ def pool(
     allow_destroy: bool = True,
     claimers: Sequence[Grantee] = (),
     cleaners: Sequence[Grantee] = (),
+    dialect: Dialect | None = None,
 ) -> Callable[[], AccountPool]:
     """A pool of one member; made inside the program, since outputs live in its event loop."""
 
@@ -55,7 +59,7 @@ def pool(
             "pool",
             AccountPoolArgs(
                 namespace="account-pool",
-                settings=PoolConfigMap(("eu-access",), Policy.CLEAN, {"default": 3}),
+                settings=PoolConfigMap(("eu-access",), Policy.CLEAN, {"default": 3}, dialect or Dialect()),
                 members={"aws-1": member},
                 data={"aws-1": pulumi.Output.secret({"clientSecret": CANARY})},
                 claimers=claimers,
@@ -91,6 +95,21 @@ def test_a_pool_is_its_namespace_its_settings_and_its_members_and_nothing_else()
         (ROSTER, "pool-roster"),
         (SEAL, "pool-seal"),
     ]
+
+
+def test_a_member_of_a_pool_with_the_labels_of_kyma_bears_those_and_the_rules_name_them() -> None:
+    recorder = recorded(pool(admission_policy=True, tenant="acme", internal=True, dialect=KEB))
+    secret = the(recorder, "kubernetes:core/v1:Secret").inputs["metadata"]
+    assert secret["labels"] == {
+        "hyperscalerType": "aws",
+        "tenantName": "acme",
+        "euAccess": "true",
+        "internal": "true",
+    }
+    (settings,) = recorder.of_type("kubernetes:core/v1:ConfigMap").values()
+    assert json.loads(settings.inputs["data"]["labels"]) == dict(KEB.names)
+    policies = recorder.of_type("kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy")
+    assert "'hyperscalerType'" in str(policies["pool-members-policy"].inputs)
 
 
 def test_a_member_is_labelled_for_the_protocol_and_carries_its_accounts_id() -> None:

@@ -92,6 +92,16 @@ COMPLIANT = [
     ),
     (pool_members.kubernetes_pool_member_known_type, SECRET, member(hyperscaler_type="gcp_cf-sa30")),
     (pool_members.kubernetes_pool_member_known_type, SECRET, {"metadata": {"name": "a-workloads-own"}}),
+    (
+        pool_members.kubernetes_pool_member_known_type,
+        SECRET,
+        {
+            "metadata": {
+                "labels": {"hyperscalerType": "aws"},
+                "annotations": {"credfleet.io/account-id": "111"},
+            }
+        },
+    ),
     (pool_members.kubernetes_pool_member_protocol_keys, SECRET, member()),
     (pool_members.kubernetes_pool_member_declared_owner, SECRET, member()),
     (pool_members.kubernetes_pool_member_declared_owner, SECRET, licence()),

@@ -16,6 +16,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.account_pool.admission import admission_manifests
 from components.account_pool.config_map import CONFIG_MAP
+from components.account_pool.dialect import Dialect
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.people import ALL_OBJECTS, grant, impersonating
@@ -96,14 +97,17 @@ def guarded_pool(
         yield pool
 
 
-def enforce(admin: DynamicClient, namespace: str, *, allow_destroy: bool = False) -> None:
+def enforce(
+    admin: DynamicClient, namespace: str, *, allow_destroy: bool = False, dialect: Dialect | None = None
+) -> None:
     """Put the policies of a pool into force: the API server follows about a second after they are written."""
-    watched = GuardedPool(namespace, {"operator": admin})
-    owned, bound = watched.member({TENANT_NAME: "a"}), watched.record(Phase.BOUND)
-    for manifest in admission_manifests(namespace, allow_destroy=allow_destroy):
+    watched, words = GuardedPool(namespace, {"operator": admin}), dialect or Dialect()
+    owner = words.labels({HYPERSCALER_TYPE: "aws", TENANT_NAME: "a"})
+    owned, bound = watched.member(owner), watched.record(Phase.BOUND)
+    for manifest in admission_manifests(namespace, allow_destroy=allow_destroy, dialect=dialect):
         api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
         api.create(body=manifest)
-    moved: JsonObject = {"metadata": {"labels": {TENANT_NAME: "b"}}}
+    moved: JsonObject = {"metadata": {"labels": words.labels({TENANT_NAME: "b"})}}
     until(lambda: watched.patch("operator", owned, moved) is not None)
     until(lambda: watched.replace("operator", replace(bound, tenant="other")) is not None)
     watched.api("operator", "Secret").delete(name=owned.name, namespace=namespace)

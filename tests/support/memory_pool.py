@@ -39,6 +39,7 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
+from components.account_pool.dialect import Dialect
 from components.account_pool.judgement import Verdict, judge
 from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
 from components.account_pool.model import (
@@ -60,6 +61,18 @@ from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 POOL = "pool"
 AWS = Partition("aws")
 AWS_SHARED = Partition("aws", shared=True)
+KEB = Dialect(
+    {
+        "type": "hyperscalerType",
+        "tenant": "tenantName",
+        "dirty": "dirty",
+        "shared": "shared",
+        "euAccess": "euAccess",
+        "internal": "internal",
+    },
+    shared_capacity=2,
+)
+"""The labels of Kyma's pools (docs/design/kyma-facts.md, What carries the labels)."""
 
 
 class MemoryServer:
@@ -249,10 +262,12 @@ class MemoryServer:
 
 
 def matches(selector: str, labels: Mapping[str, str]) -> bool:
-    """Whether labels satisfy a selector of `key=value`, `key` and `!key` terms."""
+    """Whether labels satisfy a selector of `key=value`, `key!=value`, `key` and `!key` terms."""
     for term in selector.split(","):
         key, equals, value = term.partition("=")
-        if key.startswith("!"):
+        if key.endswith("!"):
+            fits = labels.get(key[:-1]) != value
+        elif key.startswith("!"):
             fits = key[1:] not in labels
         else:
             fits = labels.get(key) == value if equals else key in labels

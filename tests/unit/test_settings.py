@@ -252,6 +252,18 @@ UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
     "shared by nobody": ({f"{MEMBER}__sharedCapacity": 0}, "", "config schema"),
     "reserved label": ({"accountPool__partitionKeys": ["hyperscaler-type"]}, "[0]", "eu-access"),
     "reserved prefix": ({"accountPool__partitionKeys": ["credfleet.io/x"]}, "[0]", "eu-access"),
+    "one label for two things": (
+        {"accountPool__labels": {"type": "x", "tenant": "x"}},
+        "accountPool.labels",
+        "its own key",
+    ),
+    "credfleet's label for another thing": (
+        {"accountPool__labels": {"tenant": "hyperscaler-type", "type": "x"}},
+        "accountPool.labels",
+        "its own key",
+    ),
+    "no key of a label": ({"accountPool__labels": {"dirty": "is it?"}}, ".dirty", "tenantName"),
+    "no cloud": ({"accountPool__plans": {"mine": "azur"}}, ".mine", "name one of them, or any"),
     "ServiceAccount without namespace": (
         {"accountPool__claimers": [{"kind": "ServiceAccount", "name": "x"}]},
         "[0]",

@@ -116,6 +116,21 @@ from tests.support.stacks import problems, stack
             id="limit-that-counts-for-nothing",
         ),
         pytest.param(
+            {"accountPool__labels": {"euAccess": "euAccess"}, "accountPool__partitionKeys": ["region"]},
+            "credfleet:accountPool.labels.euAccess",
+            "add eu-access to accountPool.partitionKeys",
+            id="eu-access-that-divides-nothing",
+        ),
+        pytest.param(
+            {
+                "accountPool__labels": {"euAccess": "euAccess"},
+                "accountPool__partitionKeys": ["euAccess", "eu-access"],
+            },
+            "credfleet:accountPool.partitionKeys",
+            "name eu-access",
+            id="a-label-and-what-the-pool-calls-it",
+        ),
+        pytest.param(
             {"accountPool__cleaning": {"awz": ["clean.sh"]}},
             "credfleet:accountPool.cleaning.awz",
             "did you mean aws?",

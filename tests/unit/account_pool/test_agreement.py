@@ -1,13 +1,15 @@
 """What claims, the outlook, explanations and the status say of a member agree, whatever is on it.
 
 Drawn are pools with every label, annotation, value and state that the room knows, Kyma's own, hand-made ones
-and records in every phase, and a request. It does not prove anything of claims that run at the same time:
-`test_interleavings.py` does. `pytest --hypothesis-profile=prove` tries 10,000 pools.
+and records in every phase, and a request; each in credfleet's words and in Kyma's. It does not prove anything
+of claims that run at the same time: `test_interleavings.py` does. `pytest --hypothesis-profile=prove` tries
+10,000 pools.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.account_pool import protocol
-from components.account_pool.calls import Both, Kind, Pause, Steps, Together, perform
+from components.account_pool.calls import Both, Kind, Pause, PoolApi, Steps, Together, perform
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.dialect import Dialect
 from components.account_pool.judgement import judge
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -47,8 +50,8 @@ from components.account_pool.pool import Pool
 from components.account_pool.selection import members_free, members_owned, members_shared
 from components.account_pool.status import Standing, status_of
 from components.errors import Exhausted, Misconfigured, PoolError
-from components.labels import SHARED, TENANT_NAME
-from tests.support.memory_pool import POOL, MemoryServer, matches
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support.memory_pool import KEB, POOL, MemoryServer, matches
 
 KEYS = ("eu-access",)
 SETTINGS = PoolConfigMap(KEYS)
@@ -63,7 +66,8 @@ LABELS = st.fixed_dictionaries(
         "eu-access": st.sampled_from(["true", "true", "false", ""]),
         INTERNAL: st.just("true"),
         SHARED: st.sampled_from(["true", "true", "yes"]),
-        **{key: st.just("true") for key in ("dirty", "shared", "cleaning", "quarantined")},
+        **{key: st.sampled_from(["true", "false"]) for key in ("dirty", "shared")},
+        **{key: st.just("true") for key in ("cleaning", "quarantined", "tenantName", "internal")},
     },
 )
 NOTES = st.fixed_dictionaries(
@@ -116,12 +120,42 @@ RECORDS = st.builds(
     limit=st.sampled_from([None, None, 1, 2]),
     carried=st.booleans(),
 )
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A pool in its own words, and the API that shows it in credfleet's."""
+
+    server: MemoryServer
+    dialect: Dialect
+
+    @property
+    def api(self) -> PoolApi:
+        return self.dialect.over(self.server)
+
+    @property
+    def census(self) -> Census:
+        return Pool(self.server, POOL, PoolConfigMap(KEYS, dialect=self.dialect)).look()
+
+    def copy(self) -> Spoken:
+        return replace(self, server=self.server.copy())
+
+    def reworded(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels as this pool has them; a dirty account only says that it is."""
+        said = self.dialect.labels(labels)
+        if self.dialect.dirty is not None and said.get(POOL_STATE) == "dirty":
+            del said[POOL_STATE]
+            said[self.dialect.dirty] = "true"
+        return said
+
+
 TOKENS = st.sampled_from(["", "", "", "dead attempt", "gone record", "restored record", "no token"])
 
 
 @st.composite
-def pools(draw: st.DrawFn) -> MemoryServer:
+def pools(draw: st.DrawFn) -> Spoken:
     server = MemoryServer()
+    spoken = Spoken(server, draw(st.sampled_from([Dialect(), KEB])))
     tokens: dict[str, list[Token]] = {name: [] for name in NAMES}
     former: dict[str, list[Token]] = {name: [] for name in NAMES}
     records = draw(st.lists(RECORDS, max_size=3, unique_by=lambda made: made.name))
@@ -163,8 +197,10 @@ def pools(draw: st.DrawFn) -> MemoryServer:
         if texts:
             notes[CLAIM_TOKEN] = texts[0]
             notes[SHARED_CLAIMS] = json.dumps(dict.fromkeys(texts, "x")) if texts != ["no token"] else "[]"
-        server.add_member(name, labels, notes)
-    return server
+        said = spoken.reworded({HYPERSCALER_TYPE: "aws", **labels})
+        metadata = {"name": name, "labels": said, "annotations": notes}
+        server.create(Kind.MEMBER, {"metadata": metadata})
+    return spoken
 
 
 REQUESTS = st.builds(
@@ -178,7 +214,7 @@ REQUESTS = st.builds(
 )
 
 
-def outcome(wanted: Wanted, server: MemoryServer) -> Claimed | PoolError:
+def outcome(wanted: Wanted, api: PoolApi) -> Claimed | PoolError:
     """Claim alone, and say how it ended; an operation that asks without end fails."""
     steps: Steps[Claimed] = protocol.claim(wanted)
     answer: Any = None
@@ -193,9 +229,9 @@ def outcome(wanted: Wanted, server: MemoryServer) -> Claimed | PoolError:
             case Pause():
                 answer = None
             case Together(first, second):
-                answer = Both(perform(server, first), perform(server, second))
+                answer = Both(perform(api, first), perform(api, second))
             case _:
-                answer = perform(server, asked)
+                answer = perform(api, asked)
     raise AssertionError(f"no end after {MOST_CALLS} calls")
 
 
@@ -205,16 +241,16 @@ MANY = settings(max_examples=max(300, settings().max_examples), deadline=None)
 @MANY
 @given(pools(), REQUESTS)
 def test_a_claim_gets_what_its_outlook_and_its_explanation_said(
-    server: MemoryServer, request: ClaimRequest
+    spoken: Spoken, request: ClaimRequest
 ) -> None:
-    census = Census(tuple(server.members), tuple(server.records))
+    census = spoken.census
     expected = outlook(census, [request], KEYS)[0]
     told = explain(census, request, KEYS)
     standings = {each.secret_name: each.standing for each in status_of(census, SETTINGS).accounts}
     assert told.expected == expected
     assert {each.member for each in told.candidates} == {member.name for member in census.members}
 
-    ended = outcome(request.placed(POOL, KEYS), server)
+    ended = outcome(request.placed(POOL, KEYS), spoken.api)
 
     taken = [each.member for each in told.candidates if each.taken]
     if isinstance(ended, Claimed):
@@ -239,13 +275,14 @@ def _says_none_left(refused: PoolError) -> bool:
 @MANY
 @given(pools())
 def test_a_stranger_gets_a_member_exactly_when_the_status_says_that_it_is_free_or_has_room(
-    server: MemoryServer,
+    spoken: Spoken,
 ) -> None:
-    for account in status_of(Census(tuple(server.members), tuple(server.records)), SETTINGS).accounts:
-        copy = server.copy()
-        place = copy.member(account.secret_name).place(KEYS)
+    census = spoken.census
+    places = {member.name: member.place(KEYS) for member in census.members}
+    for account in status_of(census, SETTINGS).accounts:
+        place = places[account.secret_name]
         wanted = Wanted(POOL, place, "stranger", "0", "h", only=account.secret_name)
-        is_taken = isinstance(outcome(wanted, copy), Claimed)
+        is_taken = isinstance(outcome(wanted, spoken.copy().api), Claimed)
         has_room = account.standing is Standing.SHARED and account.used < account.capacity
         assert is_taken == (account.standing is Standing.FREE or has_room), account
 
@@ -253,7 +290,7 @@ def test_a_stranger_gets_a_member_exactly_when_the_status_says_that_it_is_free_o
 @MANY
 @given(pools(), REQUESTS)
 def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
-    server: MemoryServer, request: ClaimRequest
+    spoken: Spoken, request: ClaimRequest
 ) -> None:
     wanted = request.placed(POOL, KEYS)
     partition = wanted.partition
@@ -262,9 +299,11 @@ def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
         if partition.shared
         else [members_owned(partition, wanted.owner), members_free(partition)]
     )
-    for member in server.members:
+    asked = [spoken.dialect.selector(selector) for selector in selectors]
+    labels = {member.name: member.labels for member in spoken.server.members}
+    for member in spoken.census.members:
         if judge(member, partition, wanted.owner).takes:
-            assert any(matches(selector, member.labels) for selector in selectors)
+            assert any(matches(selector, labels[member.name]) for selector in asked)
 
 
 @pytest.mark.parametrize(

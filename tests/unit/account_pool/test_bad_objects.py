@@ -138,6 +138,14 @@ def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
     assert "2 claims are recorded under the former keys" in keys.reason
 
 
+def test_labels_keep_their_names_while_anything_is_written_under_them(
+    monkeypatch: pytest.MonkeyPatch, pool: Pool
+) -> None:
+    monkeypatch.setattr(roster, "tell", list[str]().append)
+    (failure,) = preview({**BEFORE, "labels": {"tenant": "tenantName"}}, BEFORE)
+    assert failure.reason.startswith("credfleet:accountPool.labels: 1 claims are recorded and ")
+
+
 def test_a_preview_does_not_pass_over_a_pool_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_self: PoolRosterProvider, _namespace: str) -> None:
         raise Misconfigured(place="configmaps", cause="refused", mend="mend it")
