@@ -48,6 +48,12 @@ def test_every_file_and_folder_it_names_is_there() -> None:
     assert sorted(str(path) for path in NAMED if not path.exists()) == []
 
 
+def test_a_claim_comes_to_the_first_call_in_few_files_and_shapes() -> None:
+    (walk,) = re.findall(r"^\| Step \|.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)
+    shapes = re.findall(r"`([A-Z]\w+)`", walk)
+    assert (len(shapes), len(_NAME.findall(walk))) == (5, 6)
+
+
 @pytest.mark.parametrize("folder", ROOMS)
 def test_every_file_of_the_rooms_and_of_the_pack_is_named(folder: str) -> None:
     covered = {path for path in NAMED if path.is_dir() and path != ROOT / folder and path not in SECTIONS}

@@ -251,7 +251,8 @@ def test_no_import_breaks_what_the_linter_holds(house: Path) -> None:
             "pulumi_sandbox.engine.deploy.plan",
             "the engine is built",
         ),
-        ("operations/folders", "pulumi_sandbox.engine.deploy.plan", "the engine is used"),
+        ("operations/folders", "pulumi_sandbox.engine.deploy.plan", "the sandbox's parts are used"),
+        ("sandbox/pulumi_sandbox/running", "pulumi_sandbox.services.clouds", "the sandbox's parts are used"),
         ("sandbox/pulumi_sandbox/services/ports", "pulumi_sandbox.services.launch", "no circle"),
     ],
 )

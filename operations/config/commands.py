@@ -15,7 +15,7 @@ app = group(
 
 @command(app, "credfleet config schema > credfleet.schema.json", form=())
 def schema() -> Answer:
-    """Print the JSON Schema of a stack's configuration, for editors."""
+    """Print the JSON Schema of a stack file, for editors."""
     from operations.config.settings import schema
 
     return schema()

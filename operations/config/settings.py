@@ -17,6 +17,7 @@ from components.errors import ConfigurationError, CredfleetError, Misconfigured,
 from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.settings.places import located
+from components.settings.schema import stack_file_schema
 from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
@@ -24,8 +25,8 @@ from operations.sandbox.stack_state import stack_here
 
 
 def schema() -> Answer:
-    """Return the JSON Schema of all that stands under `credfleet:`, in one form for all."""
-    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
+    """Return the JSON Schema of a stack file, in one form for all."""
+    document = stack_file_schema()
     return Answer(document, [as_json(document)])
 
 

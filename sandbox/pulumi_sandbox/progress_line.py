@@ -7,7 +7,7 @@ import sys
 from types import TracebackType
 from typing import Self, TextIO
 
-from pulumi_sandbox.services.progress import Step
+from pulumi_sandbox.services import Step
 
 _QUIET_SECONDS = 15.0
 """How often a log file, as opposed to a terminal, is told that a step still lasts."""

@@ -6,9 +6,7 @@ from typing import Any
 
 from pulumi_sandbox.engine import find_backend
 from pulumi_sandbox.folders import Folders
-from pulumi_sandbox.services.clouds import Clouds
-from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.parts import Part
+from pulumi_sandbox.services import Clouds, ControlPlane, Part
 
 
 def status(folders: Folders, clouds: Clouds) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.folders import Folders
 
 if TYPE_CHECKING:
-    from pulumi_sandbox.services.control_plane import ControlPlane
+    from pulumi_sandbox.services import ControlPlane
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A pool of 10,000 accounts: what a claim costs in calls and bytes, and that it never sees a credential.
+"""A pool of many pages: what a claim costs in calls and bytes, and that it never sees a credential.
 
 `python -m benchmarks claims --full` measures it with 10,000, which take half a minute to make.
 """
@@ -27,7 +27,7 @@ from tests.support.memory_pool import is_free
 if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane
 
-MEMBERS = 10_000
+MEMBERS = 2_500
 TENANTS = 30
 BYTES_PER_LISTED_MEMBER = 600
 

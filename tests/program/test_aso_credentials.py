@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from secrets import token_hex
@@ -181,8 +181,8 @@ class Stack:
             (self.project.folder / f"{letter}.yaml").write_text(text, encoding="utf-8")
         return {letter: {"file": f"{letter}.yaml"} for letter in letters}
 
-    def up(self, *words: str) -> None:
-        done = self.project.sandbox("up", *words)
+    def up(self) -> None:
+        done = self.project.up()
         assert done.code == 0, done.out + done.err
         assert "sentinel-" not in done.out + done.err
 
@@ -268,7 +268,8 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
     (port,) = free_ports(1)
     services.start({RESOURCE_MANAGER: port})
     try:
-        yield Stack(project, admin, Azure(port, services.certificate.authority), kubeconfig)
+        trusting = replace(project, trust=services.trust())
+        yield Stack(trusting, admin, Azure(port, services.certificate.authority), kubeconfig)
     finally:
         services.stop()
 

@@ -51,7 +51,7 @@ def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
     (free,) = set(accounts(admin, project)) - {name for name, _ in first.values()}
     secrets.delete(name=free, namespace=project.pool)
     assert project.sandbox("refresh", "--expect-no-changes").code == 7
-    repaired = project.sandbox("up")
+    repaired = project.up()
     assert repaired.code == 0, repaired.out + repaired.err
     assert set(accounts(admin, project)) == {"aws-1", "aws-2", "aws-3"}
 
@@ -59,7 +59,7 @@ def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
     rotated = {**CREDENTIALS, account: '{"accessKeyID":"AKIA9","secretAccessKey":"sentinel-9"}'}
     tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
     project.configure(credentials=rotated, tenants=tenants, pool=pool_of(1, 2, 3))
-    changed = project.sandbox("up")
+    changed = project.up()
     assert changed.code == 0, changed.out + changed.err
     assert secret_data(admin, project, account)["secretAccessKey"] == "sentinel-9"
     after = owned(admin, project)
@@ -82,14 +82,14 @@ def test_more_tenants_than_accounts_is_told_with_what_to_do_and_repaired_by_an_a
 ):
     tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2))
-    short = project.sandbox("up")
+    short = project.up()
     assert short.code == 1
     assert "no free aws account is left" in short.out + short.err
     assert "Traceback" not in short.out + short.err
     assert len(owned(admin, project)) == 2
 
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
-    assert project.sandbox("up").code == 0
+    assert project.up().code == 0
     assert set(owned(admin, project)) == {"acme", "globex", "initech"}
 
 
@@ -120,7 +120,7 @@ def test_an_interrupted_update_says_so_saves_what_it_did_and_is_continued(
     )
     assert "pending_operations" not in state["checkpoint"]["latest"]
 
-    continued = project.sandbox("up")
+    continued = project.up()
     assert continued.code == 0, continued.out + continued.err
     assert set(owned(admin, project)) == {"acme", "globex"}
 

@@ -58,7 +58,7 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
 
     rotated = {**CREDENTIALS, account: '{"accessKeyID":"AKIA9","secretAccessKey":"sentinel-9"}'}
     configure(project, 1, 2, credentials=rotated)
-    followed = project.sandbox("up")
+    followed = project.up()
     assert followed.code == 0, followed.out + followed.err
     assert owned(admin, project)["acme"] == (account, uid)
     assert delivered(admin, project) == json.loads(rotated[account])
@@ -84,7 +84,7 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
 
     assert project.run("pool", "release", "-n", project.pool, "-t", "aws", "--tenant", "globex").code == 0
     configure(project, 1, 2, claiming=False, allow_destroy=True)
-    thrown_away = project.sandbox("up")
+    thrown_away = project.up()
     assert thrown_away.code == 0, thrown_away.out + thrown_away.err
     destroyed = project.sandbox("destroy")
     assert destroyed.code == 0, destroyed.out + destroyed.err

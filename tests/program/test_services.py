@@ -40,7 +40,7 @@ class Stack:
         )
 
     def up(self) -> None:
-        done = self.project.sandbox("up")
+        done = self.project.up()
         assert done.code == 0, done.out + done.err
         assert "sentinel-" not in done.out + done.err
 
@@ -86,7 +86,7 @@ def test_one_input_becomes_two_secrets_that_follow_it(stack: Stack) -> None:
     assert stack.secret(home, "app").type == "servicebinding.io/cache"
     assert stack.secret(home, "app").metadata.uid != before["app"]
     assert stack.secret(home, "it").metadata.uid == before["it"]
-    assert stack.project.sandbox("up", "--expect-no-changes").code == 0
+    assert stack.project.sandbox("preview", "--expect-no-changes").code == 0
 
 
 def test_a_migration_that_is_killed_is_finished_by_the_next_update_and_moves_once(stack: Stack) -> None:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class FleetProject:
     folder: Path
     kubeconfig: Path
     pool: str
+    trust: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables by which what runs here trusts stand-ins."""
 
     @classmethod
     def make(cls, folder: Path, kubeconfig: Path, unique: str) -> FleetProject:
@@ -60,6 +62,7 @@ class FleetProject:
             "KUBECONFIG": str(self.kubeconfig),
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "COLUMNS": "200",
+            **self.trust,
         }
 
     def configure(
