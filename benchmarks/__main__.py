@@ -3,8 +3,6 @@
 `python -m benchmarks [engine|claims] [--full] [--peers]`: minutes without `--full`, half an hour with it.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from dataclasses import replace

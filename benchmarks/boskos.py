@@ -1,7 +1,5 @@
 """Boskos (`sigs.k8s.io/boskos`), the pool of the Kubernetes project's own tests, built and run as a peer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Claims against the raw cost of their own calls, the seed's flow and Boskos, in turns on one API server."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack

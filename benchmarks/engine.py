@@ -1,7 +1,5 @@
 """The embedded engine against the raw calls it cannot do without, and the dev stack as a person meets it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 A flow serves one claimer at a time; what it did is counted in its tally.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final

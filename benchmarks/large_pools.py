@@ -1,7 +1,5 @@
 """Pools of any number of accounts, made as fast as an API server takes them."""
 
-from __future__ import annotations
-
 import base64
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What was measured, and how it is printed: a figure beside the one it is to be compared with."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Where this project keeps what belongs to its sandbox, its policies and its stacks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The `credfleet` command: its tree of commands, each of which imports what it needs when it runs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

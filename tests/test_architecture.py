@@ -3,8 +3,6 @@
 Whether what it says of a file is so, nobody can test: that is for whoever changes the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Decided here is that a citation leads somewhere, not that what stands there supports what it is cited for.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

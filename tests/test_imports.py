@@ -4,8 +4,6 @@ What import-linter says with wildcards stands in pyproject.toml, the rest here; 
 catch an import that breaks it. Imports inside functions count, and so do those for type checkers alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`credfleet aso`: what Azure Service Operator will make of manifests, before they are applied."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`credfleet aso explain`: which credential each ASO resource will use, and what keeps it from working."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads from a cluster the Secrets that could serve resources, one by one, and no other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Files of Kubernetes YAML, folders of them, and standard input: the Secrets and ASO resources in them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a command answers: JSON for machines, lines and tables for people; one place writes either."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Asking before something is taken away or somebody else's cluster is written to."""
 
-from __future__ import annotations
-
 import sys
 
 import typer

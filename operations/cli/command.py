@@ -4,8 +4,6 @@ A parameter whose type is a dataclass is a group: each field of it that is an op
 command, and the function gets them as one object.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass

@@ -1,7 +1,5 @@
 """A file named on the command line, byte for byte; `-` is standard input."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

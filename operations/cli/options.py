@@ -1,7 +1,5 @@
 """The options that several commands share, each defined once, and the two forms of an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """`credfleet config`: the schema of a stack's configuration, and everything wrong with one."""
 
-from __future__ import annotations
-
 from operations.cli.answer import Answer
 from operations.cli.command import command, group
 from operations.cli.options import StackOption

@@ -1,7 +1,5 @@
 """`credfleet pool adopt`: claims for accounts that bear an owner only, under the slots that stacks name."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

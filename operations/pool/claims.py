@@ -1,7 +1,5 @@
 """Claim and release from the command line, by the very protocol the program's claims run."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ A command gets the name of the account and nothing secret: what it needs of the 
 Secret itself, by the kubeconfig it is told. Its output goes to a log of its own.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

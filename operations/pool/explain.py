@@ -1,7 +1,5 @@
 """`credfleet pool explain`: why a claim gets the account it gets, or none; nothing is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

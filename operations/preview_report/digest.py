@@ -5,8 +5,6 @@ PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true). Only the
 stream, and the embedded engine's digest, tell what policies had to say.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, TypeVar

@@ -4,8 +4,6 @@ Whatever a program named is shown as code, each character but the plainest as an
 cell, no markup, no link and no mention.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Of all that a preview holds, only names get in: of resources, types, tenants, to
 and of the Secret of a claimed account. Free text never does, but the pool's own outlook; the log has it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """`credfleet pull-secret check`: what is wrong with a pull secret, and what it would be called in GCP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """`credfleet pull-secret`: judge a pull secret, and ask how the clusters are that get one."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

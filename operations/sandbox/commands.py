@@ -1,7 +1,5 @@
 """`credfleet sandbox`: a real API server and an engine, so that a stack runs with no cloud and no CLI."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The sandbox's processes: built, found, named, stopped; and how the genuine Pulumi CLI reaches them."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Pure but for `write`. Nothing here meets a secret: the engine masks values before they become a report.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

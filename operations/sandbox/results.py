@@ -1,7 +1,5 @@
 """What an update declared, claimed and skipped, read off the stack's state and the steps taken. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final

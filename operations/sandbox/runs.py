@@ -1,7 +1,5 @@
 """The options of what runs the engine, each run with those of the lesser one and some of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

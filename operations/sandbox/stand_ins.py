@@ -1,7 +1,5 @@
 """Stand-in providers kept up in the foreground, so that the genuine Pulumi CLI attaches to them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """`credfleet services`: what the credentials of a user-provided service become."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

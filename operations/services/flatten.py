@@ -1,7 +1,5 @@
 """`credfleet services flatten`: the Secrets that credentials become, and what is to be said of them."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence

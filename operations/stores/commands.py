@@ -1,7 +1,5 @@
 """`credfleet stores`: whose credential is read through which store."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

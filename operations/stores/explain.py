@@ -1,7 +1,5 @@
 """`credfleet stores explain`: who reads which credential through a store, as files say; nothing is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which cluster a command is about to write to, and whether it answers, before anything is written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

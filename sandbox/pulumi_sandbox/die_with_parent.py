@@ -6,8 +6,6 @@ to the forking *thread*, which must live as long as the child is to live.
 See sandbox/docs/engine-facts.md, traps.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

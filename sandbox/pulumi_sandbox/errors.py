@@ -1,7 +1,5 @@
 """What the sandbox says when it cannot go on: one shape, four words, two lines."""
 
-from __future__ import annotations
-
 
 class SandboxError(Exception):
     """A foreseeable failure of the sandbox.

@@ -1,7 +1,5 @@
 """Files and folders of the sandbox: files replaced whole or not at all, folders for their owner alone."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

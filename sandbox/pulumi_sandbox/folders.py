@@ -1,7 +1,5 @@
 """Where a project lies and where its sandbox keeps things: everything below `.sandbox` in the project."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self

@@ -1,7 +1,5 @@
 """One line for whatever takes longer than a second: what, how long so far, what it usually takes."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from types import TracebackType

@@ -1,7 +1,5 @@
 """What runs of a project's sandbox: named for people and programs, and stopped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pulumi_sandbox.engine import find_backend

@@ -1,7 +1,5 @@
 """Which cluster is asked, and how one that does not answer or does not let in is told."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Modes of files and folders that are written, and that a failed write leaves nothing behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 That it imports nothing of it is a contract in pyproject.toml. Test data may name whatever it likes.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

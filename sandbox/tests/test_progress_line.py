@@ -1,7 +1,5 @@
 """How the progress of a long step is shown on a terminal and in a log."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

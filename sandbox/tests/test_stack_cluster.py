@@ -1,7 +1,5 @@
 """Which cluster a stack is written to: the sandbox's own or the user's, asked about once, never another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import cast
 

@@ -41,7 +41,7 @@ def proxy(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def large_pool(control_plane: ControlPlane, proxy: FaultProxy) -> Pool:
-    """One for all tests of this file: each gives back what it takes. It has looked whether it may give any."""
+    """One for all tests of this file: each gives back what it takes. It looked once if it may give any."""
     namespace = f"test-large-{secrets.token_hex(4)}"
     make_pool(control_plane.kubeconfig(ADMIN.name), namespace, MEMBERS)
     api = KubernetesApi(connect(ClusterTarget(kubeconfig=str(proxy.kubeconfig))), namespace, CLAIMS)

@@ -1,7 +1,5 @@
 """What the account pool registers, to the letter."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Sequence

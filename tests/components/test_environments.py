@@ -1,7 +1,5 @@
 """The stack files of the environments, run through the program with made-up credentials."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a whole stack registers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pulumi

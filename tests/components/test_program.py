@@ -1,7 +1,5 @@
 """The program itself, run as the language host runs it."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

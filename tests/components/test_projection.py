@@ -1,7 +1,5 @@
 """What a tenant's deliveries register, to the letter."""
 
-from __future__ import annotations
-
 import pulumi
 import pytest
 

@@ -1,7 +1,5 @@
 """What the providers of a stack get, and that none exists for a cluster other than the configured one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What the secret stores of a stack register, to the letter, with ESO in the cluster and without."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from typing import Any

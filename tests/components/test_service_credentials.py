@@ -1,7 +1,5 @@
 """What a user-provided service and its bindings register, to the letter."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 It does not prove that an older state is understood; tests/program does.
 """
 
-from __future__ import annotations
-
 import base64
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The projection of a Secret in the genuine host, on a real API server."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from pathlib import Path

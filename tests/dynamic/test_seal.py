@@ -1,7 +1,5 @@
 """The seal of a pool in the genuine host, on a real API server: a pool in use is not deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,7 +1,5 @@
 """The migration of a legacy service in the genuine host, on a real API server."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 It does not prove what the project's own providers make of it; their files do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path

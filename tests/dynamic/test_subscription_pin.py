@@ -1,7 +1,5 @@
 """The pin of a credential to its subscription, in the genuine host."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import pytest

@@ -1,7 +1,5 @@
 """The built checker of the claim protocol, run as people run it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which steps of the claim protocol the code of the account pool names, in comments and docstrings."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

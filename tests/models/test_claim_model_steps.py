@@ -1,7 +1,5 @@
 """The code of the claim protocol, its model and the page that compares them name the same steps."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An empty project to run commands in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

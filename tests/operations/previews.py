@@ -1,7 +1,5 @@
 """Makes previews, as the CLI's digest, small enough to read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

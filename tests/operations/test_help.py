@@ -1,7 +1,5 @@
 """Every command's help has an example, every documented command is there, and help loads little."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What `credfleet sandbox` says of the services it keeps up, and what a shell gets to reach them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

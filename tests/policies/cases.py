@@ -1,7 +1,5 @@
 """What the rules over clouds, operators and environments let through, and what they refuse."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

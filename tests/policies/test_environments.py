@@ -1,7 +1,5 @@
 """policies/config: what each environment says fits the schemas the rules declare."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The pack in the genuine host, spoken to as the engine does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

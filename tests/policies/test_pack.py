@@ -4,8 +4,6 @@ What each rule lets through and refuses is decided in `test_rules.py` and `test_
 may import, in `tests/test_imports.py`.
 """
 
-from __future__ import annotations
-
 import pytest
 from pack import POLICIES, SUBJECTS
 from pulumi_policy import Policy

@@ -1,7 +1,5 @@
 """The project's own policy pack, in the genuine host, over a program that breaks every mandatory policy."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a cluster's pull secret registers is what every environment's rules let through."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.components.test_pull_secret import declared

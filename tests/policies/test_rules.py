@@ -3,8 +3,6 @@
 The host's own proxies wrap the inputs; the host itself is spoken to in `test_host.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Declared secrets in plain: what is known as a secret, and where it is found."""
 
-from __future__ import annotations
-
 import base64
 import json
 

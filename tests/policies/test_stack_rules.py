@@ -1,7 +1,5 @@
 """Rules over a whole stack, and remedies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import aso

@@ -1,7 +1,5 @@
 """The whole program, on the real API server."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 from typing import Any

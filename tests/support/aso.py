@@ -1,7 +1,5 @@
 """A stack with every kind of ASO credential, small and whole, and the manifests it declares."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Tables of cases: the name of each is its test's id."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

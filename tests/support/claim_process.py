@@ -1,7 +1,5 @@
 """Claims made in processes of their own: several at once, or one that is killed at a chosen call."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Sequence

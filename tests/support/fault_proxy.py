@@ -3,8 +3,6 @@
 It speaks plain HTTP to clients and HTTPS to the server. Clients meet it by a kubeconfig of its own.
 """
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

@@ -4,8 +4,6 @@ Arguments: the project's folder, the stack, the backend's folder, n (0: never). 
 before that. What the update says is printed, a line for each word of it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Secret Manager in memory: one secret whose versions a test lays out, and what was asked of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from components.errors import SecretManagerError

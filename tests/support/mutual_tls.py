@@ -1,7 +1,5 @@
 """A server that gives one answer to whoever shows a certificate it knows."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections.abc import Generator, Mapping

@@ -1,7 +1,5 @@
 """A dynamic provider that keeps notes in a folder: the shell of the project's providers, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

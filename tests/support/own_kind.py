@@ -1,7 +1,5 @@
 """A kind of provider that a stack's own code could register; never imported by the tests' own process."""
 
-from __future__ import annotations
-
 from components.secret_stores.clients.client import ClientRequest, Kept, Place, SecretsClient, Validity, Value
 from components.secret_stores.consumers import RemoteRef
 from components.secret_stores.kinds import KINDS

@@ -1,7 +1,5 @@
 """Judges resources by a policy, with the inputs wrapped as the genuine host wraps them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Runs a Pulumi program against a monitor that writes down what it registers and does nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

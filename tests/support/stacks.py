@@ -1,7 +1,5 @@
 """Configurations of stacks, small and whole, in the form the CLI passes them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from copy import deepcopy

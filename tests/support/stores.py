@@ -1,7 +1,5 @@
 """Stores, providers and namespaces as the tables of the reference rule have them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from components.errors import Problem

@@ -1,7 +1,5 @@
 """The connection to the cluster: what it sends of the user's token."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

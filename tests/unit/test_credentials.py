@@ -1,7 +1,5 @@
 """Which credentials of a stack can be read, and that none of them is ever shown, pickled or copied."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json

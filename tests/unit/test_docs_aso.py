@@ -1,7 +1,5 @@
 """docs/aso-credentials.md: its example is a stack that works, and its refusal is the one that is told."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

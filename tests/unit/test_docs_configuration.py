@@ -1,7 +1,5 @@
 """docs/configuration.md: its table is what the settings read, and its example is a stack that works."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Reading and writing JSON as Go does. The expected texts were compared with Go 1.26's `encoding/json`."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Which cloud the type of an account is of."""
 
-from __future__ import annotations
-
 import pytest
 
 from components.labels import HYPERSCALERS, hyperscaler_of

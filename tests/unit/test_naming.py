@@ -1,7 +1,5 @@
 """Labels of tenants, names and holder ids are valid and never shared by two."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Callable

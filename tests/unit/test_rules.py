@@ -1,7 +1,5 @@
 """Plan → pool (docs/design/kyma-facts.md, rules: from a plan to a pool)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """The one connection to Secret Manager, on the stand-in: what is repeated, and what is told."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """What a stack's configuration may say as a whole, and how all that is wrong with it is told at once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """What the configuration of ASO's credentials may say, and what is said of what it may not."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Where a tenant's accounts are delivered to, as the configuration says it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

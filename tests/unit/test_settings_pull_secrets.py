@@ -1,7 +1,5 @@
 """What the configuration of pull secrets may say, and what it may not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

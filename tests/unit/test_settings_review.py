@@ -1,7 +1,5 @@
 """References between parts of the configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the configuration of secret stores may say, and what it may not."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from typing import Any

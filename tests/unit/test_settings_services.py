@@ -1,7 +1,5 @@
 """What the configuration of services may say, and what it may not."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pytest

@@ -1,7 +1,5 @@
 """No two parts of a stack write one Secret, whichever rooms they belong to."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

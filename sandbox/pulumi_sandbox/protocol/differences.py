@@ -1,7 +1,5 @@
 """Where two sets of properties differ."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Keeping known secrets out of texts made elsewhere: a provider's error, a line the program printed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

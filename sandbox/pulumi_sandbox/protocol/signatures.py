@@ -4,8 +4,6 @@ Values of the protocol: Pulumi publishes them in its SDKs.
 See sandbox/docs/engine-facts.md, values on the wire.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 KEY: Final = "4dabf18193072939515e22adb298388d"

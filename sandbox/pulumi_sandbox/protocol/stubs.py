@@ -8,8 +8,6 @@ from Google's package: the SDK's copy would keep Google's clients from being imp
 
 # ruff: noqa: PLC0414 - other modules take them from here
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final
 
 from google.rpc import status_pb2 as status_pb2

@@ -3,8 +3,6 @@
 The two differ only in how a secret is written, which the caller decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Names of resources: `urn:pulumi:STACK::PROJECT::PARENT$TYPE::NAME`."""
 
-from __future__ import annotations
-
 import re
 from typing import Final, NamedTuple
 

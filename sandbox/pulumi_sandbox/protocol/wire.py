@@ -5,8 +5,6 @@ and value side by side, with no copy in between.
 See sandbox/docs/engine-facts.md, values on the wire.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

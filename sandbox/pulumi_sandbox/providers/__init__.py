@@ -1,7 +1,5 @@
 """Resource providers the sandbox serves itself, so that none has to be downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

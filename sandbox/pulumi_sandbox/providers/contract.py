@@ -1,7 +1,5 @@
 """What the engine asks of a provider for one resource, and what it gets to know, in plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The options of a provider, as the engine hands them over: judged one by one, and what a text stands for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 

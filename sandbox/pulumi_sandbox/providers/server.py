@@ -1,7 +1,5 @@
 """The provider protocol on gRPC: which method answers which call, and how a failure reaches the engine."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 What others may use of it is what this module names; each is loaded when it is first asked for.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 

@@ -1,7 +1,5 @@
 """Builds etcd, kube-apiserver and kube-controller-manager once per machine, from the pinned Go modules."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ As with the control plane, all that is known of one lies in its folder, and any 
 What they keep outlives them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Processes that were just started, watched until they are ready or one of them ends."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """One process at a time: a lock the kernel drops when its holder dies, however it dies."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable, Generator

@@ -1,7 +1,5 @@
 """Loopback ports: free ones to choose from, and who holds one that is taken (Linux)."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import socket

@@ -4,8 +4,6 @@ No file of process ids is kept: such a file goes stale when its writer is killed
 somebody else's process by then. A process is ours when its command line says so.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """What a long step says while it runs; the command line decides how that looks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which Go builds the control plane: the one on PATH when new enough, else the Python registry's."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

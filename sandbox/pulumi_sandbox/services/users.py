@@ -1,7 +1,5 @@
 """Who may talk to the control plane: users with tokens, and a kubeconfig file for each."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

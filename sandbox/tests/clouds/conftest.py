@@ -1,7 +1,5 @@
 """What the tests of both cloud providers share."""
 
-from __future__ import annotations
-
 import pytest
 
 

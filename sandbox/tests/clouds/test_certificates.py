@@ -1,7 +1,5 @@
 """When a certificate is made anew, what its authority can vouch for, and what trusts it."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Faults and the journal, which every stand-in has."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The stand-ins as processes: found again, never in another's way, gone when they are told to go."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """What Resource Manager keeps, answers and refuses: the rules that users of Azure trip over."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

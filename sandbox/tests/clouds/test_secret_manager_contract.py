@@ -1,7 +1,5 @@
 """The stand-in as Google's own client meets it."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

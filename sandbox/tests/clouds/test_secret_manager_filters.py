@@ -1,7 +1,5 @@
 """Which secrets a filter passes, and that a filter that is not understood is refused."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.services.cloud.secret_manager.filters import read_filter
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal

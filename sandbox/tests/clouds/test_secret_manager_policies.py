@@ -1,7 +1,5 @@
 """Which IAM policies are accepted, how bindings are merged, and what an etag protects."""
 
-from __future__ import annotations
-
 import pytest
 from google.iam.v1.policy_pb2 import Binding, Policy
 from pulumi_sandbox.services.cloud.secret_manager.iam import EMPTY_ETAG, as_version, replaced

@@ -1,7 +1,5 @@
 """What Secret Manager refuses, and how: rules that hold for the genuine one as well."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Generator

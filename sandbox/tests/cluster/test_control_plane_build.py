@@ -1,7 +1,5 @@
 """Which Go builds the control plane, which build is reused, and what a failed one teaches."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import stat

@@ -1,7 +1,5 @@
 """Processes and ports: whose they are, and that none is left or harmed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """What the engine's tests share: a key, as deriving one takes long, and a stack of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

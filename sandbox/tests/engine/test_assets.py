@@ -1,7 +1,5 @@
 """Digests of assets; the expected ones were computed by the genuine engine's own Go code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

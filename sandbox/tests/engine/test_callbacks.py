@@ -1,7 +1,5 @@
 """Transforms and hooks of a real program, called back by the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A program of the genuine SDKs, deployed with the stand-in providers against the stand-in services."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The configuration a program is given, from Pulumi.yaml and Pulumi.STACK.yaml."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where two sets of properties differ."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from pulumi_sandbox.protocol.differences import differences

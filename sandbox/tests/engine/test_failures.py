@@ -1,7 +1,5 @@
 """What a failure stops, what it leaves, and how the next run goes on."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reading registrations: aliases, durations, providers."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.engine.deploy.resources import former_urns
 from pulumi_sandbox.engine.model.goal import (

@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM: the first ends gracefully, the second at once."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """One writer per stack, by the genuine CLI's lock (sandbox/docs/engine-facts.md, steps)."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The planner's rules as tables (sandbox/docs/engine-facts.md, steps)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 The facts are in sandbox/docs/engine-facts.md, policy packs.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Processes the engine starts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

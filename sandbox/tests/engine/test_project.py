@@ -1,7 +1,5 @@
 """What Pulumi.yaml says of a program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How a failure in a dynamic provider reads."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.engine.plugins.plugin_provider import without_traceback
 

@@ -1,7 +1,5 @@
 """What other packages may use of the engine, and that it costs nothing until it is asked for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

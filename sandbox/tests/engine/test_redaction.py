@@ -1,7 +1,5 @@
 """Keeping known secrets out of texts made elsewhere (sandbox/docs/engine-facts.md, traps)."""
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """Refresh and destroy, which run without the program (sandbox/docs/engine-facts.md, steps)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

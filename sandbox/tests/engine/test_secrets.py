@@ -1,7 +1,5 @@
 """Encryption with a passphrase (sandbox/docs/engine-facts.md, the format of the state)."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 

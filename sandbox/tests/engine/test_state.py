@@ -1,7 +1,5 @@
 """The state as JSON, and whether it is well-formed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

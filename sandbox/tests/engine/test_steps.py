@@ -1,7 +1,5 @@
 """The kinds of steps, when each is taken and what it leaves behind (sandbox/docs/engine-facts.md, steps)."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.protocol.stubs import alias_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Secret

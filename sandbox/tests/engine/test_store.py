@@ -1,7 +1,5 @@
 """Where the state lives: the genuine CLI's file backend."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

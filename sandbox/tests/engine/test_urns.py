@@ -1,7 +1,5 @@
 """Names of resources."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.protocol import urns
 

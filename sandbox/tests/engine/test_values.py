@@ -1,7 +1,5 @@
 """What is asked of property values."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

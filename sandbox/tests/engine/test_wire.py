@@ -1,7 +1,5 @@
 """Property values on the wire (sandbox/docs/engine-facts.md, values on the wire)."""
 
-from __future__ import annotations
-
 import pytest
 from google.protobuf import struct_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict

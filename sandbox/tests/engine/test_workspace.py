@@ -1,7 +1,5 @@
 """Opening a stack."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Property values of every kind, for hypothesis."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import (
     UNKNOWN,

@@ -1,7 +1,5 @@
 """Which inputs of a resource have the right type, and which changes of them replace it."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.inputs import Input, Type, changes, problems

@@ -1,7 +1,5 @@
 """Requests against a service that answers as it is told, over a real socket."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections.abc import Callable, Generator

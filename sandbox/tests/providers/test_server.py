@@ -1,7 +1,5 @@
 """No form of a secret stays in a message of a provider."""
 
-from __future__ import annotations
-
 import base64
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Who may log in to the sandbox's API server."""
 
-from __future__ import annotations
-
 from pulumi_sandbox.services.users import (
     Account,
     User,

@@ -5,8 +5,6 @@ ready. The control plane dies with this process, and this process ends when proc
 ends; pytest-xdist's workers come and go in between.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import shutil

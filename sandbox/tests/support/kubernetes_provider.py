@@ -1,7 +1,5 @@
 """The sandbox's Kubernetes provider, configured for a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path

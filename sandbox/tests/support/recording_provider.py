@@ -9,8 +9,6 @@ It serves the package `fake`. What it does with a resource hangs on the resource
 
 # ruff: noqa: N802, ARG002 - gRPC finds the methods by the protocol's names and gives each a context
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable, Generator, Iterator

@@ -1,7 +1,5 @@
 """`credfleet aso explain`, on files, on standard input and on a cluster; and the page that shows it."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """How an answer is written, for people and for machines; neither form steers a terminal."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """How a failed command ends: its exit code, its two lines or its JSON, and where a traceback goes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

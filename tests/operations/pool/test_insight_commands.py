@@ -1,7 +1,5 @@
 """`credfleet pool explain` and `outlook`, and `credfleet doctor`, on pools that are as told."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 The pool is a stand-in that answers as it is told.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """`credfleet preview-report`: what it says of a preview, and what it can never say."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Sequence

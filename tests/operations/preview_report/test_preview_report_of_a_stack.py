@@ -1,7 +1,5 @@
 """A review of what the embedded engine really writes, from a pool that is really looked at."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from pathlib import Path

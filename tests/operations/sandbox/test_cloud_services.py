@@ -1,7 +1,5 @@
 """Which stand-ins of cloud services a stack starts, and where they are found until they stop."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

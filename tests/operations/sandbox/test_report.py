@@ -1,7 +1,5 @@
 """What the page of an update says, and that no text of a stack becomes markup or code on it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What the steps of an update come to: resources below their parents, claims, and the headline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 The engine and the cluster are stand-ins; whole updates run in tests/program.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What `credfleet services flatten` prints, and that no value is in its table unless asked for."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

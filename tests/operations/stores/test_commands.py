@@ -1,7 +1,5 @@
 """What `credfleet stores explain` says of stores and callers, and of mistakes in their files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

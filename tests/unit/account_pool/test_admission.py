@@ -1,7 +1,5 @@
 """What the admission policies are made of; what they refuse is tried on a real API server."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Under which slot an account that bears an owner only becomes a claim, and that its stack then finds it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 In memory; the roster's check without the host that runs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

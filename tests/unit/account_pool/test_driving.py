@@ -1,7 +1,5 @@
 """What runs an operation: its calls, its pauses, its time; and the Events that tell of it afterwards."""
 
-from __future__ import annotations
-
 from threading import Event
 
 import pytest

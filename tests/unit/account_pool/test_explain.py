@@ -1,7 +1,5 @@
 """Why a claim gets an account, or none: every account of the type with its reason."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

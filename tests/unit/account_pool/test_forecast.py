@@ -1,7 +1,5 @@
 """The outlook as a preview's lines, and read back from all lines of a preview."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

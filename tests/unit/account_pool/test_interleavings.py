@@ -4,8 +4,6 @@ The invariants are checked in every state reached (`World.check`), and so is tha
 ever, and that there is an end. What is left there is checked here: a sweep mends it, whatever happened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

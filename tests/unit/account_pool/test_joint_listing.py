@@ -1,7 +1,5 @@
 """Threads that list the same at the same time: how often it is read, and how fresh what they get is."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from queue import Queue

@@ -1,7 +1,5 @@
 """Longer lives than can be explored wholly: many processes, tenants and faults, in any order."""
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Partitions, tokens, members and records: what is written can be read, what is odd is refused by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

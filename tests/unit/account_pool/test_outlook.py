@@ -1,7 +1,5 @@
 """What the claims of one update can expect, told over a census and together."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A holder's sequence numbers only ever rise, so that a fence of an earlier claim never fits a later one."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,8 +3,6 @@
 In memory. Who may delete or change the settings at all is decided by the admission policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Names and limits on Azure's side: federated credentials, roles and their assignments."""
 
-from __future__ import annotations
-
 import re
 import uuid
 

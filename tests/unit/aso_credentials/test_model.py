@@ -1,7 +1,5 @@
 """The data of a Secret: what a credential of the configuration becomes, and what is refused of any other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Which key of a source becomes which key of the target, and which values are refused."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 

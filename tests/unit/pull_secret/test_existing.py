@@ -1,7 +1,5 @@
 """An entry that is there already, and who may do what with one."""
 
-from __future__ import annotations
-
 from components.pull_secret.existing import Existing
 from components.pull_secret.grants import grants, service_account, workload
 

@@ -1,7 +1,5 @@
 """What is named after a cluster, how long its id may be for it, and the labels."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Which bytes are a pull secret, by the rows of the payload table (C), and what is told of them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """What becomes of versions nobody needs any more."""
 
-from __future__ import annotations
-
 import pytest
 
 from components.pull_secret.retention import Retention, settle_all, settle_replaced

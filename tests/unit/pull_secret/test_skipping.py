@@ -1,7 +1,5 @@
 """What a review of a preview learns of a cluster that is skipped; how it shows it is `preview_report`'s."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """What HyperFleet is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from components.pull_secret.status import Condition, of_skipped, of_verified, report

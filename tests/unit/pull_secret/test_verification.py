@@ -1,7 +1,5 @@
 """Whether the version that was added is the one that was meant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The cache of clients: what is shared, what never is, and when a client goes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

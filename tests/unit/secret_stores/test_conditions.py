@@ -1,7 +1,5 @@
 """Which namespaces the conditions of a store let in, and which conditions make no sense."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

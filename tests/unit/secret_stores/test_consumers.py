@@ -1,7 +1,5 @@
 """Which ExternalSecrets and PushSecrets can be read, and what a fake store answers them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

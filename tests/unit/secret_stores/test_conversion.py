@@ -1,7 +1,5 @@
 """A store's provider block becomes a provider of its own and back without loss; kinds register once."""
 
-from __future__ import annotations
-
 import base64
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """Who is let through to a client, and what refuses the others before anybody is asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

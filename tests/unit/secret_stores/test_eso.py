@@ -1,7 +1,5 @@
 """Stores, reads and pushes as ESO's objects: golden manifests, and that ESO reads where our rule says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

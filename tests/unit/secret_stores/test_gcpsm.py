@@ -1,7 +1,5 @@
 """The client of Secret Manager: when it lets go of its connection, what it deletes, and who gets a key."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """What a push does about what is there, and that nobody else's value is overwritten or removed."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """From which namespace each selector of a store reads, and that nobody is led to one not meant for him."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

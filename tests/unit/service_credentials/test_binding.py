@@ -1,7 +1,5 @@
 """What credentials become, byte for byte (docs/design/service-binding-facts.md)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What credentials break, row by row, and the entries with a meaning of their own."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """The make targets of the workflows, run with stand-ins that write down how they are called."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The workflows: what they may do, for whom they run, and that their steps are make targets that exist."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The calls that change the world, each with its record before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

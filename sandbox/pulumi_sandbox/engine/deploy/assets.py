@@ -1,7 +1,5 @@
 """Digests of assets and archives, as the genuine engine computes them: by content, not by where it lies."""
 
-from __future__ import annotations
-
 import hashlib
 import tarfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Functions of the program that the engine calls back: transforms and resource hooks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, cast
 

@@ -1,7 +1,5 @@
 """What all parts of one running deployment share: its mode, its voice, and whether it still goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Which steps lead from the state to the goal: pure rules, no I/O (sandbox/docs/engine-facts.md, steps)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias

@@ -4,8 +4,6 @@ Whatever the program no longer registers goes, dependents first.
 See sandbox/docs/engine-facts.md, steps.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from pulumi_sandbox.engine.deploy import order

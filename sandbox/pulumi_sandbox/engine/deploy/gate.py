@@ -1,7 +1,5 @@
 """A lock for planning: many plan side by side, one may plan alone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """What a deployment is asked for, and how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

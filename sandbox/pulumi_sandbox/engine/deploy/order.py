@@ -1,7 +1,5 @@
 """In what order resources may go: what depends on what, and which deletions may happen at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pulumi_sandbox.engine.model.resource import Resource

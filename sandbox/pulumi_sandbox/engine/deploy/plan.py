@@ -3,8 +3,6 @@
 Inputs checked and judged, differences asked for, a plan made.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

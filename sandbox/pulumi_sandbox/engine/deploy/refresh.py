@@ -1,7 +1,5 @@
 """Refresh: the state learns what became of its resources (sandbox/docs/engine-facts.md, steps)."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from typing import Final

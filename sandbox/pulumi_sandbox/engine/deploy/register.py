@@ -1,7 +1,5 @@
 """What happens to each resource a program registers or reads: it is planned, then its steps are taken."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """Which registration has which name and which old record, and how far each has come: goal, plan, result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The stack itself: its outputs, and what the policy packs say of it as a whole."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

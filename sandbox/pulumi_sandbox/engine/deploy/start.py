@@ -3,8 +3,6 @@
 The program's process is started before anything else is even imported: it needs the longest to get ready.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What separates the old inputs of a resource from the new ones, as its provider says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 

@@ -4,8 +4,6 @@ Field names are those of the deployment format, version 3, in snake case.
 See sandbox/docs/engine-facts.md, the format of the state.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias

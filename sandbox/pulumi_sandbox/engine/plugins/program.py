@@ -1,7 +1,5 @@
 """The program's process: started early, told where the engine is once the engine knows."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where providers come from: which process serves a package, and how it is started and stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys

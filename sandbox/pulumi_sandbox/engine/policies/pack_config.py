@@ -4,8 +4,6 @@ An object: name of a policy → its level, or `{enforcementLevel?, property: val
 level to every policy that the file does not name.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which stack of which project is deployed, and what its program is given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final

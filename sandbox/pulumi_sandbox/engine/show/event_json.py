@@ -1,7 +1,5 @@
 """Events as JSON, under the names of `pulumi up --json` and `pulumi preview --json`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pulumi_sandbox.engine.model.diff import PropertyDiff

@@ -3,8 +3,6 @@
 See sandbox/docs/engine-facts.md, the format of the state.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The state while a deployment runs: what is done, what is left of before, and which calls are under way."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Run it: `python -m pulumi_sandbox.providers.azure_native ENGINE`; the first line it prints is its port."""
 
-from __future__ import annotations
-
 from pulumi_sandbox.providers.azure_native.package import package
 from pulumi_sandbox.providers.server import serve
 

@@ -1,7 +1,5 @@
 """What a resource looks like on the wire, and how that is told to the engine."""
 
-from __future__ import annotations
-
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, equal
 from pulumi_sandbox.providers.azure_native.resources import Resource
 

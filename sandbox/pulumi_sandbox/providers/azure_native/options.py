@@ -1,7 +1,5 @@
 """The provider's options: which ones are taken, and what they mean."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The resources that are served: where they are, what goes into them, what comes out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Run it: `python -m pulumi_sandbox.providers.gcp ENGINE`; the first line it prints is its port."""
 
-from __future__ import annotations
-
 from pulumi_sandbox.providers.gcp.package import package
 from pulumi_sandbox.providers.server import serve
 

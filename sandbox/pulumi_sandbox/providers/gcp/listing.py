@@ -1,7 +1,5 @@
 """`gcp:secretmanager/getSecrets:getSecrets`: the secrets of a project that match a filter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 

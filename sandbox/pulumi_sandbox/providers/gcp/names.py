@@ -1,7 +1,5 @@
 """How Secret Manager's things are called: `projects/P/secrets/S`, `projects/N/secrets/S/versions/V`."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -1,7 +1,5 @@
 """The provider's options: which ones are taken, and what they mean."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast

@@ -1,7 +1,5 @@
 """The package `gcp` as the engine meets it, before it is configured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final

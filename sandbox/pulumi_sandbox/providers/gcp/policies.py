@@ -1,7 +1,5 @@
 """What granting and revoking one role does to an IAM policy."""
 
-from __future__ import annotations
-
 from typing import Final, cast
 
 from pulumi_sandbox.protocol.values import Properties, Value, equal

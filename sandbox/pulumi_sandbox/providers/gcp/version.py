@@ -1,7 +1,5 @@
 """`gcp:secretmanager/secretVersion:SecretVersion`: one payload, which never changes."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from typing import ClassVar, Final

@@ -1,7 +1,5 @@
 """Run it: `python -m pulumi_sandbox.providers.kubernetes ENGINE`; the first line it prints is its port."""
 
-from __future__ import annotations
-
 from pulumi_sandbox.providers.kubernetes.connection import import_client
 from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
 from pulumi_sandbox.providers.server import serve

@@ -1,7 +1,5 @@
 """What the provider needs of an API server, and what it can hear back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, Protocol, TypeAlias
 

@@ -5,8 +5,6 @@ The form of pulumi-kubernetes 4.34, so that either provider continues the other'
 underscores.
 """
 
-from __future__ import annotations
-
 from typing import Final, cast
 
 from pulumi_sandbox.protocol.values import Properties, Value, conceal, conceal_like, reveal, text

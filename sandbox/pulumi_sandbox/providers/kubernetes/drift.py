@@ -1,7 +1,5 @@
 """What a live object says about the fields that were declared."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

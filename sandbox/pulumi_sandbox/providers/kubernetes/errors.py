@@ -1,7 +1,5 @@
 """What the provider says when a request fails: one shape for people, without a credential in it."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Inputs in the form the API keeps them in, so that what is declared can be compared with what is live."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from typing import Final

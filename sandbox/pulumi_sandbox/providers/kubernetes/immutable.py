@@ -3,8 +3,6 @@
 The genuine provider's list (pulumi-kubernetes 4.34); the API server refuses some further changes itself.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pulumi_sandbox.protocol.paths import Path

@@ -1,7 +1,5 @@
 """Kinds: how a resource's type names one, where the API serves it, and which types are not served here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

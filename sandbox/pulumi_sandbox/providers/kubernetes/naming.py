@@ -1,7 +1,5 @@
 """What an object is called, where it lives by default, and under which name its fields are managed."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from typing import Final

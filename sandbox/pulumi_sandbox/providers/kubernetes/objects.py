@@ -3,8 +3,6 @@
 Any part of an object may be unknown in a preview; a question about an unknown part has an empty answer.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties, Unknown, Value, text

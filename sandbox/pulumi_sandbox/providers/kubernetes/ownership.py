@@ -1,7 +1,5 @@
 """Who manages which field of a live object (`metadata.managedFields`), and how that is marked and moved."""
 
-from __future__ import annotations
-
 from typing import Final, cast
 
 from pulumi_sandbox.protocol.values import Properties, Value

@@ -1,7 +1,5 @@
 """The package `kubernetes` as the engine meets it, before a cluster is chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

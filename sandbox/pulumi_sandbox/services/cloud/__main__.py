@@ -3,8 +3,6 @@
 What it says before it ends by itself is read from its log and told to the user.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import sys

@@ -4,8 +4,6 @@ The authority can vouch for loopback only, and its key is thrown away once it ha
 trust it gives nobody anything to pretend with.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass

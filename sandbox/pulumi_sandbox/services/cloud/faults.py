@@ -1,7 +1,5 @@
 """What goes wrong on demand: refusals, delays, answers that are lost although the work was done."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

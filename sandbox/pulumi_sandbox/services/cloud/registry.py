@@ -1,7 +1,5 @@
 """The cloud services the sandbox has stand-ins for; a project adds its own by describing them alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

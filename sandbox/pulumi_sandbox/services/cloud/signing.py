@@ -1,7 +1,5 @@
 """A certificate for loopback, and an authority that has signed it and can sign nothing more."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network
 

@@ -1,7 +1,5 @@
 """Which names are made up for Azure resources, and when the engine's proposal goes before them."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

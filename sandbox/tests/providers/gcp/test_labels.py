@@ -1,7 +1,5 @@
 """Which labels a resource of Google's has after a change of the declared ones."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from hypothesis import given

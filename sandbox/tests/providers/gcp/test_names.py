@@ -1,7 +1,5 @@
 """Which names and ids of Google's resources are read, refused and made up."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.providers.contract import Autonaming

@@ -1,7 +1,5 @@
 """How a grant enters and leaves an IAM policy without touching others."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """What is recorded of a live object, and what of that is secret."""
 
-from __future__ import annotations
-
 from pulumi_sandbox.protocol.values import Properties, Secret, contains_secret, reveal
 from pulumi_sandbox.providers.kubernetes import checkpoint
 

@@ -1,7 +1,5 @@
 """How requests to an API server are made, repeated and refused; the server is a stand-in."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """What of a live object counts as drift from its declaration."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a refusal of the API server is called, and how it says to mend it."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import errors

@@ -1,7 +1,5 @@
 """The form in which the inputs of an object are compared and sent."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

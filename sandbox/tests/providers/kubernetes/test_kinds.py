@@ -1,7 +1,5 @@
 """Which kind a resource type names, and at which path the API serves it."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.providers.kubernetes import kinds
 from pulumi_sandbox.providers.kubernetes.kinds import Kind

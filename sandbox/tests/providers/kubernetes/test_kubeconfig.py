@@ -1,7 +1,5 @@
 """Which kubeconfig and context count, and that a broken one is never quoted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

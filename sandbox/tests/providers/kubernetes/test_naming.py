@@ -1,7 +1,5 @@
 """Names, ids and field managers of objects, made up or given."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Which options of the provider are served, and which changes of them replace objects."""
 
-from __future__ import annotations
-
 import pytest
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.kubernetes import options

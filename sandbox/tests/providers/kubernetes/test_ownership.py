@@ -1,7 +1,5 @@
 """Whose fields of an object may be taken over from its creator."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

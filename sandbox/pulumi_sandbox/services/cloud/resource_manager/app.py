@@ -1,7 +1,5 @@
 """The paths of Resource Manager: one for its metadata, one for every resource."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

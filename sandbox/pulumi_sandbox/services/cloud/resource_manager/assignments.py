@@ -1,7 +1,5 @@
 """Role assignments: who may do what where, and why one is refused."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Any, Final

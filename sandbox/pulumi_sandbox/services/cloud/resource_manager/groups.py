@@ -1,7 +1,5 @@
 """Resource groups, and what they share with all that lies somewhere: a location, tags."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId

@@ -1,7 +1,5 @@
 """User-assigned identities and the credentials that federate them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """How Resource Manager refuses: an HTTP status and a code of the service that was asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What each request does to a resource; federated credentials of one identity one at a time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

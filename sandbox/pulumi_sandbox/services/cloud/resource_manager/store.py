@@ -1,7 +1,5 @@
 """What the stand-in keeps: all resources in one file, replaced whole at every write."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

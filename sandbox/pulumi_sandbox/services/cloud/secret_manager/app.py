@@ -1,7 +1,5 @@
 """The REST paths of Secret Manager below `/v1/`."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """CRC32C (Castagnoli), by which Secret Manager notices bytes that changed on their way."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _POLYNOMIAL: Final = 0x82F63B78

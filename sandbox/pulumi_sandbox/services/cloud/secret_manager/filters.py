@@ -1,7 +1,5 @@
 """The filter of a list: `labels.team=a AND NOT name:old`, as Google documents it, without parentheses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias

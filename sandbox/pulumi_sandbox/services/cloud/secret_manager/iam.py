@@ -1,7 +1,5 @@
 """IAM policies of a secret: who may be named, what a condition demands, how two writers meet."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -1,7 +1,5 @@
 """Names of projects, secrets and versions, and the number that stands for a project in every answer."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

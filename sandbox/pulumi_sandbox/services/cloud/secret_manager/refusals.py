@@ -1,7 +1,5 @@
 """How Google refuses: a canonical status, the HTTP status that goes with it, a message without a payload."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

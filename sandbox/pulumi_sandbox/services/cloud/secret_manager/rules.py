@@ -1,7 +1,5 @@
 """What Secret Manager accepts in a secret: labels, annotations, replication, aliases, masks, payloads."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """What each request does to secrets, versions and policies; one request at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the stand-in keeps: one file per secret, for its owner alone, replaced whole at every write."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

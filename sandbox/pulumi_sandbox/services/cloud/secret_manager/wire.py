@@ -1,7 +1,5 @@
 """JSON from and to Google's own messages, so that every field's name and form is Google's."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from google.protobuf import json_format

@@ -1,7 +1,5 @@
 """A policy pack of one policy of each kind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

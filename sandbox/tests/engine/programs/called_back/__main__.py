@@ -1,7 +1,5 @@
 """Registers functions that the engine calls: transforms and hooks."""
 
-from __future__ import annotations
-
 import pulumi
 
 config = pulumi.Config()

@@ -1,7 +1,5 @@
 """Touches much of what a program can do; the tests look at what became of it."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """A dynamic resource, in a module of its own beside the program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

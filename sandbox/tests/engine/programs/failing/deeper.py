@@ -1,7 +1,5 @@
 """A module of the user's, one frame further down."""
 
-from __future__ import annotations
-
 
 def blow_up() -> None:
     """Raise, as a mistake in a program would."""
