@@ -32,11 +32,20 @@ def gcp_provider(opts: pulumi.ResourceOptions) -> pulumi_gcp.Provider:
     return Provider("gcp", ProviderArgs(**_configured("gcp", ProviderArgs)), opts)
 
 
-def azure_provider(opts: pulumi.ResourceOptions) -> pulumi_azure_native.Provider:
-    """Make the provider of Azure from the stack's `azure-native:` keys; an unknown key ends the program."""
+def azure_provider(
+    opts: pulumi.ResourceOptions, subscription: str | None = None
+) -> pulumi_azure_native.Provider:
+    """Make a provider of Azure from the stack's `azure-native:` keys; an unknown key ends the program.
+
+    subscription: another than those keys say, whose provider is named after it.
+    """
     from pulumi_azure_native import Provider, ProviderArgs
 
-    return Provider("azure-native", ProviderArgs(**_configured("azure-native", ProviderArgs)), opts)
+    given = _configured("azure-native", ProviderArgs)
+    if subscription is None:
+        return Provider("azure-native", ProviderArgs(**given), opts)
+    given["subscription_id"] = subscription
+    return Provider(f"azure-native-{subscription}", ProviderArgs(**given), opts)
 
 
 def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:

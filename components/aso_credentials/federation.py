@@ -40,15 +40,16 @@ def is_federation_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def federation_name(subject: str) -> str:
+def federation_name(subject: str, issuer: str | None = None) -> str:
     """Return `NAMESPACE_NAME`, the name of a ServiceAccount's federated credential, which no two share.
 
-    What Azure does not take in a name, such as a dot, becomes `-`, with a digest behind it.
+    What Azure does not take in a name, such as a dot, becomes `-`, with a digest behind it. issuer: told by
+    the digest too, where the ServiceAccount is trusted by two.
     """
     words = subject.removeprefix(SUBJECT).replace(":", "_")
-    if is_federation_name(words):
+    if issuer is None and is_federation_name(words):
         return words
-    digest = hashlib.sha256(subject.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{issuer or ''}{subject}".encode()).hexdigest()[:16]
     return f"{re.sub(r'[^-A-Za-z0-9_]', '-', words)[:100]}_{digest}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from components.aso_credentials import keys
 from components.aso_credentials.nouns import Owner, Resource, SecretName
 from components.errors import CredfleetError
 
@@ -104,7 +105,21 @@ class _Body:
             owner=self.owner(),
             misplaced=_Body(self.place, metadata).texts("annotation"),
             deleting=bool(metadata.get("deletionTimestamp")),
+            writes=self.writes(),
         )
+
+    def writes(self) -> Mapping[str, frozenset[str]]:
+        """Return the keys of each Secret that ASO writes of it; an expression without a key may be any id."""
+        given = self.mapping(self.mapping(self.manifest, "spec"), "operatorSpec")
+        targets = [*self.mapping(given, "secrets").values(), *(given.get("secretExpressions") or ())]
+        found: dict[str, frozenset[str]] = {}
+        for target in targets:
+            if not isinstance(target, dict) or not target.get("name"):
+                raise self.invalid("a target under operatorSpec has no name of a Secret", "give name and key")
+            keys_of = {str(target["key"])} if target.get("key") else {*keys.REQUIRED}
+            name = str(target["name"])
+            found[name] = found.get(name, frozenset()) | keys_of
+        return found
 
     def owner(self) -> Owner | None:
         owner = self.mapping(self.mapping(self.manifest, "spec"), "owner")

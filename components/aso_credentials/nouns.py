@@ -67,7 +67,11 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A custom resource of ASO. misplaced: annotations under `metadata.annotation`, which nobody reads."""
+    """A custom resource of ASO.
+
+    misplaced: annotations under `metadata.annotation`, which nobody reads. writes: names of Secrets that ASO
+    itself writes of it (`operatorSpec.secrets`), and their keys.
+    """
 
     namespace: str
     kind: str
@@ -76,6 +80,7 @@ class Resource:
     owner: Owner | None = None
     misplaced: Mapping[str, str] = field(default_factory=dict[str, str])
     deleting: bool = False
+    writes: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.kind}/{self.name}"

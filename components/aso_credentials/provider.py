@@ -1,20 +1,27 @@
-"""The pin of a credential to its subscription: a change is refused already in a preview.
+"""What ASO does not survive is refused already in a preview: another subscription, trust that goes too early.
 
 ASO refuses every resource that was made in another subscription than its credential names, deletion included,
-and never tries again (docs/design/aso-facts.md). Only a dynamic resource's check sees the former
-subscription. The path of this module and the names of its classes are written into the state of stacks; they
-never move. Import-pure.
+and never tries again; and it runs with the settings it was started with (docs/design/aso-facts.md). Only a
+dynamic resource's check sees what was before. The path of this module and the names of its classes are
+written into the state of stacks; they never move. Import-pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
 
 from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
+from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET
+from components.aso_credentials.running import is_foreign, mode_of, were_started_since
+from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, is_unknown
+from components.errors import CredfleetError
+from components.http_answers import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +44,10 @@ class SubscriptionPinProvider(Shell):
     named_by = ("secret",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse another subscription for a Secret that is there, unless it is allowed."""
+        """Refuse another subscription for a Secret that is there, unless it is allowed, and one of others."""
         before, now, secret = olds.get("subscriptionId"), inputs["subscriptionId"], inputs["secret"]
+        if not olds and not is_unknown(inputs):
+            yield from _taken(self.cluster, str(secret), inputs["place"], "remove it, or take another name")
         if not before or is_unknown(inputs) or inputs["allowChange"] or olds.get("secret") != secret:
             return
         if str(before).lower() != str(now).lower():
@@ -54,3 +63,108 @@ class SubscriptionPin(DynamicResource[SubscriptionPinArgs], module="credfleet", 
     """The subscription of a credential. What writes its Secret depends on it."""
 
     provider = SubscriptionPinProvider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorPinArgs:
+    """How the operator runs, and what identities trust.
+
+    account: the ServiceAccount it runs as. trusted: `MODE ISSUER ACCOUNT`, first of how it runs, then of how
+    it ran, while that is trusted as well; none without identities. writes_settings: whether the stack writes
+    its settings. allow_change: let this update take trust away unseen. place: in the configuration.
+    """
+
+    namespace: str = field(metadata=IDENTITY)
+    account: str
+    trusted: Sequence[str] = ()
+    writes_settings: bool = False
+    allow_change: bool = False
+    place: str
+
+
+class OperatorPinProvider(Shell):
+    """Compares how the operator is said to run with before, and looks at how it does; writes nothing."""
+
+    args = OperatorPinArgs
+    named_by = ("namespace",)
+
+    def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
+        """Return the inputs with a list, whatever they came with."""
+        return {**inputs, "trusted": list(inputs["trusted"])}
+
+    def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
+        """Refuse settings of others, and a trust that goes while the operator may still need it."""
+        if inputs["writesSettings"] and not olds.get("writesSettings"):
+            secret, place = f"{inputs['namespace']}/{GLOBAL_SETTINGS}", f"{inputs['place']}.globalSettings"
+            mend = "if the operator's chart made it: createAzureOperatorSecret: false in its values"
+            yield from _taken(self.cluster, secret, place, mend)
+        before, now = list(olds.get("trusted") or []), inputs["trusted"]
+        lost = [each for each in before if each not in now]
+        if not (lost and now) or inputs["allowChange"]:
+            return
+        place = f"{inputs['place']}.operator"
+        if now[0] not in before:
+            mode, issuer, account = lost[0].split()
+            yield CheckFailure(
+                "trusted",
+                f"{place}: the running operator proves itself as before until it is started again, and nobody"
+                " would trust it any more\n→ add formerly: {workloadIdentityMode: "
+                f"{mode}, issuer: {issuer}, serviceAccount: {account}}}, and leave it out again in an update"
+                " after its restart",
+            )
+        elif (doubt := self._unseen(inputs)) is not None:
+            yield CheckFailure(
+                "trusted",
+                f"{place}.formerly: {doubt}, so its former proof is still needed\n→ restart it (kubectl"
+                f" rollout restart deployment --namespace {inputs['namespace']}) and run again, or set"
+                " allowTrustChange: true",
+            )
+
+    def _unseen(self, inputs: Properties) -> str | None:
+        """Return what keeps the operator from having been seen to run as it is said to; None when it was."""
+        mode, issuer, _ = inputs["trusted"][0].split()
+        namespace = quote(inputs["namespace"], safe="")
+        try:
+            connection = connect(ClusterTarget.parse(self.cluster))
+            settings = _body(connection, f"/api/v1/namespaces/{namespace}/secrets/{GLOBAL_SETTINGS}")
+            pods = _body(connection, f"/api/v1/namespaces/{namespace}/pods").get("items") or []
+            published = _body(connection, "/.well-known/openid-configuration").get("issuer")
+        except (CredfleetError, NoReply):
+            return "the cluster does not show how the operator runs"
+        if mode_of(settings) != mode:
+            return f"the operator's settings do not say {mode} yet"
+        if published != issuer:
+            return f"the API server's tokens are issued by {published}, not by {issuer}"
+        if not were_started_since(pods, inputs["account"], settings):
+            return f"no operator of ServiceAccount {inputs['account']} was started since its settings changed"
+        return None
+
+
+class OperatorPin(DynamicResource[OperatorPinArgs], module="credfleet", name="OperatorPin"):
+    """How the operator runs. What writes its settings depends on it."""
+
+    provider = OperatorPinProvider
+
+
+def _taken(cluster: str | None, secret: str, place: str, mend: str) -> Iterator[CheckFailure]:
+    """Refuse a Secret that others have written; in a cluster that cannot be seen, the update says it."""
+    namespace, name = secret.split("/")
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(name, safe='')}"
+    try:
+        found = _body(connect(ClusterTarget.parse(cluster)), path)
+    except (CredfleetError, NoReply):
+        return
+    if found and is_foreign(found):
+        logical = {GLOBAL_SETTINGS: "aso", NAMESPACE_SECRET: namespace}.get(name, name)
+        command = f"pulumi import kubernetes:core/v1:Secret {logical}-secret {secret}"
+        yield CheckFailure(
+            "secret",
+            f"{place}: Secret {secret} exists, and no stack has written it, so it is not overwritten\n→"
+            f" {mend}; or make it this stack's: {command}",
+        )
+
+
+def _body(connection: Connection, path: str) -> Mapping[str, Any]:
+    """Return what is at a path, nothing when there is nothing or it may not be read."""
+    reply = connection.call("GET", path)
+    return reply.body if reply.answer is Answer.DONE else {}

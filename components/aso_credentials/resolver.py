@@ -45,7 +45,8 @@ _NO_RETRY: Final = (
 def resolve(resources: Sequence[Resource], secrets: Secrets, operator: Operator) -> tuple[Resolution, ...]:
     """Resolve resources that are given together, in their order; raises as `Operator.with_settings`.
 
-    An owner that is not among them is taken to be ready: they need not be all there is.
+    An owner that is not among them is taken to be ready: they need not be all there is. Nor need a Secret be
+    there that ASO itself writes of another one of them.
     """
     house = _World(resources, secrets, operator.with_settings(secrets))
     return tuple(map(house.resolve, resources))
@@ -78,7 +79,7 @@ class _World:
         if name is not None:
             return self.annotated(resource, name)
         secret = SecretName(resource.namespace, keys.NAMESPACE_SECRET)
-        if secret in self.secrets:
+        if self.data_of(secret, resource) is not None:
             return self.scoped(resource, secret, Scope.NAMESPACE)
         return self.of_operator(resource)
 
@@ -91,7 +92,7 @@ class _World:
             )
             return Resolution(resource, scope=Scope.RESOURCE, fault=_failed(message))
         secret = SecretName(resource.namespace, name)
-        if secret in self.secrets:
+        if self.data_of(secret, resource) is not None:
             return self.scoped(resource, secret, Scope.RESOURCE)
         elsewhere = sorted(str(other) for other in self.secrets if other.name == name)
         where = f" (there is {', '.join(elsewhere)}, but only the same namespace counts)" if elsewhere else ""
@@ -101,8 +102,21 @@ class _World:
         )
         return Resolution(resource, secret, Scope.RESOURCE, fault=_failed(message))
 
+    def writers(self, secret: SecretName, reader: Resource) -> Sequence[Resource]:
+        """Return the resources of which ASO writes a Secret, but for the one that would read it."""
+        near = (one for one in self.resources if one.namespace == secret.namespace and one is not reader)
+        return [one for one in near if secret.name in one.writes]
+
+    def data_of(self, secret: SecretName, reader: Resource) -> Mapping[str, bytes] | None:
+        """Return what a Secret holds, or will hold; None when nobody writes it."""
+        writers = self.writers(secret, reader)
+        if not writers:
+            return self.secrets.get(secret)
+        written = {key: WITHHELD for one in writers for key in one.writes[secret.name]}
+        return {**written, **self.secrets.get(secret, {})}
+
     def scoped(self, resource: Resource, secret: SecretName, scope: Scope) -> Resolution:
-        data = self.secrets[secret]
+        data = self.data_of(secret, resource) or {}
         chosen = Resolution(resource, secret, scope)
         refused = refusal(data, self.operator)
         if refused and refused.kind is Kind.INCOMPLETE:
@@ -190,11 +204,14 @@ class _World:
         """Add what Entra will refuse, and what is odd about a Secret that ASO takes."""
         if chosen.fault or chosen.secret is None or chosen.scope is Scope.GLOBAL:
             return chosen
-        data = self.secrets[chosen.secret]
+        data = self.data_of(chosen.secret, chosen.resource) or {}
         if bad := refused_by_entra(data, self.operator):
             message = f"of Secret {chosen.secret}, {bad}: write the bare GUID"
             return replace(chosen, fault=NotReady(Severity.WARNING, Reason.UNKNOWN_ERROR, message))
-        hints: list[str] = []
+        hints = [
+            f"Secret {chosen.secret} is written by ASO itself, and is there once {writer} is ready"
+            for writer in self.writers(chosen.secret, chosen.resource)
+        ]
         if taken := borrowed(data, self.operator):
             hints.append(
                 f"{', '.join(taken)} of Secret {chosen.secret} is empty, and azidentity takes the environment"

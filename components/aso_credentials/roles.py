@@ -31,14 +31,15 @@ def role_guid(role: str) -> str | None:
 
 
 def role_definition_id(role: str, scope: str) -> str:
-    """Return the ARM id of a role as Azure writes it for a scope.
+    """Return the ARM id of a role as Azure writes it for a scope: of its subscription, or of the tenant.
 
-    Raises ValueError for a role that is not known, or a scope outside of a subscription.
+    Raises ValueError for a role that is not known, or a scope that is no ARM id.
     """
     guid, subscription = role_guid(role), subscription_of(scope)
-    if guid is None or subscription is None:
-        raise ValueError("the role is not known, or its scope is in no subscription")
-    return f"/subscriptions/{subscription}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+    if guid is None:
+        raise ValueError("the role is not known")
+    within = "" if subscription is None else f"/subscriptions/{subscription}"
+    return f"{within}/providers/Microsoft.Authorization/roleDefinitions/{guid}"
 
 
 def assignment_name(scope: str, role: str, identity: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -21,6 +21,7 @@ from components.aso_credentials.words import (
     Duration,
     FederationName,
     GroupName,
+    Guid,
     IdentityName,
     Issuer,
     RoleName,
@@ -65,6 +66,16 @@ _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
 """Where in a credential of the configuration a key of its Secret comes from, and how to mend it there."""
 
 
+class FormerOperator(Noun):
+    """How the operator ran before, in what differs. It is trusted as well, until it was started again."""
+
+    workload_identity_mode: Literal["relaxed", "strict"] | None = Field(
+        default=None, description="Whose token identities trusted."
+    )
+    issuer: Issuer | None = Field(default=None, description="OIDC issuer URL that the cluster had.")
+    service_account: ObjectName | None = Field(default=None, description="ServiceAccount it ran as.")
+
+
 class Operator(Noun):
     """How Azure Service Operator runs in the cluster; its chart makes it, not this stack."""
 
@@ -83,6 +94,25 @@ class Operator(Noun):
     multi_env: Flag = Field(
         default=False, description="Whether it serves several clouds (ALLOW_MULTI_ENV_MANAGEMENT)."
     )
+
+    formerly: FormerOperator | None = Field(
+        default=None, description="How it ran until now: trusted as well, while it was not started again."
+    )
+    allow_trust_change: Flag = Field(
+        default=False, description="Whether trust goes although nobody saw the operator run without it."
+    )
+
+    @property
+    def trusted(self) -> Sequence[tuple[nouns.Operator, str | None]]:
+        """How it runs, and how it ran while that is trusted as well; each with who issues its tokens."""
+        now = (self.as_it_runs(strict=self.strict), self.issuer)
+        former = self.formerly
+        if former is None:
+            return [now]
+        strict = (former.workload_identity_mode or self.workload_identity_mode) == "strict"
+        account = former.service_account or self.service_account
+        before = replace(self.as_it_runs(strict=strict), account=account)
+        return [now, (before, former.issuer or self.issuer)]
 
     @property
     def strict(self) -> bool:
@@ -151,7 +181,7 @@ class AssignedRole(Noun):
     """What an identity may do, and where."""
 
     role: RoleName = Field(description="Name of a role known here, or the GUID of any.")
-    scope: Scope = Field(description="ARM id of a subscription or of what is in it.")
+    scope: Scope = Field(description="ARM id of a subscription, of what is in it, or of a management group.")
 
 
 class TrustedAccount(Noun):
@@ -164,6 +194,9 @@ class TrustedAccount(Noun):
 class ResourceGroup(Noun):
     """A resource group of Azure that this stack makes."""
 
+    subscription_id: Guid | None = Field(
+        default=None, description="Subscription it is in; absent: azure-native:subscriptionId."
+    )
     location: Text = Field(description="Region of Azure, such as westeurope.")
     tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
 
@@ -172,6 +205,10 @@ class Identity(Noun):
     """A managed identity. Whom it trusts follows from the credentials that name it."""
 
     resource_group: GroupName = Field(description="One of resourceGroups, or one that is there already.")
+    subscription_id: Guid | None = Field(
+        default=None,
+        description="Subscription it is in; absent: its group's, or azure-native:subscriptionId.",
+    )
     location: Text | None = Field(default=None, description="Absent: that of its entry in resourceGroups.")
     tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
     roles: Mapping[Name, AssignedRole] = Field(default={}, description="Name → role it has.")
@@ -221,6 +258,11 @@ class AsoCredentials(Section):
         place = self.place("globalSettings", "credential")
         return Entry("global", place, self.global_name, self.global_settings.credential)
 
+    def subscription_of(self, identity: Identity) -> str | None:
+        """Return the subscription of an identity: its own or its group's; None for that of the provider."""
+        group = self.resource_groups.get(identity.resource_group)
+        return identity.subscription_id or (group.subscription_id if group else None)
+
     def location_of(self, identity: Identity) -> str | None:
         """Return where an identity is: its own location, or that of its resource group of this stack."""
         group = self.resource_groups.get(identity.resource_group)
@@ -238,17 +280,33 @@ class AsoCredentials(Section):
         Relaxed, all its credentials come to one subject, the operator's; strict, each namespace and
         ServiceAccount has one. Without an issuer there are none.
         """
-        if self.operator.issuer is None:
-            return {}
-        issuer, users = self.operator.issuer, [(entry, self.operator.strict) for entry in self.entries()]
-        if (own := self.global_entry()) is not None:
-            users.append((own, False))
-        subjects = {
-            self.operator.as_it_runs(strict=strict).subject(entry.secret.namespace, given.service_account)
-            for entry, strict in users
-            if (given := entry.credential.workload_identity) and given.identity == identity
-        }
-        return {federation_name(subject): Federation(issuer, subject) for subject in sorted(subjects)}
+        found: dict[str, Federation] = {}
+        for running, issuer in self.operator.trusted:
+            if issuer is None:
+                continue
+            users = [(entry, running) for entry in self.entries()]
+            if (own := self.global_entry()) is not None:
+                users.append((own, replace(running, strict=False)))
+            subjects = {
+                operator.subject(entry.secret.namespace, given.service_account)
+                for entry, operator in users
+                if (given := entry.credential.workload_identity) and given.identity == identity
+            }
+            for subject in sorted(subjects):
+                federation = Federation(issuer, subject)
+                taken = found.get(federation_name(subject), federation) != federation
+                found[federation_name(subject, issuer if taken else None)] = federation
+        return found
+
+    def trusted(self) -> Sequence[str]:
+        """Return what the identities trust, `MODE ISSUER ACCOUNT`, how the operator runs first."""
+        if not any(self.own_federations(name) for name in self.identities):
+            return []
+        ways = [
+            f"{'strict' if running.strict else 'relaxed'} {issuer} {running.account}"
+            for running, issuer in self.operator.trusted
+        ]
+        return [*dict.fromkeys(ways)]
 
     def secrets(self, around: Surroundings) -> Secrets:
         """Return the data of the Secrets that a resource may be served by, as far as a preview knows it.
@@ -365,6 +423,13 @@ class AsoCredentials(Section):
                 f"{place}.location",
                 f"resource group {group} is not declared here, so its location is not known",
                 f"add the location, or {group} to resourceGroups",
+            )
+        declared = self.resource_groups.get(group)
+        if declared and identity.subscription_id not in (None, declared.subscription_id):
+            yield Problem(
+                f"{place}.subscriptionId",
+                f"resource group {group} is declared in another subscription, where the identity would be",
+                "leave it out, or write the same in both",
             )
         for key in sorted(identity.federations.keys() & self.own_federations(name).keys()):
             cause = "the stack itself makes a federated credential of this name, for this cluster"

@@ -17,7 +17,9 @@ _ISSUER: Final = re.compile(r"https://[^\s/]\S*")
 _GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 _SCOPE: Final = re.compile(
-    rf"/subscriptions/{GUID}(/resourceGroups/[^/\s]+)?(/providers/[^/\s]+(/[^/\s]+/[^/\s]+)+)*", re.IGNORECASE
+    rf"/subscriptions/{GUID}(/resourceGroups/[^/\s]+)?(/providers/[^/\s]+(/[^/\s]+/[^/\s]+)+)*"
+    r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",
+    re.IGNORECASE | re.ASCII,
 )
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
@@ -64,8 +66,9 @@ Scope: TypeAlias = Annotated[
     str,
     _matches(
         _SCOPE,
-        "a stack assigns roles within one subscription, and this is no ARM id of one or of what is in it",
-        "write /subscriptions/ID, with the resource group behind it where that is enough",
+        "it is no ARM id of a subscription, of what is in one, or of a management group",
+        "write /subscriptions/ID, with the resource group behind it where that is enough, or"
+        " /providers/Microsoft.Management/managementGroups/NAME",
     ),
 ]
 RoleName: TypeAlias = Annotated[

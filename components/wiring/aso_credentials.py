@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET, STRICT_ACCOUNT
 from components.aso_credentials.model import Data
 from components.aso_credentials.nouns import SecretName
+from components.aso_credentials.provider import OperatorPin, OperatorPinArgs
 from components.aso_credentials.resource_files import read_resources
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
@@ -69,26 +70,26 @@ class _Declaring:
         opts: pulumi.ResourceOptions,
     ) -> None:
         self._section, self._around, self._declared, self._opts = section, around, declared, opts
+        self._azure: dict[str | None, pulumi.ResourceOptions] = {}
         # the provider of Azure is made only if there is something in Azure
         self.identities = self._identities() if section.identities or section.resource_groups else {}
-        self._accounts = self._service_accounts() if section.operator.strict else {}
+        is_strict = any(running.strict for running, _ in section.operator.trusted)
+        self._accounts = self._service_accounts() if is_strict else {}
+        self._pins = [*self._operator_pin()]
 
     def _identities(self) -> Mapping[str, AsoWorkloadIdentity]:
         from pulumi_azure_native.resources import ResourceGroup
 
         from components.aso_credentials.identity import AsoWorkloadIdentity, AsoWorkloadIdentityArgs
-        from components.providers import azure_provider
 
         section = self._section
-        provider = pulumi.ResourceOptions(providers=[azure_provider(self._opts)])
-        opts = pulumi.ResourceOptions.merge(self._opts, provider)
         groups = {
             name: ResourceGroup(
                 f"{name}-group",
                 resource_group_name=name,
                 location=group.location,
                 tags=group.tags or None,
-                opts=opts,
+                opts=self._in_azure(group.subscription_id),
             )
             for name, group in section.resource_groups.items()
         }
@@ -105,8 +106,36 @@ class _Declaring:
                 federations=section.federations(name),
                 groups=[*groups.values()],
             )
-            declared[name] = AsoWorkloadIdentity(name, args, opts)
+            declared[name] = AsoWorkloadIdentity(
+                name, args, self._in_azure(section.subscription_of(identity))
+            )
         return declared
+
+    def _in_azure(self, subscription: str | None) -> pulumi.ResourceOptions:
+        """Return the options of what is in a subscription; its provider is made when it is first used."""
+        from components.providers import azure_provider
+
+        own = pulumi.Config("azure-native").get("subscriptionId")
+        named = None if subscription in (None, own) else subscription
+        if named not in self._azure:
+            provider = pulumi.ResourceOptions(providers=[azure_provider(self._opts, named)])
+            self._azure[named] = pulumi.ResourceOptions.merge(self._opts, provider)
+        return self._azure[named]
+
+    def _operator_pin(self) -> Iterator[OperatorPin]:
+        """Pin how the operator runs, if the stack writes its settings or makes identities that trust it."""
+        section = self._section
+        trusted, writes = section.trusted(), section.global_settings is not None
+        if trusted or writes:
+            args = OperatorPinArgs(
+                namespace=section.operator.namespace,
+                account=section.operator.service_account,
+                trusted=trusted,
+                writes_settings=writes,
+                allow_change=section.operator.allow_trust_change,
+                place=section.place(),
+            )
+            yield OperatorPin("aso-operator", args, self._opts)
 
     def _service_accounts(self) -> Mapping[tuple[str, str], AsoServiceAccount]:
         entries = self._section.entries()
@@ -140,6 +169,7 @@ class _Declaring:
             data=given.data(operator, {}),
             subscription=None,
             place=self._section.place("globalSettings"),
+            after=self._pins,
         )
         return AsoGlobalSettings("aso", args, self._opts)
 
@@ -202,7 +232,7 @@ class _Declaring:
                     manifest=one.manifest,
                     namespace=self._declared.namespace(one.resource.namespace),
                     credential=one.credential,
-                    outlives=served[resolution.secret],
+                    outlives=served.get(resolution.secret, ()),
                 )
                 for one, resolution in group
             ]

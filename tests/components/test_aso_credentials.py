@@ -12,7 +12,18 @@ import pytest
 
 from components.aso_credentials import keys
 from components.fleet import Fleet
-from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, SUB, TENANT, aso_stack, manifest, put_files
+from tests.support.aso import (
+    CANARY,
+    CLIENT,
+    GROUP_SCOPE,
+    ISSUER,
+    OTHER_SUB,
+    SUB,
+    TENANT,
+    aso_stack,
+    manifest,
+    put_files,
+)
 from tests.support.cases import cases
 from tests.support.certificates import pem, pkcs12
 from tests.support.policies import objections
@@ -159,6 +170,60 @@ def test_everything_in_azure_is_made_by_the_one_explicit_provider_and_only_if_th
     assert without.of_type("pulumi:providers:azure-native") == {}
 
 
+def test_identities_of_two_subscriptions_are_made_by_a_provider_of_each() -> None:
+    group = {"location": "westeurope", "subscriptionId": OTHER_SUB}
+    own = {"location": "westeurope", "subscriptionId": SUB}
+    recorder = declared(
+        aso_stack(
+            resourceGroups={"rg-identities": own, "rg-b": group}, identities__billing__resourceGroup="rg-b"
+        )
+    )
+    providers = recorder.of_type("pulumi:providers:azure-native")
+    assert [*sorted(providers)] == ["azure-native", f"azure-native-{OTHER_SUB}"]
+    assert providers[f"azure-native-{OTHER_SUB}"].inputs["subscriptionId"] == OTHER_SUB
+    used = {name: one.provider.split("::")[-2] for name, one in recorder.of_type(IDENTITY).items()}
+    assert used == {"billing-identity": f"azure-native-{OTHER_SUB}", "team-b-identity": "azure-native"}
+    groups = {name: one.provider.split("::")[-2] for name, one in recorder.of_type(GROUP).items()}
+    assert groups == {"rg-b-group": f"azure-native-{OTHER_SUB}", "rg-identities-group": "azure-native"}
+
+
+def test_what_the_operator_ran_as_is_trusted_beside_what_it_runs_as() -> None:
+    relaxed, both = (
+        declared(aso_stack()),
+        declared(
+            aso_stack(
+                operator__workloadIdentityMode="strict",
+                operator__formerly={"workloadIdentityMode": "relaxed"},
+            )
+        ),
+    )
+    before, after = ({*recorder.of_type(FEDERATION)} for recorder in (relaxed, both))
+    assert before < after
+    assert "team-b-team-b_aso-workload-federation" in after
+    pin = both.named("pulumi-python:dynamic/credfleet:OperatorPin", "aso-operator").inputs
+    assert pin["trusted"] == [
+        f"{mode} {ISSUER} azureserviceoperator-default" for mode in ("strict", "relaxed")
+    ]
+    assert "aso-operator" in waits_for(both, both.named(SECRET, "aso-secret"))
+
+
+def test_two_issuers_of_one_serviceaccount_are_trusted_under_two_names() -> None:
+    recorder = declared(aso_stack(operator__formerly={"issuer": "https://old.example/"}))
+    made = recorder.of_type(FEDERATION)
+    of_team_b = {name: one.inputs["issuer"] for name, one in made.items() if name.startswith("team-b-")}
+    assert of_team_b[f"team-b-{OPERATOR}-federation"] == ISSUER
+    assert sorted(of_team_b.values()) == [ISSUER, "https://old.example/"]
+
+
+def test_a_stack_back_in_relaxed_mode_keeps_the_serviceaccounts_until_the_operator_was_started() -> None:
+    recorder = declared(strict("b", operator__workloadIdentityMode="relaxed"))
+    assert "team-b/aso-workload-account" not in recorder.of_type("kubernetes:core/v1:ServiceAccount")
+    formerly = {"workloadIdentityMode": "strict"}
+    changed = strict("b", operator__workloadIdentityMode="relaxed", operator__formerly=formerly)
+    accounts = declared(changed).of_type("kubernetes:core/v1:ServiceAccount")
+    assert "team-b/aso-workload-account" in accounts
+
+
 def strict(namespaces: str, **changes: Any) -> dict[str, str]:
     """A stack in strict mode, with one identity for these namespaces, each named by a letter."""
     section = {
@@ -166,13 +231,8 @@ def strict(namespaces: str, **changes: Any) -> dict[str, str]:
         for letter in namespaces
     }
     tenants = {f"tenants__team-{letter}": {"namespace": f"team-{letter}"} for letter in namespaces}
-    return aso_stack(
-        operator__workloadIdentityMode="strict",
-        namespaces=section,
-        named={},
-        resources={},
-        **{**tenants, **changes},
-    )
+    given = {"operator__workloadIdentityMode": "strict", "namespaces": section, "named": {}, "resources": {}}
+    return aso_stack(**{**given, **tenants, **changes})
 
 
 def test_federated_credentials_of_one_identity_are_written_one_after_the_other_by_name() -> None:

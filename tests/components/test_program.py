@@ -55,6 +55,7 @@ COUNTS = {
     "pulumi-python:dynamic/credfleet:SecretPush": 1,
     "pulumi-python:dynamic/credfleet:SecretRead": 2,
     "pulumi-python:dynamic/credfleet:ServiceMigration": 2,
+    "pulumi-python:dynamic/credfleet:OperatorPin": 1,
     "pulumi-python:dynamic/credfleet:SubscriptionPin": 3,
     "pulumi:providers:azure-native": 1,
     "pulumi:providers:gcp": 1,

@@ -161,6 +161,21 @@ MISTAKES: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
         "=",
         "without quotes",
     ),
+    "management group without a name": (
+        {f"{ROLE}__scope": "/providers/Microsoft.Management/managementGroups/"},
+        "=",
+        "managementGroups/NAME",
+    ),
+    "below a management group": (
+        {f"{ROLE}__scope": "/providers/Microsoft.Management/managementGroups/mg/resourceGroups/rg"},
+        "=",
+        "managementGroups/NAME",
+    ),
+    "identity elsewhere than its group": (
+        {"identities__team-b__subscriptionId": OTHER_SUB},
+        "=",
+        "the same in both",
+    ),
     "role twice": (
         {"identities__team-b__roles__again": {"role": "Contributor", "scope": GROUP_SCOPE.upper()}},
         "=",
@@ -194,6 +209,12 @@ def test_a_mistake_is_told_where_it_is_with_its_mend(
 )
 def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, within: str) -> None:
     assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
+
+
+@pytest.mark.parametrize("name", ["mg", "Platform_1.prod", "00000000-0000-4000-8000-0000000000ab"])
+def test_a_role_is_assigned_in_a_management_group(root: Path, name: str) -> None:
+    scope = f"/providers/Microsoft.Management/managementGroups/{name}"
+    assert found(root, **{f"{ROLE}__scope": scope}) == {}
 
 
 def test_without_an_issuer_azure_could_not_be_told_whom_to_trust(root: Path) -> None:

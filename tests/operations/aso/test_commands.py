@@ -119,6 +119,50 @@ def test_owner_annotations_and_deletion_are_read_from_the_manifest() -> None:
     assert "its deletion is stuck" in gone["message"]
 
 
+IDENTITY = """
+apiVersion: managedidentity.azure.com/v1api20230131
+kind: UserAssignedIdentity
+metadata: {name: mi, namespace: team-a}
+spec:
+  operatorSpec:
+    secrets:
+      clientId: {name: own, key: AZURE_CLIENT_ID}
+      tenantId: {name: own, key: AZURE_TENANT_ID}
+    secretExpressions:
+    - {name: own, key: AZURE_SUBSCRIPTION_ID, value: self.status.id}
+---
+"""
+READER = """
+apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: rg, namespace: team-a, annotations: {serviceoperator.azure.com/credential-from: own}}
+---
+"""
+
+
+def test_a_secret_that_aso_itself_writes_serves_others_and_is_said_to_come() -> None:
+    namespace = secret("team-a", "aso-credential", {**IDS, "AZURE_CLIENT_SECRET": "s"})
+    _, reader = explained(IDENTITY + READER + namespace)
+    assert (reader["secret"], reader["method"], reader["severity"]) == (
+        "team-a/own",
+        "workloadIdentity",
+        None,
+    )
+    assert "is there once team-a/UserAssignedIdentity/mi is ready" in reader["message"]
+    half = "\n".join(line for line in IDENTITY.splitlines() if "SUBSCRIPTION" not in line)
+    _, short = explained(half.replace("    secretExpressions:\n", "") + READER + namespace)
+    assert "does not contain key AZURE_SUBSCRIPTION_ID" in short["message"]
+
+
+def test_a_resource_is_not_served_by_the_secret_that_is_written_of_it() -> None:
+    own = IDENTITY.replace(
+        "team-a}", "team-a, annotations: {serviceoperator.azure.com/credential-from: own}}"
+    )
+    (found,) = explained(own)
+    assert (found["severity"], found["reason"]) == ("Warning", "Failed")
+    assert "does not exist" in found["message"]
+
+
 def test_a_list_of_one_kind_need_not_repeat_it_in_its_items() -> None:
     items = [{"metadata": {"name": "aso-credential", "namespace": "a"}, "stringData": IDS}]
     text = json.dumps({"apiVersion": "v1", "kind": "SecretList", "items": items}) + "\n---\n"

@@ -70,8 +70,16 @@ def test_a_role_is_known_by_name_and_by_guid() -> None:
     assert role_guid("reader") is None
 
 
-@pytest.mark.parametrize(("role", "scope"), [("Nobody", SCOPE), ("Reader", "/providers/Microsoft.X/y/z")])
-def test_a_role_that_is_not_known_or_above_a_subscription_has_no_definition(role: str, scope: str) -> None:
+def test_a_role_above_a_subscription_is_defined_in_the_tenant() -> None:
+    scope = "/providers/Microsoft.Management/managementGroups/mg"
+    guid = BUILT_IN["Reader"]
+    assert role_definition_id("Reader", scope) == (
+        f"/providers/Microsoft.Authorization/roleDefinitions/{guid}"
+    )
+
+
+@pytest.mark.parametrize(("role", "scope"), [("Nobody", SCOPE), ("Reader", "management-group")])
+def test_a_role_that_is_not_known_or_in_no_scope_has_no_definition(role: str, scope: str) -> None:
     with pytest.raises(ValueError, match=r"role|ARM id"):
         role_definition_id(role, scope)
 

@@ -1,0 +1,50 @@
+"""How the operator runs by what the cluster shows of it: its settings, and when its pods were started.
+
+It reads its settings when it starts and never again (docs/design/aso-facts.md), so a pod that is older than
+they are runs with former ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from components.aso_credentials import keys
+
+Json: TypeAlias = Mapping[str, Any]
+
+_OURS: Final = ("pulumi", "credfleet")
+"""How managers of fields begin that a stack writes under."""
+
+
+def is_foreign(secret: Json) -> bool:
+    """Whether a Secret was written by others than Pulumi: a chart, or a person."""
+    entries = secret.get("metadata", {}).get("managedFields") or []
+    return not any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
+
+
+def mode_of(settings: Json) -> str:
+    """Return the mode of workload identity that the settings say; the value is in base64."""
+    return (
+        "strict" if (settings.get("data") or {}).get(keys.WORKLOAD_IDENTITY_MODE) == "c3RyaWN0" else "relaxed"
+    )
+
+
+def were_started_since(pods: Iterable[Json], account: str, settings: Json) -> bool:
+    """Whether the operator runs, and each of its pods was started after its settings were last written.
+
+    account: the ServiceAccount it runs as, by which its pods are known.
+    """
+    metadata = settings.get("metadata", {})
+    written = max(
+        str(metadata.get("creationTimestamp") or ""),
+        *(str(entry.get("time") or "") for entry in metadata.get("managedFields") or []),
+        "",
+    )
+    started = [
+        str(status.get("state", {}).get("running", {}).get("startedAt") or "")
+        for pod in pods
+        if pod.get("spec", {}).get("serviceAccountName") == account
+        for status in pod.get("status", {}).get("containerStatuses") or [{}]
+    ]
+    return bool(written and started) and min(started) >= written

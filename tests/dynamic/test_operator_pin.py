@@ -1,0 +1,170 @@
+"""What a preview refuses of a change of how ASO runs, in the genuine host, on an API server without nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from components.aso_credentials.provider import OperatorPinProvider, SubscriptionPinProvider
+from tests.support.dynamic_host import Host, Properties, Provider
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+ACCOUNT = "azureserviceoperator-default"
+PLACE = "credfleet:asoCredentials"
+
+
+@pytest.fixture
+def provider(host: Host) -> Provider:
+    return host.provider(OperatorPinProvider())
+
+
+@pytest.fixture
+def issuer(admin: DynamicClient) -> str:
+    """Who issues the tokens of the tests' cluster."""
+    answer = admin.request("GET", "/.well-known/openid-configuration", serialize=False)
+    return str(json.loads(answer.data)["issuer"])
+
+
+class Cluster:
+    """The operator's namespace: what its settings say, and pods that were started."""
+
+    def __init__(self, admin: DynamicClient, namespace: str) -> None:
+        self._admin, self._namespace = admin, namespace
+
+    def say(self, mode: str, manager: str = "pulumi-kubernetes-12345678") -> None:
+        """Write the settings, as a stack or a chart does."""
+        secrets = self._admin.resources.get(api_version="v1", kind="Secret")
+        body = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "aso-controller-settings", "namespace": self._namespace},
+            "stringData": {"AZURE_WORKLOAD_IDENTITY_AUTH_MODE": mode},
+        }
+        secrets.server_side_apply(body=body, field_manager=manager, force_conflicts=True)
+
+    def start(self, name: str, at: str, account: str = ACCOUNT) -> None:
+        """Let a pod be seen as started."""
+        pods = self._admin.resources.get(api_version="v1", kind="Pod")
+        accounts = self._admin.resources.get(api_version="v1", kind="ServiceAccount")
+        body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
+        accounts.server_side_apply(
+            body={**body, "metadata": {"name": account, "namespace": self._namespace}}, field_manager="tests"
+        )
+        spec = {"serviceAccountName": account, "containers": [{"name": "manager", "image": "none"}]}
+        pods.create(body={"metadata": {"name": name}, "spec": spec}, namespace=self._namespace)
+        state = {"running": {"startedAt": at}}
+        running = {"name": "manager", "image": "none", "imageID": "", "ready": True, "restartCount": 0}
+        body = {"status": {"containerStatuses": [{**running, "state": state}]}}
+        pods.status.patch(
+            name=name, namespace=self._namespace, body=body, content_type="application/merge-patch+json"
+        )
+
+
+@pytest.fixture
+def cluster(admin: DynamicClient, namespace: str) -> Cluster:
+    return Cluster(admin, namespace)
+
+
+def pin(namespace: str, *trusted: str, **more: Any) -> Properties:
+    return {
+        "namespace": namespace,
+        "account": ACCOUNT,
+        "trusted": [*trusted],
+        "writesSettings": True,
+        "allowChange": False,
+        "place": PLACE,
+        **more,
+    }
+
+
+def test_another_mode_or_issuer_at_once_is_refused_and_both_together_pass(
+    provider: Provider, namespace: str
+) -> None:
+    relaxed, strict = f"relaxed https://a {ACCOUNT}", f"strict https://a {ACCOUNT}"
+    other = f"relaxed https://b {ACCOUNT}"
+    before = pin(namespace, relaxed)
+    for now in (strict, other):
+        (reason,) = provider.refusals(pin(namespace, now), before)
+        assert (
+            f"formerly: {{workloadIdentityMode: relaxed, issuer: https://a, serviceAccount: {ACCOUNT}}}"
+            in reason
+        )
+        assert provider.refusals(pin(namespace, now, relaxed), before) == []
+        assert provider.refusals(pin(namespace, now, allowChange=True), before) == []
+    assert provider.refusals(pin(namespace), before) == []  # no identity is left that trusts anybody
+    assert provider.refusals(pin(namespace, strict)) == []
+
+
+def test_the_former_trust_goes_when_the_operator_was_started_again_with_the_new_settings(
+    provider: Provider, namespace: str, cluster: Cluster, issuer: str
+) -> None:
+    relaxed, strict = f"relaxed {issuer} {ACCOUNT}", f"strict {issuer} {ACCOUNT}"
+    both, after = pin(namespace, strict, relaxed), pin(namespace, strict)
+    (reason,) = provider.refusals(after, both)
+    assert "do not say strict yet" in reason
+    assert f"--namespace {namespace}" in reason
+    cluster.say("strict")
+    cluster.start("old", "2020-01-01T00:00:00Z")
+    cluster.start("anothers", "2099-01-01T00:00:00Z", "default")
+    (reason,) = provider.refusals(after, both)
+    assert "was started since its settings changed" in reason
+    assert provider.refusals(pin(namespace, strict, allowChange=True), both) == []
+    assert (
+        "do not say relaxed" in provider.refusals(pin(namespace, relaxed), pin(namespace, relaxed, strict))[0]
+    )
+
+
+def test_a_started_operator_and_the_published_issuer_end_a_change(
+    provider: Provider, namespace: str, cluster: Cluster, issuer: str
+) -> None:
+    new, old = f"strict {issuer} {ACCOUNT}", f"relaxed https://old.example {ACCOUNT}"
+    cluster.say("strict")
+    cluster.start("new", "2099-01-01T00:00:00Z")
+    assert provider.refusals(pin(namespace, new), pin(namespace, new, old)) == []
+    other = f"strict https://other.example {ACCOUNT}"
+    (reason,) = provider.refusals(pin(namespace, other), pin(namespace, other, old))
+    assert f"issued by {issuer}" in reason
+
+
+def test_settings_that_a_chart_wrote_are_refused_with_the_charts_value_and_the_import_line(
+    provider: Provider, namespace: str, cluster: Cluster
+) -> None:
+    assert provider.refusals(pin(namespace)) == []
+    cluster.say("relaxed", "helm")
+    (reason,) = provider.refusals(pin(namespace))
+    assert "createAzureOperatorSecret: false" in reason
+    assert f"pulumi import kubernetes:core/v1:Secret aso-secret {namespace}/aso-controller-settings" in reason
+    assert provider.refusals(pin(namespace), pin(namespace)) == []
+    assert provider.refusals(pin(namespace, writesSettings=False)) == []
+    cluster.say("relaxed")
+    assert provider.refusals(pin(namespace)) == []
+
+
+def test_a_credential_that_others_wrote_is_refused_with_the_import_line(
+    host: Host, namespace: str, api: Any
+) -> None:
+    provider = host.provider(SubscriptionPinProvider())
+    given = {
+        "secret": f"{namespace}/aso-credential",
+        "subscriptionId": "00000000-0000-4000-8000-0000000000aa",
+        "allowChange": False,
+        "place": f"{PLACE}.namespaces.{namespace}",
+    }
+    assert provider.refusals(given) == []
+    api.create(body={"metadata": {"name": "aso-credential"}}, namespace=namespace)
+    (reason,) = provider.refusals(given)
+    assert f"Secret {namespace}-secret {namespace}/aso-credential" in reason
+    assert provider.refusals(given, given) == []
+
+
+def test_it_changes_nothing_and_a_refresh_tells_the_same(provider: Provider, namespace: str) -> None:
+    made = provider.create(pin(namespace, "relaxed https://a x"))
+    assert (made.id, made.outputs) == (namespace, pin(namespace, "relaxed https://a x"))
+    assert not provider.is_changed(made, pin(namespace, "relaxed https://a x"))
+    assert provider.is_changed(made, pin(namespace, "relaxed https://a x", "strict https://a x"))
+    assert provider.refresh(made) == made
+    provider.delete(made)
