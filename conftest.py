@@ -12,12 +12,14 @@ import pytest
 from hypothesis import settings
 from pulumi_sandbox.services.build import CACHE_VARIABLE, cache_folder
 
+from tests.support.proving import PROVES, TRIED
+
 pytest_plugins = ["sandbox.tests.support.cluster"]
 
 os.environ.setdefault(CACHE_VARIABLE, str(cache_folder("credfleet")))
 settings.register_profile("untimed", deadline=None)
 settings.register_profile("prove", max_examples=10_000, deadline=None)
-settings.load_profile("untimed")
+settings.load_profile("prove" if PROVES else "untimed")
 
 ROOT: Final = Path(__file__).parent
 ROOMS: Final = sorted(component.parent.name for component in ROOT.glob("components/*/component.py"))
@@ -53,6 +55,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if marker != "program" and "control_plane" in getattr(item, "fixturenames", ()):
             marker = "cluster"
         item.add_marker(marker)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was tried by tests that count it, where a run proves."""
+    for what, count in TRIED.items() if PROVES else ():
+        terminalreporter.write_line(f"tried {count} {what}")
 
 
 def _marker_of(path: Path) -> str:
