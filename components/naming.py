@@ -24,6 +24,9 @@ _DATA_KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+")
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED: Final = "enc-"
 
+STACK_HOLDER: Final = "pulumi"
+"""What the id of a holder begins with that is a stack."""
+
 
 def is_namespace(text: str) -> bool:
     """Whether Kubernetes takes the text as the name of a namespace."""
@@ -68,7 +71,7 @@ def tenant_label(tenant: str) -> str:
 
 def stack_holder(organization: str, project: str, stack: str, tenant: str, slot: str) -> str:
     """Return the id under which a stack holds an account: the same however often it runs."""
-    return f"pulumi/{organization}/{project}/{stack}/{tenant}/{slot}"
+    return f"{STACK_HOLDER}/{organization}/{project}/{stack}/{tenant}/{slot}"
 
 
 def guid_of(holder: str) -> str:

@@ -19,23 +19,28 @@ class Census:
     """Every member and every record of a pool at one moment, members seen first.
 
     unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
+    namespace: of the unreadable records.
     """
 
     members: tuple[Member, ...]
     records: tuple[Record, ...]
     unreadable: frozenset[str] = frozenset()
+    namespace: str = ""
 
     @classmethod
     def of(cls, members: Iterable[JsonObject], records: Iterable[JsonObject]) -> Census:
         """Read what was listed."""
         readable: list[Record] = []
         unreadable: set[str] = set()
+        namespace = ""
         for body in records:
             try:
                 readable.append(Record.parse(body))
             except Misconfigured:
                 unreadable.add(str(body["metadata"]["name"]))
-        return cls(tuple(Member.parse(body) for body in members), tuple(readable), frozenset(unreadable))
+                namespace = str(body["metadata"].get("namespace", ""))
+        found = tuple(Member.parse(body) for body in members)
+        return cls(found, tuple(readable), frozenset(unreadable), namespace)
 
     @property
     def problems(self) -> Iterator[Problem]:
@@ -45,7 +50,7 @@ class Census:
                 f"ConfigMap {name}",
                 "it bears the name of a claim but cannot be read, so its account is nobody's and stays taken",
                 "restore it from a backup; if nobody uses the account, delete it and run"
-                " `credfleet pool sweep`",
+                f" `credfleet pool sweep -n {self.namespace}`",
             )
 
 

@@ -204,13 +204,15 @@ class AccountPool(pulumi.ComponentResource):
 class TenantAccountsArgs:
     """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it.
 
-    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts.
+    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts. settings: what
+    the pool says about itself, where the same program declares it.
     """
 
     pool_namespace: pulumi.Input[str]
     tenant: str
     claims: Sequence[ClaimRequest]
     reader: Grantee
+    settings: PoolConfigMap | None = None
 
 
 class ClaimedAccount(TypedDict):
@@ -246,6 +248,8 @@ class TenantAccounts(pulumi.ComponentResource):
                     holder=wanted.holder,
                     release_policy=None if wanted.policy is None else str(wanted.policy),
                     limit=wanted.limit,
+                    pool_policy=None if args.settings is None else str(args.settings.policy),
+                    pool_limit=None if args.settings is None else args.settings.limit_for(wanted.type),
                 ),
                 pulumi.ResourceOptions(parent=self),
             )

@@ -114,7 +114,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
         )
     live = {member.name: member for member in census.members}
     for name, loss in _losses(old, new):
-        reason = _blocked(live.get(name), allow_destroy=new.allow_destroy)
+        reason = _blocked(live.get(name), old.namespace, allow_destroy=new.allow_destroy)
         if reason is not None:
             yield Problem(
                 config_path("accountPool", "members", name),
@@ -151,19 +151,19 @@ def _holding(tokens: Collection[Token], census: Census) -> str:
     return ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
 
 
-def blocked(census: Census, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
+def blocked(census: Census, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
     for member in census.members:
-        reason = _blocked(member, allow_destroy=allow_destroy)
+        reason = _blocked(member, namespace, allow_destroy=allow_destroy)
         if reason is not None:
             yield member.name, reason
 
 
-def _blocked(member: Member | None, *, allow_destroy: bool) -> str | None:
+def _blocked(member: Member | None, namespace: str, *, allow_destroy: bool) -> str | None:
     if member is None:
         return None
     try:
-        return blocked_reason(member, allow_destroy=allow_destroy)
+        return blocked_reason(member, namespace, allow_destroy=allow_destroy)
     except Misconfigured as unreadable:
         return f"{unreadable.cause}; {unreadable.mend}"
 
@@ -191,7 +191,7 @@ def _removal(member: DeclaredMember, new: Declaration) -> str:
     return "it would be removed" if renamed is None else f"it would be renamed to {renamed}"
 
 
-def blocked_reason(member: Member, *, allow_destroy: bool = False) -> str | None:
+def blocked_reason(member: Member, namespace: str, *, allow_destroy: bool = False) -> str | None:
     """Return why a member must stay as it is, or None when it may go. An owner's label alone does not block.
 
     allow_destroy: a stack for throw-away pools lets dirty members go without cleaning.
@@ -203,6 +203,8 @@ def blocked_reason(member: Member, *, allow_destroy: bool = False) -> str | None
         return "it is being cleaned; wait until it is done"
     if member.state == State.DIRTY and not allow_destroy:
         return (
-            "its last tenant's resources may still be in it; clean it, or run `credfleet pool decommission`"
+            "its last tenant's resources may still be in it; run"
+            f" `credfleet pool clean -n {namespace}`, or `credfleet pool decommission {member.name}"
+            f" -n {namespace}` to give it up"
         )
     return None

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from components.account_pool.model import Policy, Record
 from components.account_pool.outlook import Expectation, Prospect, Vacancy
 from components.report_lines import report_line, reported
 
@@ -46,6 +47,24 @@ def lines(expected: Iterable[Expectation], vacancies: Sequence[Vacancy]) -> Iter
         yield f"free accounts expected to be left: {counted}"
     left = [[each.accounts, each.before, each.after] for each in vacancies]
     yield report_line(_SUBJECT, {"claims": [_claim(each) for each in news], "left": left})
+
+
+def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[str]:
+    """Say what becomes of a claim whose pool has another policy or limit now."""
+    changed = [
+        f"{what} {before or 'none'} becomes {after or 'none'}"
+        for what, before, after in (
+            ("release policy", record.policy, policy),
+            ("limit", record.limit, limit),
+        )
+        if before != after
+    ]
+    yield f"{record.tenant}/{record.slot}: as the pool says now, its {' and its '.join(changed)}"
+    if limit is not None and len(record.holders) > limit:
+        yield (
+            f"warning: {record.tenant}/{record.slot}: expected to be refused, since account {record.member}"
+            f" is held by {len(record.holders)}: {', '.join(sorted(record.holders))}"
+        )
 
 
 def unseen_lines(namespace: str, why: str) -> Iterator[str]:

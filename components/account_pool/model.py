@@ -348,6 +348,10 @@ class Record:
         rest = {h: n for h, n in self.holders.items() if h != holder}
         return replace(self, holders=rest, retired=max(self.retired, self.holders.get(holder, 0)))
 
+    def fence(self, holder: str) -> Fence:
+        """Return what a release must show that means the claim this holder has now."""
+        return Fence(self.uid, self.holders[holder])
+
     def moved_to(self, member: Member) -> Record:
         """Return the same claim trying another member: a new attempt, so the old token is dead."""
         return replace(self, member=member.name, member_uid=member.uid, attempt=self.attempt + 1)
@@ -431,7 +435,7 @@ def _parse_partition(text: str) -> Partition:
 class ClaimRequest:
     """What a consumer asks for.
 
-    policy, limit: they count only when the claim is new; None means the pool's default.
+    policy, limit: they count only when the claim is new; None means the pool's default, a limit of 0 none.
 
     slot: one of several accounts of a tenant, or the consumer's id on a shared account.
     holder: the consumer, the same text whenever it runs again.
@@ -468,7 +472,7 @@ class ClaimRequest:
             slot=self.slot,
             holder=self.holder,
             policy=self.policy or policy,
-            limit=limit if self.limit is None else self.limit,
+            limit=(limit if self.limit is None else self.limit) or None,
         )
 
 

@@ -119,6 +119,12 @@ class Pool:
         return Census.of(members, records)
 
     @staticmethod
+    def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
+        """Read the record of a claim; raises as `census`, and writes nothing."""
+        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
+        return driver.run(get_record(name), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+
+    @staticmethod
     def is_taken(target: ClusterTarget, namespace: str) -> bool:
         """Whether the namespace holds the settings of a pool; raises as `census`, and writes nothing."""
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
@@ -168,7 +174,8 @@ class Pool:
     ) -> Claimed | None:
         """Change who holds a claim, its policy and its limit, without giving it up; None when it is gone.
 
-        policy, limit: None means the pool's. Raises LimitReached when it is held by more than the new limit.
+        policy, limit: None means the pool's, a limit of 0 none. Raises LimitReached when it is held by more
+        than the new limit.
         """
 
         def steps() -> Steps[Claimed | None]:
@@ -178,7 +185,7 @@ class Pool:
             amended = Amendment(
                 holder=new_holder or holder,
                 policy=policy or self.settings.policy,
-                limit=limit if limit is not None else self.settings.limit_for(found.partition.type),
+                limit=(self.settings.limit_for(found.partition.type) if limit is None else limit) or None,
             )
             return (yield from protocol.update(record, holder, amended, self.namespace))
 

@@ -15,10 +15,11 @@ from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
+from components.account_pool import forecast
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.dynamic import IDENTITY, DynamicResource, Properties, Shell
+from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, tell
 from components.errors import CredfleetError, LostMember
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ class AccountClaimArgs:
     consumer's id on a shared account. partition: values of the pool's partition keys, an absent key means
     members without it.
     holder: the consumer, the same text whenever the program runs. release_policy, limit: None means the
-    pool's.
+    pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -49,6 +50,8 @@ class AccountClaimArgs:
     holder: Input[str]
     release_policy: Input[str] | None = None
     limit: Input[int] | None = None
+    pool_policy: Input[str] | None = field(default=None, compare=False)
+    pool_limit: Input[int] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(Shell):
@@ -69,19 +72,34 @@ class AccountClaimProvider(Shell):
     named_by = ("record",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return a limit that came as a float as the number it is."""
-        limit = inputs["limit"]
-        whole = isinstance(limit, float) and limit.is_integer()
-        return {**inputs, "limit": int(limit) if whole else limit}
+        """Return limits that came as floats as the numbers they are."""
+        limits = {key: inputs[key] for key in ("limit", "poolLimit")}
+        whole = {k: int(v) for k, v in limits.items() if isinstance(v, float) and v.is_integer()}
+        return {**inputs, **whole}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what no pool could serve."""
         yield from _failures(inputs)
         yield from _meaningless(inputs)
 
-    def is_stale(self, olds: Properties, _news: Properties) -> bool:
-        """Whether the account was lost, so that `up` says so."""
-        return olds.get("phase") == LOST
+    def is_stale(self, olds: Properties, news: Properties) -> bool:
+        """Whether the account was lost, so that `up` says so, or the pool's policy or limit is another."""
+        return olds.get("phase") == LOST or self._is_agreed_otherwise(olds, news)
+
+    def _is_agreed_otherwise(self, olds: Properties, news: Properties) -> bool:
+        """Whether the record says otherwise than the pool that is declared; looked at only if it may."""
+        policy, limit = _policy(news), _limit(news)
+        if news.get("poolPolicy") is None or (policy, limit) == (_policy(olds), _limit(olds)):
+            return False
+        try:
+            record = Pool.record(ClusterTarget.parse(self.cluster), olds["namespace"], olds["record"])
+        except CredfleetError:
+            return olds.get("poolPolicy") is not None
+        if record is None or policy is None or (record.policy, record.limit) == (policy, limit or None):
+            return False
+        for line in forecast.terms_lines(record, policy, limit or None):
+            tell(line)
+        return True
 
     def make(self, props: Properties) -> Properties:
         """Claim."""
@@ -185,12 +203,14 @@ def _request(props: Properties) -> ClaimRequest:
 
 
 def _policy(props: Properties) -> Policy | None:
-    text = props.get("releasePolicy")
+    text = props.get("releasePolicy") or props.get("poolPolicy")
     return None if text is None else Policy(text)
 
 
 def _limit(props: Properties) -> int | None:
-    return int(props["limit"]) if props.get("limit") else None
+    """Return the limit that is meant: 0 for none, None for what the pool's ConfigMap says."""
+    stated = props.get("limit") or (props.get("poolLimit") or 0 if props.get("poolPolicy") else None)
+    return None if stated is None else int(stated)
 
 
 def _drifted(pool: Pool, props: Properties, claimed: Claimed) -> Properties:
@@ -198,7 +218,8 @@ def _drifted(pool: Pool, props: Properties, claimed: Claimed) -> Properties:
     drifted: Properties = {}
     if (_policy(props) or pool.settings.policy) != claimed.policy:
         drifted["releasePolicy"] = str(claimed.policy)
-    if (_limit(props) or pool.settings.limit_for(claimed.type)) != claimed.limit:
+    limit = _limit(props)
+    if ((pool.settings.limit_for(claimed.type) if limit is None else limit) or None) != claimed.limit:
         drifted["limit"] = claimed.limit
     return drifted
 

@@ -43,7 +43,7 @@ class PoolSealProvider(Shell):
             census = Pool.census(ClusterTarget.parse(self.cluster), namespace)
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
-        in_use = list(blocked(census, allow_destroy=bool(props.get("allowDestroy"))))
+        in_use = list(blocked(census, namespace, allow_destroy=bool(props.get("allowDestroy"))))
         if in_use:
             named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
             more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""

@@ -10,6 +10,7 @@ dead. Until the recovery has bound claims and accounts again by tenant and name,
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -129,12 +130,13 @@ def _findings(namespace: str, census: Census, keys: list[str]) -> Iterator[Probl
                 f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
             )
         elif record.phase is Phase.BOUND and (member is None or not _carries(member, record)):
+            label = f"{TENANT_NAME}: {record.tenant_label}"
+            back = "" if member is None or member.shared else f"put {label} back on it, or "
             yield Problem(
                 f"claim {record.name}",
                 f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
                 f" {record.tenant} may still use it",
-                f"put {TENANT_NAME}: {record.tenant_label} back on it, or release each holder with"
-                f" {_release(record, namespace)}",
+                f"{back}release it with {_releases(record, namespace)}",
             )
     for member in by_name.values():
         if wrong := misconfiguration(member, keys):
@@ -148,7 +150,7 @@ def _findings(namespace: str, census: Census, keys: list[str]) -> Iterator[Probl
                 f"Secret {member.name}",
                 "it is being cleaned, and nothing tells whether its cleaner is still at work",
                 "run that cleaner again under its id; if it is gone, run"
-                f" `credfleet pool clean --take-over {member.name}` with a new credential",
+                f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
             )
     accounts: dict[str, list[str]] = defaultdict(list)
     for member in by_name.values():
@@ -185,10 +187,14 @@ def _is_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:
     return any(is_restored(member, token, record) for token in member.tokens if token.record == record.name)
 
 
-def _release(record: Record, namespace: str) -> str:
-    shown = " ".join(f"--partition {key}={value}" for key, value in record.partition.values if value)
-    asked = f"--type {record.partition.type} --tenant {record.tenant} --slot {record.slot} {shown}".rstrip()
-    return f"`credfleet pool release --namespace {namespace} {asked} --holder HOLDER --yes`"
+def _releases(record: Record, namespace: str) -> str:
+    """Return the commands that release a claim, one for each holder."""
+    partition = [f"--partition={key}={value}" for key, value in record.partition.values if value]
+    asked = [f"--type={record.partition.type}", f"--tenant={record.tenant}", f"--slot={record.slot}"]
+    if record.partition.shared:
+        asked.append("--shared")
+    command = ["credfleet", "pool", "release", f"--namespace={namespace}", *asked, *partition]
+    return " and ".join(f"`{shlex.join([*command, f'--holder={each}', '--yes'])}`" for each in record.holders)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class Tenants:
         self._copies: dict[Account, pulumi.Resource] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self.claims: list[pulumi.Resource] = []
+        self._settings = None if section is None else _pool_settings(section)
         pool, claims = None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
@@ -86,6 +87,7 @@ class Tenants:
                 tenant=name,
                 claims=claims,
                 reader=_account_reader(name, namespace, self._child),
+                settings=self._settings,
             ),
             pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
         )
@@ -109,9 +111,7 @@ def _pool_args(
 ) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
-        settings=PoolConfigMap(
-            section.partition_keys, section.release_policy, section.limits, section.dialect
-        ),
+        settings=_pool_settings(section),
         members={name: member.declared for name, member in section.members.items()},
         data={
             name: credentials.secret_data(member.credentials_from) for name, member in section.members.items()
@@ -123,6 +123,10 @@ def _pool_args(
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
     )
+
+
+def _pool_settings(section: pool_settings.AccountPool) -> PoolConfigMap:
+    return PoolConfigMap(section.partition_keys, section.release_policy, section.limits, section.dialect)
 
 
 def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:

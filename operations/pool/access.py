@@ -118,6 +118,9 @@ class Asked:
     hyperscaler: Annotated[
         str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
     ] = None
+    shared: Annotated[
+        bool, typer.Option("--shared", help="A place on an account that tenants share; --slot names it.")
+    ] = False
     slot: Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")] = "0"
     partition: Annotated[
         list[str] | None,
@@ -127,3 +130,10 @@ class Asked:
         str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
     ] = None
     stack: Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")] = "dev"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedIfAny(Asked):
+    """The account that is asked for, where something else may be asked for instead; then nothing is set."""
+
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant.")] = ""

@@ -2,25 +2,28 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
-from components.account_pool.model import Claimed, ClaimRequest
+from components.account_pool.model import Claimed, ClaimRequest, Record
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
 from components.errors import Exhausted, Misconfigured
-from operations.cli.answer import Answer
+from components.naming import STACK_HOLDER
+from operations.cli.answer import Answer, Table
 from operations.cli.ask import ask
-from operations.pool.access import Asked, Where
+from operations.pool.access import Asked, AskedIfAny, Where
 
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+_STACK_PARTS: Final = 3
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0
 
@@ -131,6 +134,74 @@ def release(asked: Asked, where: Where, *, yes: bool) -> Answer:
     )
 
 
+def release_of_stack(stack: str, asked: AskedIfAny, where: Where, *, yes: bool) -> Answer:
+    """Report what a stack holds; with `yes`, release it, except what it has claimed again since.
+
+    stack: its name, with project and organization where several are called so. Raises Misconfigured when
+    they are not told apart or `asked` names an account as well, or as `Pool.release`.
+    """
+    if asked != AskedIfAny():
+        raise Misconfigured(
+            place="--stack-gone",
+            cause="it means all that a stack holds, and an account is named beside it",
+            mend="give one of the two",
+        )
+    pool = where.open()
+    by_stack = _held_by_stacks(pool.records())
+    names = [name for name in by_stack if f"/{name}".endswith(f"/{stack}")]
+    if len(names) > 1:
+        raise Misconfigured(
+            place=f"--stack-gone {stack}",
+            cause=f"several stacks are called so: {', '.join(names)}",
+            mend="write it as ORGANIZATION/PROJECT/STACK",
+        )
+    held = [each for name in names for each in by_stack[name]]
+    try:
+        outcomes = [
+            str(pool.release(record.name, holder, fence=record.fence(holder)).outcome) if yes else None
+            for record, holder in held
+        ]
+    finally:
+        pool.flush()
+    document = {
+        "stack": names[0] if names else None,
+        "namespace": where.namespace,
+        "held": [
+            {
+                "tenant": record.tenant,
+                "type": record.partition.type,
+                "slot": record.slot,
+                "secretName": record.member,
+                "holder": holder,
+                "outcome": outcome,
+            }
+            for (record, holder), outcome in zip(held, outcomes, strict=True)
+        ],
+    }
+    if not held:
+        others = f"; these do: {', '.join(by_stack)}" if by_stack else ""
+        return Answer(document, [f"No stack {stack} holds a claim of {where.namespace}{others}"])
+    rows = [
+        (record.tenant, record.slot, record.partition.type, record.member, outcome or "held")
+        for (record, _), outcome in zip(held, outcomes, strict=True)
+    ]
+    table = Table(f"Stack {names[0]}", ("Tenant", "Slot", "Type", "Account", ""), rows)
+    told = f"✓ {len(held)} claims" if yes else f"Nothing was written; --yes releases these {len(held)}."
+    return Answer(document, [table, told])
+
+
+def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Record, str]]]:
+    """Return what each stack holds, by `ORGANIZATION/PROJECT/STACK`."""
+    held: dict[str, list[tuple[Record, str]]] = defaultdict(list)
+    for record in sorted(records, key=lambda each: (each.tenant, each.slot, each.name)):
+        for holder in sorted(record.holders):
+            kind, _, whose = holder.partition("/")
+            parts = whose.split("/")
+            if kind == STACK_HOLDER and len(parts) > _STACK_PARTS:
+                held["/".join(parts[:_STACK_PARTS])].append((record, holder))
+    return dict(sorted(held.items()))
+
+
 def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
     """Return the request of the protocol, and the rule of the stack that chose the pool of a plan.
 
@@ -142,8 +213,15 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
         type=asked.type or "",
         slot=asked.slot,
         partition=values,
+        shared=asked.shared,
         holder=asked.holder or CLI_HOLDER,
     )
+    if not asked.tenant:
+        raise Misconfigured(
+            place="--tenant",
+            cause="an account is that of a tenant, and none is named",
+            mend="add --tenant acme",
+        )
     if asked.type is not None and not asked.plan:
         return request, None
     if asked.type is None and asked.plan:
@@ -152,7 +230,9 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
         planned = Request(asked.plan, asked.region, asked.hyperscaler_region, asked.hyperscaler)
         served = pool_of_plan(asked.stack, planned)
         values = {**served.implied, **values}
-        return replace(request, type=served.type, partition=values, shared=served.shared), served.rule
+        return replace(
+            request, type=served.type, partition=values, shared=asked.shared or served.shared
+        ), served.rule
     raise Misconfigured(
         place="--type or --plan",
         cause="an account is asked for by its type or by a plan, by one of the two",

@@ -12,7 +12,7 @@ import typer
 from operations.cli.answer import Answer
 from operations.cli.command import command, group, parameter
 from operations.cli.options import ClusterOption, StackOption, YesOption, form_option
-from operations.pool.access import Asked, Named, Where
+from operations.pool.access import Asked, AskedIfAny, Named, Where
 
 app = group(
     "See a pool of accounts; claim and release one by hand.",
@@ -75,14 +75,23 @@ def claim(
     app,
     "credfleet pool release --namespace account-pool --type aws --tenant acme",
     "credfleet pool release -n account-pool -t aws --tenant acme --holder ci --yes",
+    "credfleet pool release -n account-pool --stack-gone organization/credfleet/dev",
 )
 def release(
-    asked: Asked,
+    asked: AskedIfAny,
     *,
+    stack_gone: Annotated[
+        str | None,
+        typer.Option(
+            "--stack-gone",
+            metavar="STACK",
+            help="Instead: all that a stack holds which is gone. Only tells it, unless --yes is given.",
+        ),
+    ] = None,
     yes: YesOption = False,
     where: Named,
 ) -> Answer:
-    """Give an account back.
+    """Give an account back, or all of a stack.
 
     What becomes of it is the claim's release policy. Releasing twice is no error.
 
@@ -90,6 +99,8 @@ def release(
     """
     from operations.pool import claims
 
+    if stack_gone is not None:
+        return claims.release_of_stack(stack_gone, asked, where, yes=yes)
     return claims.release(asked, where, yes=yes)
 
 

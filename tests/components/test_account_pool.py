@@ -335,7 +335,7 @@ def test_a_claimed_account_is_read_by_its_tenants_reader_and_nothing_else_is() -
     assert recorder.named(CLAIM, "acme/aws").urn in role.dependencies
 
 
-def accounts() -> TenantAccounts:
+def accounts(settings: PoolConfigMap | None = None) -> TenantAccounts:
     claims = [
         ClaimRequest(tenant="acme", type="aws", slot="aws", holder="pulumi/o/p/s/acme/aws"),
         ClaimRequest(
@@ -351,7 +351,9 @@ def accounts() -> TenantAccounts:
     reader = Grantee(kind="ServiceAccount", name="account-reader", namespace="tenant-acme")
     return TenantAccounts(
         "acme",
-        TenantAccountsArgs(pool_namespace="account-pool", tenant="acme", claims=claims, reader=reader),
+        TenantAccountsArgs(
+            pool_namespace="account-pool", tenant="acme", claims=claims, reader=reader, settings=settings
+        ),
     )
 
 
@@ -391,6 +393,14 @@ def test_each_slot_is_a_claim_that_says_who_asks_for_what(name: str, inputs: dic
 
     assert {key: value for key, value in claim.inputs.items() if key != "__provider"} == inputs
     assert claim.parent.endswith("credfleet:index:TenantAccounts::acme")
+
+
+def test_a_claim_is_told_what_the_pool_of_the_same_program_says() -> None:
+    settings = PoolConfigMap(policy=Policy.RETAIN, limits={"aws": 3})
+
+    claim = recorded(lambda: accounts(settings)).named(CLAIM, "acme/aws")
+
+    assert (claim.inputs["poolPolicy"], claim.inputs["poolLimit"]) == ("retain", 3)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -93,6 +93,69 @@ def test_facts_of_a_claim_change_in_place_and_the_account_stays(
     assert changed.outputs["secretName"] == made.outputs["secretName"]
     assert changed.outputs.keys() >= made.outputs.keys()
     assert not claim.is_changed(changed, news)
+
+
+TERMS: Mapping[str, tuple[Properties, Properties, tuple[str, str | None] | None]] = {
+    "another policy": ({"poolPolicy": "clean"}, {"poolPolicy": "retain"}, ("retain", None)),
+    "another limit": (
+        {"poolPolicy": "clean", "poolLimit": 3},
+        {"poolPolicy": "clean", "poolLimit": 5.0},
+        ("clean", "5"),
+    ),
+    "no limit any more": ({"poolPolicy": "clean", "poolLimit": 3}, {"poolPolicy": "clean"}, ("clean", None)),
+    "the same": ({"poolPolicy": "clean", "poolLimit": 3}, {"poolPolicy": "clean", "poolLimit": 3}, None),
+    "the same, claimed by a version that did not know": ({}, {"poolPolicy": "clean"}, None),
+    "another policy, claimed by a version that did not know": (
+        {},
+        {"poolPolicy": "retain"},
+        ("retain", None),
+    ),
+    "what the claim does not leave to the pool": (
+        {"releasePolicy": "release", "limit": 2},
+        {"releasePolicy": "release", "limit": 2, "poolPolicy": "retain", "poolLimit": 9},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "agreed"), TERMS.values(), ids=TERMS.keys())
+def test_what_the_pool_says_now_reaches_claims_that_are_there(
+    *,
+    claim: Provider,
+    admin: DynamicClient,
+    namespace: str,
+    members: Members,
+    before: Properties,
+    after: Properties,
+    agreed: tuple[str, str | None] | None,
+) -> None:
+    members.add("aws-1")
+    made = claim.create(wanted(namespace, **before))
+    news = wanted(namespace, **after)
+    assert claim.is_changed(made, news) is (agreed is not None)
+    changed = claim.update(made, news)
+    assert not claim.is_changed(changed, news)
+    assert claim.refresh(changed).inputs == changed.inputs
+    record = admin.resources.get(api_version="v1", kind="ConfigMap").get(name=made.id, namespace=namespace)
+    if agreed is not None:
+        assert (record.data.policy, record.data.limit) == agreed
+
+
+def test_a_preview_says_which_claims_get_another_policy_and_who_keeps_a_limit_from_falling(
+    control_plane: ControlPlane, namespace: str, members: Members
+) -> None:
+    members.add("aws-1")
+    cluster = {"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}
+    with dynamic_host(cluster) as host:
+        claim = host.provider(AccountClaimProvider())
+        made = claim.create(wanted(namespace, poolPolicy="clean"))
+        claim.create(wanted(namespace, poolPolicy="clean", holder="ci"))
+        claim.diff(made, wanted(namespace, poolPolicy="retain", poolLimit=1))
+        said = host.said()
+    assert said == [
+        "acme/0: as the pool says now, its release policy clean becomes retain and its limit none becomes 1",
+        "warning: acme/0: expected to be refused, since account aws-1 is held by 2: ci, pulumi/o/p/s/acme/0",
+    ]
 
 
 def test_a_refresh_that_finds_everything_in_order_changes_nothing(

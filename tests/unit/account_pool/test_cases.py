@@ -419,7 +419,7 @@ def test_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() 
     server.add_member("m0", {POOL_STATE: "dirty"})
     server.add_member("m1", {POOL_STATE: "dirty"})
     assert cleaned(server, {"m0": "no cleaner for aws"}) == {"m0": Wiped.QUARANTINED, "m1": Wiped.CLEANED}
-    assert blocked_reason(server.member("m0")) is None
+    assert blocked_reason(server.member("m0"), POOL) is None
     assert server.member("m0").state == "quarantined"
     assert is_free(server.member("m1"))
 
@@ -516,8 +516,8 @@ def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_de
     server = MemoryServer()
     server.add_member("m0", {POOL_STATE: "dirty"})
     server.add_member("m1")
-    assert blocked_reason(server.member("m0"))
-    assert blocked_reason(run(cleaning.decommission(POOL, "m0"), server)) is None
+    assert blocked_reason(server.member("m0"), POOL)
+    assert blocked_reason(run(cleaning.decommission(POOL, "m0"), server), POOL) is None
     claim(server)
     with pytest.raises(NotAllowed):
         run(cleaning.decommission(POOL, "m1"), server)
@@ -629,7 +629,7 @@ def test_who_carries_a_claim_or_dirt_may_not_be_removed(
     labels: dict[str, str], annotations: dict[str, str], *, allow_destroy: bool, blocked: bool
 ) -> None:
     member = Member("m", "u", "1", labels, annotations)
-    assert (blocked_reason(member, allow_destroy=allow_destroy) is not None) == blocked
+    assert (blocked_reason(member, POOL, allow_destroy=allow_destroy) is not None) == blocked
 
 
 # Sweep, recovery, status.
