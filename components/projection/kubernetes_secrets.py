@@ -61,13 +61,18 @@ class KubernetesSecrets:
         raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", "run again")
 
 
-def open_projector(cluster: str | None) -> Projector:
+def open_secrets(cluster: str | None) -> KubernetesSecrets:
     """Open the cluster that `credfleet:cluster` means, given as its JSON text.
 
     Raises ClusterError, also when the API server does not answer.
     """
     mend = "run again once it does; what was begun is finished then"
-    return Projector(KubernetesSecrets(reach(ClusterTarget.parse(cluster), mend)))
+    return KubernetesSecrets(reach(ClusterTarget.parse(cluster), mend))
+
+
+def open_projector(cluster: str | None) -> Projector:
+    """Open a projector on that cluster. Raises as `open_secrets`."""
+    return Projector(open_secrets(cluster))
 
 
 def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:

@@ -39,11 +39,10 @@ from components.pull_secret.replication import locations_of, misplaced, replicat
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
-from components.pull_secret.verification import digest_of
+from components.pull_secret.verification import KEY, digest_of
 from components.secret_manager import secret_name
 
 TYPE: Final = "kubernetes.io/dockerconfigjson"
-KEY: Final = ".dockerconfigjson"
 
 _GENERATION: Final = "hyperfleet.io/generation"
 _STORED_AS: Final = f"{PREFIX}secret-manager-version"
@@ -133,7 +132,7 @@ class PullSecret(pulumi.ComponentResource):
         if credential is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
         text = args.credentials.secret(credential, bytes.decode)
-        entry = self._entry(args.project)
+        entry, namespace = self._entry(args.project), self._namespace()
         locations = entry.replication.apply(locations_of)
         locations.apply(lambda kept: self._warn(misplaced(kept, section.locations)))
         for grant in section.grants(args.cluster.id):
@@ -160,6 +159,8 @@ class PullSecret(pulumi.ComponentResource):
                 version=version.version,
                 owner=args.owner,
                 digest=args.credentials.secret(credential, partial(digest_of, args.owner)),
+                namespace=namespace,
+                secret_name=section.place_of(args.cluster.id)[1],
             ),
             child,
         )
@@ -175,7 +176,7 @@ class PullSecret(pulumi.ComponentResource):
             ),
             child,
         )
-        secret = self._cluster_secret(text, verification, retention)
+        secret = self._cluster_secret(text, namespace, verification, retention)
         conditions = pulumi.Output.all(verification.version, verification.overtaken).apply(
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
@@ -241,7 +242,11 @@ class PullSecret(pulumi.ComponentResource):
         return found.apply(exact)
 
     def _cluster_secret(
-        self, text: pulumi.Output[str], verification: PullSecretVerification, retention: PullSecretRetention
+        self,
+        text: pulumi.Output[str],
+        namespace: pulumi.Input[str],
+        verification: PullSecretVerification,
+        retention: PullSecretRetention,
     ) -> Secret:
         """Declare the Secret the cluster pulls with; it goes before what it was made from."""
         args = self._args
@@ -249,7 +254,7 @@ class PullSecret(pulumi.ComponentResource):
             f"{self._name}-secret",
             metadata=ObjectMetaArgs(
                 name=self._section.place_of(args.cluster.id)[1],
-                namespace=self._namespace(),
+                namespace=namespace,
                 labels={"managed-by": "hyperfleet", "cluster-id": args.cluster.id},
                 annotations={
                     _GENERATION: str(args.cluster.generation),

@@ -8,7 +8,7 @@ Import-pure.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -27,10 +27,12 @@ from components.dynamic import (
     tell,
 )
 from components.errors import CredfleetError, SecretManagerError
+from components.projection.kubernetes_secrets import open_secrets
+from components.projection.model import SecretRef
 from components.pull_secret.hyperfleet import Contract, HyperFleet
-from components.pull_secret.retention import Retention, settle_all, settle_replaced
+from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
 from components.pull_secret.status import of_removed, report
-from components.pull_secret.verification import Expected, stand, verify
+from components.pull_secret.verification import Expected, differences, is_delivered, stand, verify
 from components.secret_manager import (
     LATEST,
     SecretManager,
@@ -111,13 +113,18 @@ class _OnSecretManager(Shell):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretVerificationArgs:
-    """The version that was added. digest: of what it has to hold (`digest_of`)."""
+    """The version that was added. digest: of what it has to hold (`digest_of`).
+
+    namespace, secret_name: of the cluster's Secret, which has to hold the same.
+    """
 
     project: Input[str]
     secret_id: Input[str]
     version: Input[str]
     owner: str
     digest: Input[str] = field(metadata=SECRET)
+    namespace: Input[str] = field(compare=False)
+    secret_name: str = field(compare=False)
 
 
 class PullSecretVerificationProvider(_OnSecretManager):
@@ -126,9 +133,32 @@ class PullSecretVerificationProvider(_OnSecretManager):
     args = PullSecretVerificationArgs
     outputs = ("reference", "state", "latest", "overtaken", "verifiedAt")
 
-    def is_stale(self, olds: Properties, _news: Properties) -> bool:
-        """Whether a refresh found the version unreadable, so that it is verified again."""
-        return olds.get("state") != VersionState.ENABLED
+    def is_stale(self, olds: Properties, news: Properties) -> bool:
+        """Whether a refresh found the version unreadable, or anything is not as it was verified.
+
+        That is looked at whenever it is asked; what cannot be seen is no change.
+        """
+        if olds.get("state") != VersionState.ENABLED:
+            return True
+        if is_unknown(news):
+            return False
+        expected, told = _expected(news), str(olds["overtaken"])
+        reasons = [
+            *_seen(lambda: differences(self._manager(), expected, told)),
+            *_seen(lambda: self._undelivered(news)),
+        ]
+        for reason in reasons:
+            tell(f"{expected.name}: {reason}")
+        return bool(reasons)
+
+    def _undelivered(self, props: Properties) -> Iterator[str]:
+        """Yield what is wrong with the Secret that the cluster reads."""
+        ref = SecretRef(props["namespace"], props["secretName"])
+        found = open_secrets(self.cluster).get(ref)
+        if found is None:
+            yield f"Secret {ref} is gone; refresh the stack: the update then makes it again"
+        elif not is_delivered(found.get("data") or {}, _expected(props)):
+            yield f"Secret {ref} holds something else than it was given"
 
     def make(self, props: Properties) -> Properties:
         """Verify the first version."""
@@ -221,11 +251,17 @@ class PullSecretRetentionProvider(_OnSecretManager):
         return {"replaced": ""}
 
     def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Do with former versions what `onReplace` says; the new one is verified by now."""
+        """Do with former versions what `onReplace` says; the new one is verified by now.
+
+        Where it said to keep them until now, that is all there are.
+        """
         former, now, secret = int(olds["version"]), int(news["version"]), _secret(news)
-        if former == now:
+        retention = Retention(news["onReplace"])
+        were_kept = olds["onReplace"] == Retention.KEEP != retention
+        if former == now and not were_kept:
             return {}
-        replaced = settle_replaced(self._manager(), secret, former, now, Retention(news["onReplace"]))
+        since = 1 if were_kept else former
+        replaced = settle_replaced(self._manager(), secret, Replaced(since, former, now), retention)
         tell(f"{secret}: {replaced}")
         return {"replaced": replaced}
 
@@ -322,6 +358,14 @@ def _expected(props: Properties) -> Expected:
         owner=props["owner"],
         digest=props["digest"],
     )
+
+
+def _seen(look: Callable[[], Iterator[str]]) -> Sequence[str]:
+    """Return what a look finds; nothing when it fails."""
+    try:
+        return [*look()]
+    except CredfleetError:
+        return ()
 
 
 def _secret(props: Properties) -> str:

@@ -2,12 +2,14 @@
 
 The provider of Google Cloud knows one policy for both, so it abandons versions and this carries out what was
 asked for. It runs after the new version was verified. An update that failed in between has left
-versions nobody knows the numbers of, so all that came since the last one in use are settled with it.
+versions nobody knows the numbers of, so all that came since the last one in use are settled with it; and all
+that were kept, once they are kept no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -38,23 +40,37 @@ class Versions(Protocol):
         ...
 
 
-def settle_replaced(versions: Versions, secret: str, former: int, now: int, retention: Retention) -> str:
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Numbers of versions: the one in use now, the one before, and the first that is settled with that one.
+
+    When only the policy changed, the one before is the one in use.
+    """
+
+    since: int
+    former: int
+    now: int
+
+
+def settle_replaced(versions: Versions, secret: str, replaced: Replaced, retention: Retention) -> str:
     """Do with the former version what was asked for, now another is in use; and return what became of it.
 
-    Those between the two were never in use: unless all are kept they are disabled, never destroyed, since
-    somebody else may have added them.
+    Others may be somebody else's, or were kept: unless all are kept they are disabled, never destroyed.
     """
-    earlier = [each for each in versions.versions(secret) if former <= each.number < now]
-    skipped = [each for each in earlier if each.number > former and each.state is VersionState.ENABLED]
+    former, now = replaced.former, replaced.now
+    earlier = [each for each in versions.versions(secret) if replaced.since <= each.number < now]
+    others = [each for each in earlier if each.number != former and each.state is VersionState.ENABLED]
     told = [
         f"version {former} is {_settled(versions, each, retention)}"
         for each in earlier
         if each.number == former
-    ] or [f"version {former} was gone already"]
-    if skipped and retention is not Retention.KEEP:
-        numbers = ", ".join(str(versions.disable(each).number) for each in reversed(skipped))
-        told.append(f"what was added since and never used is disabled ({numbers})")
-    return "; ".join(told)
+    ]
+    if former != now and not told:
+        told.append(f"version {former} was gone already")
+    if others and retention is not Retention.KEEP:
+        numbers = ", ".join(str(versions.disable(each).number) for each in reversed(others))
+        told.append(f"what else was there before is disabled ({numbers})")
+    return "; ".join(told) or "nothing was there before"
 
 
 def settle_all(versions: Versions, secret: str, retention: Retention) -> Sequence[int]:

@@ -6,14 +6,20 @@ that was added is read back and compared by digest.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from components.errors import PullSecretError
 from components.secret_manager import LATEST, Payload, Version, VersionState, secret_name, version_name
+
+KEY: Final = ".dockerconfigjson"
+"""The key of the cluster's Secret."""
+
+_MENDED: Final = "the update then enables it, or adds the pull secret again"
 
 
 class Versions(Protocol):
@@ -101,7 +107,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standin
             expected,
             standing.state.lower(),
             f"it is {standing.state.lower()}, so nobody can read it",
-            "refresh the stack: the update then enables it, or adds the pull secret again",
+            f"refresh the stack: {_MENDED}",
         )
     if not hmac.compare_digest(standing.digest, expected.digest):
         raise _unusable(
@@ -125,6 +131,25 @@ def stand(versions: Versions, expected: Expected) -> Standing | None:
     latest = versions.version(version_name(expected.secret, LATEST)) or found
     overtaken = _overtaking(versions, expected, latest) if latest.number > found.number else ""
     return Standing(found.state, digest, latest.number, overtaken)
+
+
+def differences(versions: Versions, expected: Expected, overtaken: str) -> Iterator[str]:
+    """Yield what of a version that was verified is not so any more; overtaken: as in its `Standing` then."""
+    standing = stand(versions, expected)
+    if standing is None:
+        yield "it is gone; refresh the stack: the update then adds the pull secret again"
+    elif standing.state is not VersionState.ENABLED:
+        yield f"it is {standing.state.lower()}; refresh the stack: {_MENDED}"
+    elif standing.overtaken != overtaken:
+        yield standing.overtaken or "it is the latest again"
+
+
+def is_delivered(data: Mapping[str, str], expected: Expected) -> bool:
+    """Whether the data of the cluster's Secret, in base64, is what was meant."""
+    try:
+        return expected.is_met_by(base64.b64decode(data[KEY], validate=True))
+    except (KeyError, ValueError):
+        return False
 
 
 def _overtaking(versions: Versions, expected: Expected, latest: Version) -> str:

@@ -228,6 +228,8 @@ def test_the_verification_knows_the_very_version_and_a_secret_digest_and_no_byte
         "version": "3",
         "owner": "owner",
         "digest": Secret(DIGEST),
+        "namespace": "clusters-cls-1",
+        "secretName": "cls-1-pull-secret",
     }
 
 

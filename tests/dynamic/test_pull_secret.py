@@ -112,6 +112,8 @@ def verified(secret: str, version: object = "1", content: bytes = OURS, **more: 
         "version": version,
         "owner": "east",
         "digest": digest_of("east", content),
+        "namespace": "clusters-east",
+        "secretName": "east-pull-secret",
         **more,
     }
 
@@ -187,6 +189,36 @@ def test_a_newer_version_of_somebody_else_is_told_and_the_cluster_keeps_its_own(
     assert secret.states() == {2: "ENABLED", 1: "ENABLED"}
 
 
+@pytest.mark.parametrize("how", ["disable", "destroy"])
+def test_a_version_nobody_can_read_any_more_is_a_change_without_a_refresh(
+    verification: Provider, secret: Entry, how: str
+) -> None:
+    made = verification.create(verified(secret.id))
+    assert not verification.is_changed(made, verified(secret.id))
+    secret.turn(1, how)
+    assert verification.is_changed(made, verified(secret.id))
+
+
+def test_a_newer_version_of_somebody_else_is_a_change_once(verification: Provider, secret: Entry) -> None:
+    made = verification.create(verified(secret.id))
+    secret.add(THEIRS)
+    assert verification.is_changed(made, verified(secret.id))
+    updated = verification.update(made, verified(secret.id))
+    assert updated.outputs["overtaken"].startswith("version 2, ")
+    assert not verification.is_changed(updated, verified(secret.id))
+
+
+def test_a_version_that_cannot_be_looked_at_is_no_change(
+    verification: Provider, google: Served, secret: Entry
+) -> None:
+    made = verification.create(verified(secret.id))
+    secret.turn(1, "disable")
+    google.service.faults.add(Fault(path=secret.id, status=403))
+    assert not verification.is_changed(made, verified(secret.id))
+    assert google.service.faults.waiting == []
+    assert verification.is_changed(made, verified(secret.id))
+
+
 @pytest.mark.parametrize(("how", "state"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
 def test_a_refresh_finds_a_version_nobody_can_read_any_more_and_the_next_update_looks_again(
     verification: Provider, secret: Entry, how: str, state: str
@@ -238,7 +270,8 @@ def test_a_preview_that_does_not_know_the_version_yet_refuses_nothing(
 
 
 def test_what_names_no_version_is_refused(verification: Provider, secret: Entry) -> None:
-    assert verification.refusals(verified("", "")) == ["it is empty, so nobody could tell what is meant"] * 2
+    unfit = verified("", "", namespace="")
+    assert verification.refusals(unfit) == ["it is empty, so nobody could tell what is meant"] * 3
 
 
 def test_deleting_a_verification_deletes_nothing(verification: Provider, secret: Entry) -> None:
@@ -268,6 +301,18 @@ def test_another_policy_alone_touches_no_version(retention: Provider, secret: En
     updated = retention.update(made, retained(secret.id, onReplace="destroy", onDelete="keep"))
     assert secret.states() == {1: "ENABLED"}
     assert updated.outputs["onDelete"] == "keep"
+
+
+@pytest.mark.parametrize("policy", ["disable", "destroy"])
+def test_another_policy_reaches_what_was_kept_before(retention: Provider, secret: Entry, policy: str) -> None:
+    made = retention.create(retained(secret.id))
+    for content in (THEIRS, OURS):
+        secret.add(content)
+    made = retention.update(made, retained(secret.id, 3))
+    assert secret.states() == {3: "ENABLED", 2: "ENABLED", 1: "ENABLED"}
+    updated = retention.update(made, retained(secret.id, 3, onReplace=policy))
+    assert secret.states() == {3: "ENABLED", 2: "DISABLED", 1: "DISABLED"}
+    assert updated.outputs["replaced"] == "what else was there before is disabled (1, 2)"
 
 
 @pytest.mark.parametrize(("policy", "left"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])

@@ -113,6 +113,9 @@ class Stack:
     def namespace(self, cluster_id: str) -> str:
         return self._shared or f"{self.project.pool}-{cluster_id}"
 
+    def remove_secret(self, cluster_id: str) -> None:
+        self._secrets.delete(name=f"{cluster_id}-pull-secret", namespace=self.namespace(cluster_id))
+
     def secrets(self, cluster_id: str) -> list[str]:
         return [one.metadata.name for one in self._secrets.get(namespace=self.namespace(cluster_id)).items]
 
@@ -211,6 +214,22 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     assert f"{entry(EAST)}: version 1 held the same, and the answer to adding it was lost" in brought.out
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
     assert stack.content(EAST) == payload("sentinel-1")
+
+    stack.remove_secret(EAST)
+    assert f"Secret {namespace}/{EAST}-pull-secret is gone; refresh the stack" in stack.run("preview").out
+    stack.run("refresh")
+    stack.update()
+    assert stack.content(EAST) == payload("sentinel-1")
+    assert "is gone" not in stack.run("preview").out
+
+    live = stack.manager.version(version_name(entry(EAST), 2))
+    assert live is not None
+    stack.manager.disable(live)
+    assert "versions/2: it is disabled; refresh the stack" in stack.run("preview").out
+    quiet(stack.project.up(), code=1)
+    stack.run("refresh")
+    stack.update()
+    assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
     states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
     assert not any(b"sentinel-" in path.read_bytes() for path in states)
 

@@ -2,12 +2,16 @@
 
 import pytest
 
-from components.pull_secret.retention import Retention, settle_all, settle_replaced
+from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
 from components.secret_manager import VersionState
 from tests.support.cases import cases
 from tests.support.memory_secret_manager import DESTROYED, DISABLED, ENABLED, SECRET, MemorySecretManager
 
 KEEP, DISABLE, DESTROY = Retention.KEEP, Retention.DISABLE, Retention.DESTROY
+
+
+def after(former: int, now: int) -> Replaced:
+    return Replaced(former, former, now)
 
 
 @cases(
@@ -22,7 +26,7 @@ def test_only_the_version_that_was_replaced_is_touched(
     retention: Retention, states: list[VersionState], told: str
 ) -> None:
     there = MemorySecretManager([(b"1", ENABLED), (b"2", ENABLED), (b"3", ENABLED)])
-    assert settle_replaced(there, SECRET, 2, 3, retention) == told
+    assert settle_replaced(there, SECRET, after(2, 3), retention) == told
     assert there.states() == states
 
 
@@ -30,20 +34,21 @@ def test_only_the_version_that_was_replaced_is_touched(
 @pytest.mark.parametrize("state", VersionState)
 def test_what_was_done_is_not_done_again(retention: Retention, state: VersionState) -> None:
     there = MemorySecretManager([(b"1", state)])
-    settle_replaced(there, SECRET, 1, 2, retention)
+    settle_replaced(there, SECRET, after(1, 2), retention)
     before = [*there.writes]
-    settle_replaced(there, SECRET, 1, 2, retention)
+    settle_replaced(there, SECRET, after(1, 2), retention)
     assert there.writes == before
 
 
 def test_a_destroyed_version_is_never_disabled() -> None:
     there = MemorySecretManager([(b"1", DESTROYED)])
-    assert settle_replaced(there, SECRET, 1, 2, DISABLE) == "version 1 is destroyed"
+    assert settle_replaced(there, SECRET, after(1, 2), DISABLE) == "version 1 is destroyed"
     assert there.writes == []
 
 
 def test_a_version_that_is_gone_is_none_to_settle() -> None:
-    assert settle_replaced(MemorySecretManager([]), SECRET, 1, 2, DESTROY) == "version 1 was gone already"
+    there = MemorySecretManager([])
+    assert settle_replaced(there, SECRET, after(1, 2), DESTROY) == "version 1 was gone already"
 
 
 @cases(
@@ -53,12 +58,12 @@ def test_a_version_that_is_gone_is_none_to_settle() -> None:
         "disable": (
             DISABLE,
             [DISABLED, DISABLED, DISABLED, ENABLED],
-            "version 1 is disabled; what was added since and never used is disabled (2, 3)",
+            "version 1 is disabled; what else was there before is disabled (2, 3)",
         ),
         "destroy": (
             DESTROY,
             [DESTROYED, DISABLED, DISABLED, ENABLED],
-            "version 1 is destroyed; what was added since and never used is disabled (2, 3)",
+            "version 1 is destroyed; what else was there before is disabled (2, 3)",
         ),
     },
 )
@@ -66,16 +71,33 @@ def test_versions_of_updates_that_failed_are_no_longer_read_and_never_destroyed(
     retention: Retention, states: list[VersionState], told: str
 ) -> None:
     there = MemorySecretManager([(b"1", ENABLED), (b"2", ENABLED), (b"3", ENABLED), (b"4", ENABLED)])
-    assert settle_replaced(there, SECRET, 1, 4, retention) == told
+    assert settle_replaced(there, SECRET, after(1, 4), retention) == told
     assert there.states() == states
     writes = [*there.writes]
-    settle_replaced(there, SECRET, 1, 4, retention)
+    settle_replaced(there, SECRET, after(1, 4), retention)
     assert there.writes == writes
+
+
+@cases(
+    "former, retention, states, told",
+    {
+        "the-policy-alone": (4, DISABLE, [DISABLED, DESTROYED, DISABLED, ENABLED], "(1, 3)"),
+        "to-destroy": (4, DESTROY, [DISABLED, DESTROYED, DISABLED, ENABLED], "(1, 3)"),
+        "with-a-rotation": (3, DISABLE, [DISABLED, DESTROYED, DISABLED, ENABLED], "version 3 is disabled"),
+        "to-destroy-with-a-rotation": (3, DESTROY, [DISABLED, DESTROYED, DESTROYED, ENABLED], "(1)"),
+    },
+)
+def test_what_was_kept_until_now_is_no_longer_read(
+    former: int, retention: Retention, states: list[VersionState], told: str
+) -> None:
+    there = MemorySecretManager([(b"1", ENABLED), (b"2", DESTROYED), (b"3", ENABLED), (b"4", ENABLED)])
+    assert told in settle_replaced(there, SECRET, Replaced(1, former, 4), retention)
+    assert there.states() == states
 
 
 def test_a_secret_that_was_made_anew_has_no_former_version() -> None:
     there = MemorySecretManager([(b"1", ENABLED)])
-    assert settle_replaced(there, SECRET, 3, 1, DESTROY) == "version 3 was gone already"
+    assert settle_replaced(there, SECRET, after(3, 1), DESTROY) == "version 3 was gone already"
     assert there.writes == []
 
 

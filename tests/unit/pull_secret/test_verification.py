@@ -1,11 +1,19 @@
 """Whether the version that was added is the one that was meant."""
 
+import base64
 from dataclasses import replace
 
 import pytest
 
 from components.errors import PullSecretError
-from components.pull_secret.verification import Expected, digest_of, stand, verify
+from components.pull_secret.verification import (
+    Expected,
+    differences,
+    digest_of,
+    is_delivered,
+    stand,
+    verify,
+)
 from components.secret_manager import VersionState
 from tests.support.cases import cases
 from tests.support.memory_secret_manager import (
@@ -118,3 +126,42 @@ def test_a_look_at_a_version_that_is_gone_finds_nothing() -> None:
 def test_equal_pull_secrets_of_two_clusters_have_different_digests() -> None:
     assert digest_of("east", OURS) != digest_of("west", OURS)
     assert not replace(expected(1), owner="west").is_met_by(OURS)
+
+
+@cases(
+    "there, overtaken, told",
+    {
+        "as-it-was": ([(OURS, ENABLED)], "", []),
+        "gone": ([], "", ["it is gone"]),
+        "disabled": ([(OURS, DISABLED)], "", ["it is disabled"]),
+        "destroyed": ([(OURS, DESTROYED)], "", ["it is destroyed"]),
+        "overtaken": ([(OURS, ENABLED), (THEIRS, ENABLED)], "", ["version 2, which somebody else added"]),
+        "overtaken-no-more": ([(OURS, ENABLED)], "version 2", ["it is the latest again"]),
+    },
+)
+def test_what_became_of_a_version_since_it_was_verified_is_told(
+    there: list[tuple[bytes, VersionState]], overtaken: str, told: list[str]
+) -> None:
+    found = [*differences(manager(*there), expected(1), overtaken)]
+    assert len(found) == len(told)
+    assert all(one.startswith(start) for one, start in zip(found, told, strict=True))
+
+
+def test_one_that_is_overtaken_still_is_no_difference() -> None:
+    there = manager((OURS, ENABLED), (THEIRS, ENABLED))
+    standing = stand(there, expected(1))
+    assert standing
+    assert [*differences(there, expected(1), standing.overtaken)] == []
+
+
+@cases(
+    "data, delivered",
+    {
+        "the-same": ({".dockerconfigjson": base64.b64encode(OURS).decode()}, True),
+        "else": ({".dockerconfigjson": base64.b64encode(THEIRS).decode()}, False),
+        "nothing": ({}, False),
+        "no-base64": ({".dockerconfigjson": "%"}, False),
+    },
+)
+def test_a_secret_is_delivered_when_it_holds_what_was_meant(data: dict[str, str], delivered: bool) -> None:
+    assert is_delivered(data, expected(1)) is delivered
