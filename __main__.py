@@ -2,7 +2,7 @@
 
 import pulumi
 
-from components.fleet import Fleet
+from components.fleet import Fleet, export_apps
 from components.settings.stack import Settings
 
 fleet = Fleet("fleet", Settings.load(pulumi.Config()))
@@ -12,5 +12,6 @@ pulumi.export("tenants", fleet.tenants)
 pulumi.export("asoCredentials", fleet.aso_credentials)
 pulumi.export("pullSecrets", fleet.pull_secrets)
 pulumi.export("services", fleet.services)
+export_apps(fleet)
 pulumi.export("secretStores", fleet.secret_stores)
 pulumi.export("skipped", fleet.skipped)

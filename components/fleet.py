@@ -23,8 +23,8 @@ class Fleet(pulumi.ComponentResource):
     Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
     deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
     Secret, namespace/name; asoCredentials, pullSecrets and secretStores, as `declare_…` of each returns it;
-    services, instance → {secretName, bindings}; skipped, what the configuration asks for and the stack does
-    not declare yet → why. Secrets are named, never shown.
+    services and apps, as `declare_services` returns them, apps only where there are any; skipped, what the
+    configuration asks for and the stack does not declare yet → why. Secrets are named, never shown.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
@@ -33,6 +33,7 @@ class Fleet(pulumi.ComponentResource):
     aso_credentials: Mapping[str, Any]
     pull_secrets: Mapping[str, pulumi.Output[Any]]
     services: Mapping[str, Any]
+    apps: Mapping[str, Any]
     secret_stores: Mapping[str, Any]
     skipped: pulumi.Output[Mapping[str, str]]
 
@@ -46,7 +47,7 @@ class Fleet(pulumi.ComponentResource):
         self.account_pool, self.tenants = tenants.pool, tenants.tenants
         self.aso_credentials = self._aso_credentials(declared)
         self.pull_secrets, waiting = self._pull_secrets(declared)
-        self.services = self._services(declared)
+        self.services, self.apps = self._services(declared)
         self.secret_stores, without = self._secret_stores(declared, tenants)
         self.skipped = pulumi.Output.all(waiting, without).apply(lambda both: {**both[0], **both[1]})
         self.register_outputs(
@@ -56,6 +57,7 @@ class Fleet(pulumi.ComponentResource):
                 "asoCredentials": self.aso_credentials,
                 "pullSecrets": self.pull_secrets,
                 "services": self.services,
+                **({"apps": self.apps} if self.apps else {}),
                 "secretStores": self.secret_stores,
                 "skipped": self.skipped,
             }
@@ -84,10 +86,10 @@ class Fleet(pulumi.ComponentResource):
             self._child,
         )
 
-    def _services(self, declared: Declared) -> Mapping[str, Any]:
+    def _services(self, declared: Declared) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         settings = self._settings
         if settings.services is None:
-            return {}
+            return {}, {}
         return declare_services(settings.services, settings.credentials, declared.namespace, self._child)
 
     def _secret_stores(
@@ -103,3 +105,9 @@ class Fleet(pulumi.ComponentResource):
         return declare_secret_stores(
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts
         )
+
+
+def export_apps(fleet: Fleet) -> None:
+    """Export the applications of a stack that has any; the others keep the outputs they have."""
+    if fleet.apps:
+        pulumi.export("apps", fleet.apps)

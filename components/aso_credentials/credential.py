@@ -203,4 +203,7 @@ class AsoCredential(Noun):
 class NamedCredential(AsoCredential):
     """A credential for the resources that name it."""
 
+    secret_name: ObjectName | None = Field(
+        default=None, description="Its Secret; absent: its key. Each namespace may have one of a name."
+    )
     namespace: NamespaceName = Field(description="Namespace of its Secret and of its resources.")

@@ -53,15 +53,24 @@ class DeclaredResource:
 
 
 def read_resources(
-    entries: Mapping[str, Resources], root: Path
+    entries: Mapping[str, Resources], root: Path, secrets: Mapping[str, str]
 ) -> tuple[Sequence[DeclaredResource], Sequence[Problem]]:
-    """Read the files of all entries; return what is well formed, and what is wrong with the rest."""
-    read = [one for name, entry in entries.items() for one in _read_file(name, entry, root)]
+    """Read the files of all entries; return what is well formed, and what is wrong with the rest.
+
+    secrets: entry of named → its Secret.
+    """
+    read = [
+        one
+        for name, entry in entries.items()
+        for one in _read_file(name, entry, root, secrets.get(entry.credential or "", entry.credential))
+    ]
     found = [one for one in read if isinstance(one, DeclaredResource)]
     return found, [one for one in read if isinstance(one, Problem)]
 
 
-def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredResource | Problem]:
+def _read_file(
+    name: str, entry: Resources, root: Path, secret: str | None
+) -> Iterator[DeclaredResource | Problem]:
     place = config_path(KEY, "resources", name, "file")
     try:
         text = (root / entry.file).read_text(encoding="utf-8-sig")
@@ -80,12 +89,12 @@ def _read_file(name: str, entry: Resources, root: Path) -> Iterator[DeclaredReso
                 place, f"{entry.file} holds no resource", "write its resources, or remove the entry"
             )
         for where, manifest in objects:
-            yield _read(name, entry, f"{place} ({where})", manifest)
+            yield _read(name, secret, f"{place} ({where})", manifest)
     except CredfleetError as error:
         yield Problem(f"{place} ({error.place})", error.cause, error.mend)
 
 
-def _read(name: str, entry: Resources, place: str, manifest: Manifest) -> DeclaredResource | Problem:
+def _read(name: str, secret: str | None, place: str, manifest: Manifest) -> DeclaredResource | Problem:
     if not is_resource(manifest):
         return Problem(
             place,
@@ -98,14 +107,14 @@ def _read(name: str, entry: Resources, place: str, manifest: Manifest) -> Declar
     except CredfleetError as error:
         return Problem(place, error.cause, error.mend)
     given = resource.annotations.get(keys.CREDENTIAL_FROM)
-    if entry.credential is None:
+    if secret is None:
         return DeclaredResource(place, name, manifest, None, resource)
-    if given not in (None, entry.credential):
+    if given not in (None, secret):
         return Problem(
             place,
             f"its annotation {keys.CREDENTIAL_FROM} and the credential of its entry name two Secrets",
             "keep one of the two",
         )
-    annotations = {**resource.annotations, keys.CREDENTIAL_FROM: entry.credential}
+    annotations = {**resource.annotations, keys.CREDENTIAL_FROM: secret}
     annotated = replace(resource, annotations=annotations)
-    return DeclaredResource(place, name, manifest, entry.credential, annotated)
+    return DeclaredResource(place, name, manifest, secret, annotated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -248,7 +249,7 @@ class AsoCredentials(Section):
             secret = SecretName(namespace, keys.NAMESPACE_SECRET)
             yield Entry(namespace, self.place("namespaces", namespace), secret, credential)
         for name, named in self.named.items():
-            secret = SecretName(named.namespace, name)
+            secret = SecretName(named.namespace, named.secret_name or name)
             yield Entry(name, self.place("named", name), secret, named)
 
     def global_entry(self) -> Entry | None:
@@ -308,6 +309,11 @@ class AsoCredentials(Section):
         ]
         return [*dict.fromkeys(ways)]
 
+    def read_resources(self, root: Path) -> tuple[Sequence[DeclaredResource], Sequence[Problem]]:
+        """Read the files of resources; return what is well formed, and what is wrong with the rest."""
+        secrets = {name: named.secret_name or name for name, named in self.named.items()}
+        return read_resources(self.resources, root, secrets)
+
     def secrets(self, around: Surroundings) -> Secrets:
         """Return the data of the Secrets that a resource may be served by, as far as a preview knows it.
 
@@ -357,14 +363,13 @@ class AsoCredentials(Section):
             yield from self._review_credential(entry, around, strict=self.operator.strict)
         if (entry := self.global_entry()) is not None:
             yield from self._review_credential(entry, around, strict=False)
-        for name in keys.RESERVED:
-            if name in self.named:
-                place = self.place("named", name)
-                yield Problem(
-                    place, f"{name} is a name that ASO reads by itself", "rename it, such as billing"
-                )
+        for name, named in self.named.items():
+            if (taken := named.secret_name or name) in keys.RESERVED:
+                place = self.place("named", name, *(["secretName"] if named.secret_name else []))
+                cause = f"{taken} is a name that ASO reads by itself"
+                yield Problem(place, cause, "rename it, such as billing")
         yield from self._review_identities()
-        resources, problems = read_resources(self.resources, around.root)
+        resources, problems = self.read_resources(around.root)
         yield from problems
         yield from self._review_resources(resources, around)
         if around.whole(self.KEY, "tenants"):

@@ -5,7 +5,7 @@ One input, three outputs, and no resource between them; the program and the comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -85,12 +85,24 @@ def binding_data(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -
     return {key: _entry(value) for key, value in members.items()}
 
 
-def vcap_services(bound: BoundInstance, credentials: ServiceCredentials) -> bytes:
-    """Return the value of `VCAP_SERVICES` for an application with this one binding."""
-    entry = go_json.write_struct(
+def vcap_services(bindings: Iterable[tuple[BoundInstance, ServiceCredentials]]) -> bytes:
+    """Return the value of `VCAP_SERVICES` for an application with these bindings.
+
+    Grouped by label and ordered as Korifi's builder does: labels by their bytes, bindings by their ids, in
+    which order the API server lists them.
+    """
+    groups: dict[str, list[str]] = {}
+    for bound, credentials in sorted(bindings, key=lambda each: each[0].binding_guid):
+        groups.setdefault(bound.label, []).append(_vcap_entry(bound, credentials))
+    told = (f"{go_json.write(label)}:[{','.join(groups[label])}]" for label in sorted(groups))
+    return f"{{{','.join(told)}}}".encode()
+
+
+def _vcap_entry(bound: BoundInstance, credentials: ServiceCredentials) -> str:
+    return go_json.write_struct(
         {
             "label": bound.label,
-            "name": bound.binding_name or bound.instance_name,
+            "name": bound.instance_name if bound.binding_name is None else bound.binding_name,
             "tags": [*bound.tags],
             "instance_guid": bound.instance_guid,
             "instance_name": bound.instance_name,
@@ -101,7 +113,6 @@ def vcap_services(bound: BoundInstance, credentials: ServiceCredentials) -> byte
             "volume_mounts": [],
         }
     )
-    return f"{{{go_json.write(bound.label)}:[{entry}]}}".encode()
 
 
 def _json(credentials: ServiceCredentials) -> JsonValue:

@@ -8,7 +8,7 @@ declared, and then move once (docs/service-credentials.md, migrating a legacy in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
@@ -19,7 +19,6 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from components.credentials import Credentials
 from components.naming import guid_of, stack_holder
 from components.service_credentials.binding import (
-    DEFAULT_TYPE,
     BoundInstance,
     ServiceCredentials,
     binding_data,
@@ -32,12 +31,13 @@ from components.service_credentials.names import (
     BINDINGS_ROOT,
     OPAQUE,
     SERVICE_INSTANCE_GUID,
+    VCAP_FILE,
     VCAP_KEY,
     environment_secret,
     source_secret,
 )
 from components.service_credentials.provider import ServiceMigration, ServiceMigrationArgs, bound_properties
-from components.service_credentials.settings import Binding, Instance, Services
+from components.service_credentials.settings import App, Binding, Instance, Services
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
 
@@ -47,13 +47,15 @@ def declare_services(
     credentials: Credentials,
     namespace: Callable[[str], pulumi.Input[str]],
     opts: pulumi.ResourceOptions,
-) -> Mapping[str, Any]:
-    """Declare every instance and its bindings.
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Declare every instance with its bindings, and every application.
 
     namespace: gives a namespace by its name as the stack declares it. Returns instance → {secretName,
-    bindings}, where bindings is name → {secretName, type, mountPath, vcapServices}.
+    bindings}, where bindings is name → {secretName, type, mountPath, vcapServices}; and application →
+    {vcapServices, filePath, bindings}, where bindings is `INSTANCE/BINDING` → {secretName, mountPath}.
     """
     declared: dict[str, Any] = {}
+    bound: dict[str, ServiceBinding] = {}
     stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
     for name, instance in section.instances.items():
         args = UserProvidedServiceArgs(
@@ -64,11 +66,27 @@ def declare_services(
         )
         service = UserProvidedService(name, args, opts)
         bindings = {
-            key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), opts).outputs
+            key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), opts)
             for key, binding in instance.bindings.items()
         }
-        declared[name] = {"secretName": service.secret_name, "bindings": bindings}
-    return declared
+        bound |= {f"{name}/{key}": binding for key, binding in bindings.items()}
+        outputs = {key: binding.outputs for key, binding in bindings.items()}
+        declared[name] = {"secretName": service.secret_name, "bindings": outputs}
+    apps = {
+        name: ServiceApp(
+            name,
+            ServiceAppArgs(
+                namespace=namespace(app.namespace),
+                app=app,
+                bindings={reference: bound[reference] for reference in app.bindings},
+                credentials=credentials,
+                takes_file=section.takes_file(app, credentials),
+            ),
+            opts,
+        ).outputs
+        for name, app in section.apps.items()
+    }
+    return declared, apps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +114,12 @@ class UserProvidedService(pulumi.ComponentResource):
         self, name: str, args: UserProvidedServiceArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         given = args.instance
-        props = {"namespace": args.namespace, "instance": name, "legacy": given.legacy}
+        own = given.name(name)
+        props = {"namespace": args.namespace, "instance": own, "legacy": given.legacy}
         super().__init__(self.TYPE, name, props, opts)
-        self.args, self.instance, self.guid = args, name, guid_of(args.owner)
+        self.args, self.instance, self.guid = args, own, guid_of(args.owner)
         self.namespace = pulumi.Output.from_input(args.namespace)
-        secret_name = source_secret(name, legacy=given.legacy)
+        secret_name = source_secret(own, legacy=given.legacy)
         migrated = self.migrated(f"{name}-migration", secret_name, self)
         if given.credentials_from is None:
             self.secret_name = migrated[0].target_name
@@ -151,6 +170,7 @@ class UserProvidedService(pulumi.ComponentResource):
             owner=self.args.owner,
             binding=None if bound is None else bound_properties(bound),
             handed_over=self.args.instance.credentials_from is not None,
+            remove_legacy=(self.args.instance.remove_legacy and bound is None) or None,
         )
         return [ServiceMigration(name, args, pulumi.ResourceOptions(parent=parent))]
 
@@ -192,14 +212,8 @@ class ServiceBinding(pulumi.ComponentResource):
         given, namespace = service.args.instance, service.args.namespace
         props = {"instance": service.instance, "binding": args.name, "displayName": display_name}
         super().__init__(self.TYPE, name, props, opts)
-        bound = BoundInstance(
-            instance_guid=service.guid,
-            instance_name=service.instance,
-            binding_guid=guid_of(f"{service.args.owner}/{args.name}"),
-            binding_name=display_name,
-            tags=given.tags,
-            label=given.label or DEFAULT_TYPE,
-        )
+        bound = given.bound(service.instance, service.args.owner, args.name, args.binding)
+        self.bound, self.service = bound, service
         env_name = environment_secret(args.name)
         migrated = service.migrated(f"{name}-env-migration", env_name, self, bound)
         if given.credentials_from is None:
@@ -219,7 +233,7 @@ class ServiceBinding(pulumi.ComponentResource):
                 f"{name}-env",
                 metadata=ObjectMetaArgs(name=env_name, namespace=namespace),
                 type=OPAQUE,
-                data=service.data(lambda content: {VCAP_KEY: vcap_services(bound, content)}),
+                data=service.data(lambda content: {VCAP_KEY: vcap_services([(bound, content)])}),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=migrated),
             )
             self.secret_name, self.type = files.metadata.name, files.type
@@ -237,3 +251,64 @@ class ServiceBinding(pulumi.ComponentResource):
             "mountPath": self.mount_path,
             "vcapServices": self.vcap_services,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAppArgs:
+    """An application, by the configuration.
+
+    bindings: `INSTANCE/BINDING` → what was declared of it. credentials: those of the stack. takes_file:
+    whether it reads VCAP_SERVICES from a file.
+    """
+
+    namespace: pulumi.Input[str]
+    app: App
+    bindings: Mapping[str, ServiceBinding]
+    credentials: Credentials
+    takes_file: bool
+
+
+class ServiceApp(pulumi.ComponentResource):
+    """An application, by its name, with one VCAP_SERVICES over all its bindings.
+
+    Outputs: vcapServices, the key of its Secret that holds it; filePath, where the application reads it as a
+    file, named by VCAP_SERVICES_FILE_PATH, or None; bindings, where each one's files come from and belong.
+    """
+
+    TYPE: ClassVar = "credfleet:index:ServiceApp"
+    outputs: Mapping[str, Any]
+
+    def __init__(self, name: str, args: ServiceAppArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        props = {"namespace": args.namespace, "bindings": [*args.bindings]}
+        super().__init__(self.TYPE, name, props, opts)
+        self._args = args
+        secret = Secret(
+            f"{name}-vcap-services",
+            metadata=ObjectMetaArgs(name=args.app.secret(name), namespace=args.namespace),
+            type=OPAQUE,
+            data=self._data(),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        namespace = pulumi.Output.from_input(args.namespace)
+        self.outputs = {
+            "vcapServices": {"namespace": namespace, "secretName": secret.metadata.name, "key": VCAP_KEY},
+            "filePath": VCAP_FILE if args.takes_file else None,
+            "bindings": {
+                reference: {"secretName": binding.secret_name, "mountPath": binding.mount_path}
+                for reference, binding in args.bindings.items()
+            },
+        }
+        self.register_outputs(self.outputs)
+
+    def _data(self) -> pulumi.Output[Mapping[str, str]]:
+        """Make VCAP_SERVICES of the credentials of all bindings."""
+        bindings = [*self._args.bindings.values()]
+        given = [binding.service.args.instance for binding in bindings]
+        contents = (self._args.credentials.secret(one.credentials_from or "", bytes) for one in given)
+
+        def made(texts: Sequence[bytes]) -> Mapping[str, str]:
+            read = [one.read(text) for one, text in zip(given, texts, strict=True)]
+            bound = [binding.bound for binding in bindings]
+            return encoded({VCAP_KEY: vcap_services(zip(bound, read, strict=True))})
+
+        return pulumi.Output.secret(pulumi.Output.all(*contents).apply(made))

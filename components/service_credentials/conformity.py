@@ -20,14 +20,20 @@ from components.naming import is_data_key
 from components.service_credentials.binding import (
     DEFAULT_TYPE,
     TYPE_KEY,
+    BoundInstance,
     ServiceCredentials,
     binding_data,
     read_credentials_object,
     source_data,
+    vcap_services,
 )
 
 SIZE_LIMIT: Final = 1024 * 1024
 """Bytes of all values of a Secret together: Kubernetes refuses one more."""
+
+ENVIRONMENT_LIMIT: Final = 131_071 - len("VCAP_SERVICES=")
+"""Bytes of VCAP_SERVICES: Linux starts no program with a longer variable (MAX_ARG_STRLEN, the zero behind it
+included)."""
 
 _FILE_NAME = re.compile(r"[a-z0-9.-]{1,253}")
 _HOST_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
@@ -71,7 +77,7 @@ def judge(
     """
     members = credentials.members or {}
     errors = (*_unfit_keys(members), *_unfit_type(members), *_oversize(credentials, default_type))
-    warnings = (*credentials.remarks, *_unfit_entries(members))
+    warnings = (*credentials.remarks, *_unfit_entries(members), *_unfit_environment(credentials))
     return Verdict(errors + warnings) if strict else Verdict(errors, warnings)
 
 
@@ -108,6 +114,19 @@ def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Pr
                 "leave out what is no credential",
             )
             return
+
+
+def _unfit_environment(credentials: ServiceCredentials) -> Iterator[Problem]:
+    """Yield that no environment variable holds the credentials; names and ids beside them are not counted."""
+    anyone = BoundInstance(instance_guid="", instance_name="", binding_guid="")
+    size = len(vcap_services([(anyone, credentials)]))
+    if size > ENVIRONMENT_LIMIT:
+        yield Problem(
+            key_path(()),
+            f"VCAP_SERVICES would have {size} bytes or more, and Linux starts no program with a variable of"
+            f" more than {ENVIRONMENT_LIMIT}",
+            "let the application read files: the binding's, or VCAP_SERVICES_FILE_PATH of an entry of apps",
+        )
 
 
 def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Problem]:

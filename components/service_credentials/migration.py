@@ -54,7 +54,7 @@ class Migration:
         made = (
             source_data(credentials)
             if self.bound is None
-            else {VCAP_KEY: vcap_services(self.bound, credentials)}
+            else {VCAP_KEY: vcap_services([(self.bound, credentials)])}
         )
         return encoded(made)
 

@@ -21,6 +21,15 @@ def source_secret(instance: str, *, legacy: bool) -> str:
     return f"{instance}-migrated" if legacy else instance
 
 
+VCAP_FILE: Final = "/etc/cf-system/vcap_services"
+"""Where an application finds VCAP_SERVICES as a file; `VCAP_SERVICES_FILE_PATH` names it (CF RFC 0030)."""
+
+
+def app_secret(app: str) -> str:
+    """Return the name of the Secret that holds VCAP_SERVICES over all bindings of an application."""
+    return f"{app}-vcap-services"
+
+
 def environment_secret(binding: str) -> str:
     """Return the name of the Secret that holds VCAP_SERVICES of a binding."""
     return f"{binding}-env"

@@ -7,19 +7,23 @@ names of its classes are written into the state of stacks; they never move. Impo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 
+from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
 from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown, misnamed
-from components.errors import CredfleetError
+from components.errors import CredfleetError, ProjectionError
+from components.http_answers import Answer
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef
-from components.service_credentials.binding import BoundInstance
+from components.service_credentials.binding import SECRET_TYPE, BoundInstance
 from components.service_credentials.migration import Migration
+from components.service_credentials.references import CORE, READERS, referring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class ServiceMigrationArgs:
     owner: who wants it, the same text whenever the program runs. binding: whose VCAP_SERVICES it holds, as
     `bound_properties` has it; None for the source of the instance. handed_over: the target is somebody else's
     to write from now on, because its credentials are declared; what was migrated is removed to make place.
-    There is no way back.
+    There is no way back. remove_legacy: the legacy Secret goes, once nothing refers to it.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -39,6 +43,7 @@ class ServiceMigrationArgs:
     instance: str
     binding: Mapping[str, Any] | None = None
     handed_over: bool = False
+    remove_legacy: bool | None = None
 
 
 def bound_properties(bound: BoundInstance) -> Properties:
@@ -61,6 +66,8 @@ class ServiceMigrationProvider(FollowingShell):
         A place that was handed over is looked at by whoever writes it.
         """
         failures = list(_failures(inputs, olds))
+        if inputs["removeLegacy"] and not (failures or is_unknown(inputs)):
+            failures += self._still_read(_migration(inputs))
         yield from failures
         if not (failures or inputs["handedOver"] or is_unknown(inputs)):
             yield from self._obstacles(inputs)
@@ -71,6 +78,8 @@ class ServiceMigrationProvider(FollowingShell):
         outputs = {**dict.fromkeys(self.outputs, ""), "reference": str(wanted.target)}
         if props["handedOver"]:
             open_projector(self.cluster).remove(wanted)
+            if props.get("removeLegacy"):
+                _remove_legacy(self._connected(), wanted)
             return outputs
         written = open_projector(self.cluster).write(wanted)
         return {
@@ -95,6 +104,18 @@ class ServiceMigrationProvider(FollowingShell):
         """Whether the migrated Secret is what the legacy one makes of it now."""
         return bool(props["handedOver"]) or open_projector(self.cluster).is_current(_migration(props), digest)
 
+    def _connected(self) -> Connection:
+        return reach(ClusterTarget.parse(self.cluster), "run again once it does")
+
+    def _still_read(self, wanted: Migration) -> Iterator[CheckFailure]:
+        """Name who refers to the legacy Secret; in a cluster that cannot be seen, the update does."""
+        try:
+            readers = _readers(self._connected(), wanted.source)
+        except CredfleetError:
+            return
+        if readers:
+            yield CheckFailure("removeLegacy", _still_read(wanted.source, readers))
+
     def _obstacles(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say what is in the way now; in a cluster that cannot be seen, the update says it."""
         wanted = _migration(inputs)
@@ -107,6 +128,60 @@ class ServiceMigrationProvider(FollowingShell):
             yield CheckFailure("targetName", str(taken))
         if unfit is not None:
             yield CheckFailure("instance", str(unfit))
+
+
+def _readers(connection: Connection, secret: SecretRef) -> list[str]:
+    """Return who refers to a Secret, KIND/NAME; raises ProjectionError when some of it may not be listed."""
+    found: list[str] = []
+    groups = {str(each["name"]) for each in _called(connection, "GET", "/apis").body.get("groups") or []}
+    for group, kinds in READERS.items():
+        # of a group that is not served, the API server says so without JSON
+        for kind in kinds if group == CORE or group.split("/")[1] in groups else ():
+            reply = _called(
+                connection, "GET", f"/{group}/namespaces/{quote(secret.namespace, safe='')}/{kind}"
+            )
+            found += [f"{kind}/{name}" for name in referring(reply.body.get("items") or [], secret.name)]
+    return found
+
+
+def _remove_legacy(connection: Connection, wanted: Migration) -> None:
+    """Delete the legacy Secret if it is one, and nothing refers to it; raises ProjectionError."""
+    if readers := _readers(connection, wanted.source):
+        raise _refused(wanted.source, _still_read(wanted.source, readers))
+    namespace, name = quote(wanted.source.namespace, safe=""), quote(wanted.source.name, safe="")
+    path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+    found = _called(connection, "GET", path)
+    if found.answer is Answer.ABSENT or not str(found.body.get("type")).startswith(SECRET_TYPE):
+        return
+    metadata = found.body["metadata"]
+    preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+    _called(connection, "DELETE", path, {"preconditions": preconditions})
+
+
+def _called(connection: Connection, method: str, path: str, body: Properties | None = None) -> Reply:
+    """Make a call about a legacy Secret; what is not there is an answer. Raises ProjectionError."""
+    try:
+        reply = connection.call(method, path, body=body)
+    except NoReply as silence:
+        raise _refused(None, f"the API server does not answer ({silence})\n→ run again") from None
+    if reply.answer not in (Answer.DONE, Answer.ABSENT):
+        raise _refused(
+            None, f"the API server refused to {method} {path}: {reply.reason}\n→ let it, and run again"
+        )
+    return reply
+
+
+def _still_read(secret: SecretRef, readers: Sequence[str]) -> str:
+    return (
+        f"Secret {secret} is still read by {', '.join(readers)}\n→ let them read the new one, then run again"
+    )
+
+
+def _refused(secret: SecretRef | None, text: str) -> ProjectionError:
+    cause, _, mend = text.partition("\n→ ")
+    return ProjectionError(
+        code="not-possible", place=f"Secret {secret or 'of a service'}", cause=cause, mend=mend
+    )
 
 
 class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet", name="ServiceMigration"):

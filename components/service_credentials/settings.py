@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Self
 
@@ -11,10 +11,22 @@ from pydantic import Field, model_validator
 from components.credentials import Credentials
 from components.errors import Problem
 from components.go_json import Numbers
-from components.naming import OBJECT_NAME_LIMIT
-from components.service_credentials.binding import ServiceCredentials, read_credentials_object
-from components.service_credentials.conformity import Verdict, judge_text
-from components.service_credentials.names import environment_secret, source_secret
+from components.naming import OBJECT_NAME_LIMIT, guid_of
+from components.service_credentials.binding import (
+    DEFAULT_TYPE,
+    BoundInstance,
+    ServiceCredentials,
+    read_credentials_object,
+    vcap_services,
+)
+from components.service_credentials.conformity import (
+    ENVIRONMENT_LIMIT,
+    SIZE_LIMIT,
+    Verdict,
+    judge_text,
+)
+from components.service_credentials.names import app_secret, environment_secret, source_secret
+from components.settings.document import nearest
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
 from components.settings.words import FileName, Flag, NamespaceName, ObjectName, Text, unfit
@@ -31,6 +43,10 @@ class Binding(Noun):
 class Instance(Noun):
     """A service somebody else runs, known by its credentials."""
 
+    secret_name: ObjectName | None = Field(
+        default=None,
+        description="Its name and its Secret's; absent: its key. Each namespace may have one of a name.",
+    )
     namespace: NamespaceName = Field(
         description="Namespace of its Secrets: a tenant's, or one of cluster.existingNamespaces."
     )
@@ -39,6 +55,9 @@ class Instance(Noun):
     )
     legacy: Flag = Field(
         default=False, description="Whether its flat Secret of Korifi's older form is there already."
+    )
+    remove_legacy: Flag = Field(
+        default=False, description="Whether that Secret goes, once nothing refers to it any more."
     )
     bindings: Mapping[ObjectName, Binding] = Field(default={}, description="Secret → binding.")
     label: Text | None = Field(default=None, description="Group in VCAP_SERVICES; absent: user-provided.")
@@ -58,7 +77,27 @@ class Instance(Noun):
                 "a service without credentials serves nobody",
                 "add credentialsFrom, or legacy: true if its Secret is in the cluster already",
             )
+        if self.remove_legacy and not (self.legacy and self.credentials_from):
+            raise unfit(
+                "only what was migrated leaves a legacy Secret behind, and only with credentials of its own",
+                "give legacy: true and credentialsFrom beside it, or leave it out",
+            )
         return self
+
+    def name(self, key: str) -> str:
+        """Return the name of the instance. key: under which it is given."""
+        return self.secret_name or key
+
+    def bound(self, key: str, owner: str, name: str, binding: Binding) -> BoundInstance:
+        """Return a binding of the instance as VCAP_SERVICES names it. owner: of the instance, for its ids."""
+        return BoundInstance(
+            instance_guid=guid_of(owner),
+            instance_name=self.name(key),
+            binding_guid=guid_of(f"{owner}/{name}"),
+            binding_name=binding.display_name,
+            tags=self.tags,
+            label=self.label or DEFAULT_TYPE,
+        )
 
     def read(self, text: bytes) -> ServiceCredentials:
         """Return the credentials that a text holds."""
@@ -72,11 +111,30 @@ class Instance(Noun):
         return credentials.judged(self.credentials_from, judge) or Verdict()
 
 
+class App(Noun):
+    """An application, with one VCAP_SERVICES over all its bindings."""
+
+    namespace: NamespaceName = Field(description="Namespace of the application and of its bindings.")
+    bindings: tuple[Text, ...] = Field((), description="Its bindings, as INSTANCE/BINDING.")
+    secret_name: ObjectName | None = Field(
+        default=None, description="Secret with VCAP_SERVICES; absent: its key and -vcap-services."
+    )
+    file: Flag = Field(
+        default=False,
+        description="Whether it reads VCAP_SERVICES from a file although an environment could hold it.",
+    )
+
+    def secret(self, key: str) -> str:
+        """Return the name of its Secret. key: under which it is given."""
+        return self.secret_name or app_secret(key)
+
+
 class Services(Section):
     """The user-provided services of the stack."""
 
     KEY: ClassVar = "services"
-    instances: Mapping[ObjectName, Instance] = Field(default={}, description="Secret → instance.")
+    instances: Mapping[ObjectName, Instance] = Field(default={}, description="Name → instance.")
+    apps: Mapping[ObjectName, App] = Field(default={}, description="Name → application.")
 
     def review(self, around: Surroundings) -> Problems:
         """Check namespaces, and what credentials hold."""
@@ -89,20 +147,83 @@ class Services(Section):
                 for error in instance.verdict(around.credentials).errors:
                     where = f"{place} ({instance.credentials_from}: {error.place})"
                     yield Problem(where, error.cause, error.mend)
+        for name, app in self.apps.items():
+            yield from around.review_namespace(f"{self.place('apps', name)}.namespace", app.namespace)
+            yield from self._review_app(name, app, around)
         for _, secret, place in self.written():
             if len(secret) > OBJECT_NAME_LIMIT:
                 cause = f"its Secret {secret} has more than the {OBJECT_NAME_LIMIT} characters of a name"
                 yield Problem(place, cause, "give it a shorter name")
 
+    def bindings_of(self, app: App) -> Iterator[tuple[str, Instance, str]]:
+        """Yield key, instance and name of each binding of an application that there is."""
+        for reference in app.bindings:
+            key, _, binding = reference.partition("/")
+            instance = self.instances.get(key)
+            if instance is not None and binding in instance.bindings:
+                yield key, instance, binding
+
+    def vcap_size(self, app: App, credentials: Credentials) -> int | None:
+        """Return the bytes of an application's VCAP_SERVICES; None when a credential cannot be read."""
+        bindings = [*self.bindings_of(app)]
+
+        def step(contents: Sequence[ServiceCredentials]) -> int | None:
+            if len(contents) == len(bindings):
+                # an id is as long as any other
+                bound = [one.bound(key, key, name, one.bindings[name]) for key, one, name in bindings]
+                return len(vcap_services(zip(bound, contents, strict=True)))
+            _, instance, _ = bindings[len(contents)]
+            source = instance.credentials_from or ""
+            return credentials.judged(source, lambda text: step([*contents, instance.read(text)]))
+
+        return step([])
+
+    def takes_file(self, app: App, credentials: Credentials) -> bool:
+        """Whether an application reads VCAP_SERVICES from a file: on request, or as no variable holds it."""
+        return app.file or (self.vcap_size(app, credentials) or 0) > ENVIRONMENT_LIMIT
+
+    def _review_app(self, name: str, app: App, around: Surroundings) -> Problems:
+        """Check the bindings of an application, and whether a Secret holds all of them together."""
+        place = self.place("apps", name, "bindings")
+        known = [
+            f"{key}/{binding}" for key, instance in self.instances.items() for binding in instance.bindings
+        ]
+        sound = True
+        for reference in app.bindings:
+            instance = self.instances.get(reference.partition("/")[0])
+            problem = None
+            if reference not in known or instance is None:
+                cause = f"{reference} is no binding of an entry of instances"
+                problem = Problem(place, cause, nearest(reference, known))
+            elif instance.namespace != app.namespace:
+                cause = f"{reference} is in namespace {instance.namespace}, and a workload reads its own only"
+                problem = Problem(place, cause, f"bind a service of {app.namespace}")
+            elif instance.credentials_from is None:
+                cause = f"the credentials of {reference} are in the cluster only, and are not joined there"
+                problem = Problem(place, cause, "add credentialsFrom to its instance")
+            elif app.bindings.count(reference) > 1:
+                problem = Problem(place, f"{reference} is named more than once", "name it once")
+            elif instance.verdict(around.credentials).errors:
+                sound = False
+            if problem is not None:
+                sound = False
+                yield problem
+        size = self.vcap_size(app, around.credentials) if sound else None
+        if size is not None and size > SIZE_LIMIT:
+            cause = f"its VCAP_SERVICES has {size} bytes, and a Secret takes no more than {SIZE_LIMIT}"
+            yield Problem(place, cause, "bind fewer services to one application")
+
     def written(self) -> Iterator[Written]:
         """Yield every Secret of the instances, those that are there already included."""
         for name, instance in self.instances.items():
-            place = self.place("instances", name)
-            owners = [(source_secret(name, legacy=instance.legacy), place)]
+            place, own = self.place("instances", name), instance.name(name)
+            owners = [(source_secret(own, legacy=instance.legacy), place)]
             if instance.legacy:
-                owners.append((name, place))
+                owners.append((own, place))
             for binding in instance.bindings:
                 bound = f"{place}.bindings.{binding}"
                 owners += [(binding, bound), (environment_secret(binding), bound)]
             for secret, owner in owners:
                 yield instance.namespace, secret, owner
+        for name, app in self.apps.items():
+            yield app.namespace, app.secret(name), self.place("apps", name)

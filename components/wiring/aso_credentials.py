@@ -20,7 +20,6 @@ from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET, S
 from components.aso_credentials.model import Data
 from components.aso_credentials.nouns import SecretName
 from components.aso_credentials.provider import OperatorPin, OperatorPinArgs
-from components.aso_credentials.resource_files import read_resources
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
@@ -49,7 +48,8 @@ def declare_aso_credentials(
         "globalSettings": references.get(section.global_name),
         "namespaces": {name: references[SecretName(name, NAMESPACE_SECRET)] for name in section.namespaces},
         "named": {
-            name: references[SecretName(named.namespace, name)] for name, named in section.named.items()
+            name: references[SecretName(named.namespace, named.secret_name or name)]
+            for name, named in section.named.items()
         },
         "identities": {
             name: {"clientId": one.client_id, "principalId": one.principal_id}
@@ -221,7 +221,7 @@ class _Declaring:
             if account.delivery is not None
         }
         served: Mapping[SecretName | None, Sequence[pulumi.Resource]] = {**copies, **declared}
-        found, problems = read_resources(self._section.resources, self._around.root)
+        found, problems = self._section.read_resources(self._around.root)
         if problems:
             raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
         resolved = self._section.resolved(found, self._around)

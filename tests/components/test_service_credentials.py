@@ -14,8 +14,9 @@ from components.service_credentials.component import (
     ServiceBindingArgs,
     UserProvidedService,
     UserProvidedServiceArgs,
+    declare_services,
 )
-from components.service_credentials.settings import Binding, Instance
+from components.service_credentials.settings import Binding, Instance, Services
 from tests.support.cases import cases
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
 
@@ -242,3 +243,81 @@ def test_no_credential_leaves_the_data_of_its_secrets() -> None:
         assert "canary-7f3a" not in told
         assert encoded("canary-7f3a") not in told
     assert "canary" not in repr(recorder.stack_outputs)
+
+
+def app(file: bool = False) -> Callable[[], None]:
+    """A namespace with two services of one application, and another one with a service of the same name."""
+    instances = {
+        "orders": {
+            "namespace": "tenant-acme",
+            "credentialsFrom": "db",
+            "bindings": {"a": {}},
+            "label": "sql",
+        },
+        "mail": {
+            "namespace": "tenant-acme",
+            "credentialsFrom": "mail",
+            "bindings": {"b": {"displayName": "post"}},
+        },
+        "theirs": {
+            "namespace": "tenant-globex",
+            "secretName": "orders",
+            "credentialsFrom": "db",
+            "bindings": {"a": {}},
+        },
+    }
+    given = {"namespace": "tenant-acme", "bindings": ["orders/a", "mail/b"], "file": file}
+    section = Services.model_validate(
+        {"instances": instances, "apps": {"shop": given, "idle": {"namespace": "tenant-acme"}}}
+    )
+    credentials = Credentials({"db": E.decode(), "mail": '{"uri":"smtp://mail"}'})
+
+    def program() -> None:
+        services, apps = declare_services(section, credentials, lambda name: name, pulumi.ResourceOptions())
+        pulumi.export("services", services)
+        pulumi.export("apps", apps)
+
+    return program
+
+
+def test_an_application_has_one_vcap_services_over_all_its_bindings() -> None:
+    recorder = recorded(app())
+    secret = recorder.named(SECRET, "shop-vcap-services")
+    assert secret.inputs["metadata"] == {"name": "shop-vcap-services", "namespace": "tenant-acme"}
+    assert isinstance(secret.inputs["data"], Secret)
+    told = json.loads(decoded(plain(secret.inputs["data"]))["VCAP_SERVICES"])
+    assert [*told] == ["sql", "user-provided"]
+    assert [entry["instance_name"] for entries in told.values() for entry in entries] == ["orders", "mail"]
+    assert [entry["name"] for entries in told.values() for entry in entries] == ["orders", "post"]
+    alone = json.loads(decoded(plain(recorder.named(SECRET, "orders/a-env").inputs["data"]))["VCAP_SERVICES"])
+    assert alone["sql"] == told["sql"]
+    idle = recorder.named(SECRET, "idle-vcap-services").inputs["data"]
+    assert decoded(plain(idle)) == {"VCAP_SERVICES": "{}"}
+
+
+@pytest.mark.parametrize("file", [True, False])
+def test_an_application_is_told_where_everything_is(file: bool) -> None:
+    outputs = recorded(app(file)).stack_outputs["apps"]["shop"]
+    assert outputs == {
+        "vcapServices": {
+            "namespace": "tenant-acme",
+            "secretName": "shop-vcap-services",
+            "key": "VCAP_SERVICES",
+        },
+        "filePath": "/etc/cf-system/vcap_services" if file else None,
+        "bindings": {
+            "orders/a": {"secretName": "a", "mountPath": "/bindings/a"},
+            "mail/b": {"secretName": "b", "mountPath": "/bindings/post"},
+        },
+    }
+
+
+def test_two_namespaces_have_services_of_one_name() -> None:
+    secrets = recorded(app()).of_type(SECRET)
+    names = {name: secrets[name].inputs["metadata"] for name in ("orders-source", "theirs-source")}
+    assert {(one["namespace"], one["name"]) for one in names.values()} == {
+        ("tenant-acme", "orders"),
+        ("tenant-globex", "orders"),
+    }
+    theirs = json.loads(decoded(plain(secrets["theirs/a-env"].inputs["data"]))["VCAP_SERVICES"])
+    assert theirs["user-provided"][0]["instance_name"] == "orders"

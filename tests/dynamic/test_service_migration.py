@@ -258,3 +258,60 @@ def test_what_can_never_be_written_is_refused_in_a_preview(
 
 def test_a_namespace_that_is_not_known_yet_passes_a_preview(provider: Provider) -> None:
     provider.check(migration(UNKNOWN))
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "app", "image": "none", **spec.pop("container", {})}
+    return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+READERS = {
+    "a volume": pod("reader", volumes=[{"name": "v", "secret": {"secretName": "queue"}}]),
+    "a projected volume": pod(
+        "reader", volumes=[{"name": "v", "projected": {"sources": [{"secret": {"name": "queue"}}]}}]
+    ),
+    "a variable": pod(
+        "reader",
+        container={
+            "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "queue", "key": "password"}}}]
+        },
+    ),
+    "all variables": pod("reader", container={"envFrom": [{"secretRef": {"name": "queue"}}]}),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_legacy_secret_goes_on_request_once_nothing_refers_to_it(
+    provider: Provider, api: Any, admin: Any, namespace: str, reader: str
+) -> None:
+    put(api, namespace, "queue", LEGACY, TYPE)
+    accounts = admin.resources.get(api_version="v1", kind="ServiceAccount")
+    accounts.server_side_apply(
+        body={
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "default", "namespace": namespace},
+        },
+        field_manager="tests",
+    )
+    pods = admin.resources.get(api_version="v1", kind="Pod")
+    pods.create(body=READERS[reader], namespace=namespace)
+    pods.create(
+        body=pod("other", volumes=[{"name": "v", "secret": {"secretName": "queue-2"}}]), namespace=namespace
+    )
+    made = provider.create(migration(namespace, handedOver=True))
+    assert live(api, namespace, "queue")["type"] == TYPE
+    going = migration(namespace, handedOver=True, removeLegacy=True)
+    (reason,) = provider.refusals(going, made.inputs)
+    assert f"Secret {namespace}/queue is still read by pods/reader" in reason
+    pods.delete(name="reader", namespace=namespace, body={"gracePeriodSeconds": 0})
+    assert provider.refusals(going, made.inputs) == []
+    gone = provider.update(made, going)
+    assert [each.metadata.name for each in api.get(namespace=namespace).items] == []
+    assert provider.update(gone, going).outputs == gone.outputs
+
+
+def test_a_secret_that_is_no_legacy_one_stays(provider: Provider, api: Any, namespace: str) -> None:
+    put(api, namespace, "queue", LEGACY, "Opaque")
+    provider.create(migration(namespace, handedOver=True, removeLegacy=True))
+    assert live(api, namespace, "queue")["type"] == "Opaque"

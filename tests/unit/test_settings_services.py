@@ -124,3 +124,82 @@ def test_a_legacy_instance_keeps_its_name_to_its_old_secret() -> None:
     assert told(services({"legacy": True, "bindings": {"orders-db-migrated": {}}})).place.endswith(
         "-migrated"
     )
+
+
+TWO: Final = {
+    "acme-db": {"namespace": "tenant-acme", "secretName": "db", **DB, "bindings": {"api": {}}},
+    "globex-db": {"namespace": "tenant-globex", "secretName": "db", **DB, "bindings": {"api": {}}},
+    "old": {"namespace": "tenant-acme", "legacy": True, "bindings": {"worker": {}}},
+}
+APPS: Final = "credfleet:services.apps"
+
+
+def with_apps(apps: dict[str, Any], credential: str = DATABASE, **instances: Any) -> dict[str, str]:
+    given = {"instances": {**TWO, **instances}, "apps": apps}
+    namespaces = {"tenants__globex": {"namespace": "tenant-globex"}}
+    return stack(credentials__db=credential, services=given, **namespaces)
+
+
+def test_two_namespaces_have_a_service_a_binding_and_an_application_of_one_name_each() -> None:
+    apps = {
+        f"{tenant}-shop": {
+            "namespace": f"tenant-{tenant}",
+            "bindings": [f"{tenant}-db/api"],
+            "secretName": "shop",
+        }
+        for tenant in ("acme", "globex")
+    }
+    assert problems(with_apps(apps)) == ()
+
+
+def test_one_namespace_has_no_two_services_of_one_name() -> None:
+    same = {"namespace": "tenant-acme", "secretName": "db", **DB}
+    assert "is also that of" in told(with_apps({}, again=same)).cause
+
+
+@cases(
+    "app, place, mend",
+    {
+        "no such binding": ({"bindings": ["acme-db/ap"]}, ".bindings", "did you mean acme-db/api?"),
+        "an instance alone": ({"bindings": ["acme-db"]}, ".bindings", "did you mean acme-db/api?"),
+        "of another namespace": ({"bindings": ["globex-db/api"]}, ".bindings", "a service of tenant-acme"),
+        "a legacy service": ({"bindings": ["old/worker"]}, ".bindings", "credentialsFrom"),
+        "twice": ({"bindings": ["acme-db/api", "acme-db/api"]}, ".bindings", "name it once"),
+        "a text for file": ({"file": "true"}, ".file", "without quotes"),
+        "a namespace nobody declares": ({"namespace": "no"}, ".namespace", "existingNamespaces"),
+        "the Secret of a service": ({"secretName": "db"}, "", "rename one of the two"),
+    },
+)
+def test_a_mistake_in_an_application_is_told_where_it_is(app: dict[str, Any], place: str, mend: str) -> None:
+    found = problems(with_apps({"shop": {"namespace": "tenant-acme", **app}}))
+    assert {problem.place for problem in found} == {f"{APPS}.shop{place}"}
+    assert mend in found[0].mend
+
+
+@pytest.mark.parametrize(("size", "file"), [(1_000, False), (70_000, True)])
+def test_an_application_reads_a_file_as_soon_as_no_variable_holds_all_its_bindings(
+    size: int, file: bool
+) -> None:
+    text = '{"v": "%s"}' % ("x" * size)
+    more = {"namespace": "tenant-acme", **DB, "bindings": {"more": {}}}
+    app = {"namespace": "tenant-acme", "bindings": ["acme-db/api", "further/more"]}
+    found = settings(with_apps({"shop": app}, text, further=more))
+    assert found.services is not None
+    assert found.services.takes_file(found.services.apps["shop"], found.credentials) is file
+    (alone,) = (found.services.apps["shop"].model_copy(update={"bindings": ("acme-db/api",)}),)
+    assert not found.services.takes_file(alone, found.credentials)
+    assert found.services.takes_file(alone.model_copy(update={"file": True}), found.credentials)
+
+
+def test_bindings_that_no_secret_holds_together_are_refused() -> None:
+    text = '{"v": "%s"}' % ("x" * 600_000)
+    more = {"namespace": "tenant-acme", **DB, "bindings": {"more": {}}}
+    app = {"namespace": "tenant-acme", "bindings": ["acme-db/api", "further/more"]}
+    told = {each.place: each.cause for each in problems(with_apps({"shop": app}, text, further=more))}
+    assert "a Secret takes no more than 1048576" in told[f"{APPS}.shop.bindings"]
+
+
+@pytest.mark.parametrize("instance", [DB, {"legacy": True}, {**DB, "legacy": False}])
+def test_only_what_was_migrated_has_a_legacy_secret_to_remove(instance: dict[str, Any]) -> None:
+    assert "legacy: true and credentialsFrom" in told(services({**instance, "removeLegacy": True})).mend
+    assert problems(services({**DB, "legacy": True, "removeLegacy": True})) == ()

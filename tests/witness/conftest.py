@@ -22,6 +22,7 @@ WHOLE: Final = os.environ.get("CREDFLEET_WITNESS") == "whole"
 SUBJECTS: Final = {
     "azure": "azidentity, as Azure Service Operator uses it: Secrets of credentials",
     "json": "encoding/json, as Korifi uses it: credentials of services",
+    "vcap": "encoding/json, as Korifi's builder uses it: VCAP_SERVICES of applications",
 }
 """What the program answers about."""
 

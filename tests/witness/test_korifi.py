@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from components.errors import CredfleetError
 from components.service_credentials.binding import (
+    BoundInstance,
     binding_data,
     binding_type,
     read_credentials_object,
     source_data,
+    vcap_services,
 )
 from tests.witness.conftest import Witness, cases_of
 
@@ -67,6 +69,50 @@ def test_random_credentials_become_what_go_makes_of_them(witness: Witness) -> No
     assert 0.1 < sum(refused) / len(refused) < 0.9
     for text, answer in zip(texts, answers, strict=True):
         assert _made_here(text) == _made_there(answer), text
+
+
+def test_random_applications_have_the_vcap_services_that_korifis_builder_makes(witness: Witness) -> None:
+    random = Random(8)
+    given: list[list[tuple[BoundInstance, bytes]]] = []
+    for _ in range(cases_of(50, 2_000)):
+        texts = [text for text in _random_texts(random, 6) if _made_here(text) is not None]
+        labels = ("user-provided", "a&b", "postgresql", "é", "Z")
+        bound = [
+            BoundInstance(
+                instance_guid=f"i-{number}",
+                instance_name=random.choice(("orders", "<db>")),
+                binding_guid=f"b-{random.random()}",
+                binding_name=random.choice((None, "", "own")),
+                tags=tuple(random.choices(("sql", "&"), k=random.randrange(3))),
+                label=random.choice(labels),
+            )
+            for number, _ in enumerate(texts)
+        ]
+        given.append([*zip(bound, texts, strict=True)])
+    answers = witness("vcap", ([_as_listed(*one) for one in sorted(app, key=_by_id)] for app in given))
+    assert len(answers) == len(given)
+    for app, answer in zip(given, answers, strict=True):
+        read = [(bound, read_credentials_object(text)) for bound, text in app]
+        assert vcap_services(read) == b64decode(answer), app
+
+
+def _by_id(binding: tuple[BoundInstance, bytes]) -> str:
+    return binding[0].binding_guid
+
+
+def _as_listed(bound: BoundInstance, text: bytes) -> dict[str, Any]:
+    """Return a binding as the program takes it; its display name wins, even an empty one."""
+    name = bound.instance_name if bound.binding_name is None else bound.binding_name
+    return {
+        "label": bound.label,
+        "name": name,
+        "tags": [*bound.tags],
+        "instanceGuid": bound.instance_guid,
+        "instanceName": bound.instance_name,
+        "bindingGuid": bound.binding_guid,
+        "bindingName": bound.binding_name,
+        "credentials": b64encode(text).decode(),
+    }
 
 
 def _made_here(text: bytes) -> Any:

@@ -38,7 +38,7 @@ def test_no_credentials_at_all_bind_with_a_type_only(text: str, source: bytes) -
     assert source_data(given) == {"credentials": source}
     assert binding_type(given) == "servicebinding.io/user-provided"
     assert binding_data(given) == DEFAULT
-    (entry,) = json.loads(vcap_services(BOUND, given))["user-provided"]
+    (entry,) = json.loads(vcap_services([(BOUND, given)]))["user-provided"]
     assert entry["credentials"] == json.loads(source)
 
 
@@ -135,7 +135,7 @@ def test_one_input_has_three_outputs() -> None:
 
     assert source_data(given) == {"credentials": b'{"port":5432,"type":"database","user":{"name":"alice"}}'}
     assert binding_data(given) == {"type": b"database", "port": b"5432", "user": b'{"name":"alice"}'}
-    assert vcap_services(BOUND, given) == (
+    assert vcap_services([(BOUND, given)]) == (
         b'{"user-provided":[{"label":"user-provided","name":"orders-db","tags":[],"instance_guid":"i-1",'
         b'"instance_name":"orders-db","binding_guid":"b-1","binding_name":null,'
         b'"credentials":{"port":5432,"type":"database","user":{"name":"alice"}},'
@@ -147,7 +147,7 @@ def test_the_default_type_shows_neither_in_the_source_nor_in_vcap_services() -> 
     given = credentials('{"a":"b"}')
 
     assert source_data(given) == {"credentials": b'{"a":"b"}'}
-    assert b'"credentials":{"a":"b"}' in vcap_services(BOUND, given)
+    assert b'"credentials":{"a":"b"}' in vcap_services([(BOUND, given)])
 
 
 def test_vcap_services_groups_by_label_and_names_the_binding_if_it_has_a_name() -> None:
@@ -160,7 +160,7 @@ def test_vcap_services_groups_by_label_and_names_the_binding_if_it_has_a_name() 
         label="postgresql",
     )
 
-    written = vcap_services(bound, credentials("{}"))
+    written = vcap_services([(bound, credentials("{}"))])
 
     (entry,) = json.loads(written)["postgresql"]
     assert (entry["label"], entry["name"], entry["binding_name"]) == (
@@ -177,7 +177,7 @@ def test_exact_numbers_reach_all_three_outputs() -> None:
 
     assert source_data(given)["credentials"] == b'{"id":9007199254740993}'
     assert binding_data(given)["id"] == b"9007199254740993"
-    assert b'{"id":9007199254740993}' in vcap_services(BOUND, given)
+    assert b'{"id":9007199254740993}' in vcap_services([(BOUND, given)])
 
 
 def test_credentials_show_nothing_when_printed() -> None:

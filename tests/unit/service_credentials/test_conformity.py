@@ -1,6 +1,9 @@
 """What credentials break, row by row, and the entries with a meaning of their own."""
 
+import errno
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,7 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from components.go_json import Numbers
-from components.service_credentials.conformity import SIZE_LIMIT, Verdict, judge_text
+from components.service_credentials.binding import BoundInstance, read_credentials_object, vcap_services
+from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT, Verdict, judge_text
 from tests.support.cases import cases
 
 KEY = ed25519.Ed25519PrivateKey.generate()
@@ -195,7 +199,7 @@ def source_of(size: int) -> bytes:
 
 
 def test_the_source_secret_may_hold_exactly_1_mib() -> None:
-    assert judge_text(source_of(SIZE_LIMIT)) == Verdict()
+    assert judge_text(source_of(SIZE_LIMIT)).errors == ()
     (error,) = judge_text(source_of(SIZE_LIMIT + 1)).errors
     assert f"source Secret would hold {SIZE_LIMIT + 1} bytes" in error.cause
 
@@ -203,6 +207,35 @@ def test_the_source_secret_may_hold_exactly_1_mib() -> None:
 def test_the_binding_secret_counts_too_because_a_default_type_makes_it_the_larger_one() -> None:
     fitting = SIZE_LIMIT - len("user-provided")
 
-    assert judge_text(json.dumps({"v": "x" * fitting}).encode()) == Verdict()
+    assert judge_text(json.dumps({"v": "x" * fitting}).encode()).errors == ()
     (error,) = judge_text(json.dumps({"v": "x" * (fitting + 1)}).encode()).errors
     assert "binding Secret" in error.cause
+
+
+def test_what_no_environment_variable_holds_is_a_warning_and_with_strict_an_error() -> None:
+    beside = len(judged_environment(0))
+    fitting = json.dumps({"v": "x" * (ENVIRONMENT_LIMIT - beside)}).encode()
+    larger = json.dumps({"v": "x" * (ENVIRONMENT_LIMIT - beside + 1)}).encode()
+    assert judge_text(fitting, strict=True) == Verdict()
+    (warning,) = judge_text(larger).warnings
+    assert f"{ENVIRONMENT_LIMIT + 1} bytes or more" in warning.cause
+    assert judge_text(larger, strict=True).errors == (warning,)
+
+
+def judged_environment(size: int) -> bytes:
+    bound = BoundInstance(instance_guid="", instance_name="", binding_guid="")
+    return vcap_services([(bound, read_credentials_object(json.dumps({"v": "x" * size}).encode()))])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_linux_itself_starts_a_program_with_a_variable_of_exactly_that_size() -> None:
+    def starts(size: int) -> bool:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-S", "-c", ""], env={"VCAP_SERVICES": "x" * size}, check=False
+            )
+        except OSError as error:
+            return error.errno != errno.E2BIG
+        return done.returncode == 0
+
+    assert [starts(ENVIRONMENT_LIMIT), starts(ENVIRONMENT_LIMIT + 1)] == [True, False]

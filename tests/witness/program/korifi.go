@@ -42,3 +42,43 @@ func korifi(line []byte) (any, error) {
 	}
 	return answer, nil
 }
+
+// bindings are those of an application, in the order in which the API server lists them.
+type bindings []struct {
+	Label, Name, InstanceGUID, InstanceName, BindingGUID string
+	BindingName                                          *string
+	Tags                                                 []string
+	Credentials                                          []byte
+}
+
+// details is an entry of VCAP_SERVICES, field for field as Korifi's builder has it.
+type details struct {
+	Label          string         `json:"label"`
+	Name           string         `json:"name"`
+	Tags           []string       `json:"tags"`
+	InstanceGUID   string         `json:"instance_guid"`
+	InstanceName   string         `json:"instance_name"`
+	BindingGUID    string         `json:"binding_guid"`
+	BindingName    *string        `json:"binding_name"`
+	Credentials    map[string]any `json:"credentials"`
+	SyslogDrainURL *string        `json:"syslog_drain_url"`
+	VolumeMounts   []string       `json:"volume_mounts"`
+}
+
+// vcap joins the bindings of an application, as Korifi's VCAPServicesEnvValueBuilder does.
+func vcap(line []byte) (any, error) {
+	var given bindings
+	if err := json.Unmarshal(line, &given); err != nil {
+		return nil, err
+	}
+	services := map[string][]details{}
+	for _, one := range given {
+		entry := details{one.Label, one.Name, one.Tags, one.InstanceGUID, one.InstanceName, one.BindingGUID,
+			one.BindingName, map[string]any{}, nil, []string{}}
+		if err := json.Unmarshal(one.Credentials, &entry.Credentials); err != nil {
+			return nil, err
+		}
+		services[one.Label] = append(services[one.Label], entry)
+	}
+	return json.Marshal(services)
+}
