@@ -8,7 +8,7 @@ import typer
 from operations.cli.answer import Answer
 from operations.cli.command import JSON, OUTPUT, command, group
 from operations.cli.options import StackOption, YesOption
-from operations.sandbox.runs import CheckedRun, JudgedRun, PreviewRun, Run
+from operations.sandbox.runs import CheckedRun, PreviewRun, Run, UpRun
 
 app = group(
     "Run a stack with no cloud, no cluster and no Pulumi CLI.",
@@ -38,7 +38,7 @@ PathOption = Annotated[
     "credfleet sandbox up --kubeconfig ~/.kube/config --yes",
     form=(),
 )
-def up(run: JudgedRun) -> Answer:
+def up(run: UpRun) -> Answer:
     """Bring a stack up: start what it needs, preview, update, report.
 
     The first run on a machine builds the API server from source, which takes some minutes, once. A run that

@@ -39,6 +39,7 @@ class Run:
     ] = False
     expect_no_changes: bool = False
     policy_pack: list[Path] | None = None
+    continue_on_error: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,18 @@ class JudgedRun(CheckedRun):
             "--policy-pack", metavar="FOLDER", help="Policy packs instead of the project's policies/."
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpRun(JudgedRun):
+    """A run that a failure need not stop."""
+
+    continue_on_error: Annotated[
+        bool,
+        typer.Option(
+            "--continue-on-error", help="After a failure, go on with all that does not depend on it."
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

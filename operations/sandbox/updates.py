@@ -177,6 +177,7 @@ def _prepare(wanted: Run) -> _Prepared:
         policy_packs=packs,
         policy_configs=configs,
         expect_no_changes=wanted.expect_no_changes,
+        continue_on_error=wanted.continue_on_error,
     )
     ready = _Prepared(folders, cluster, workspace, options)
     if is_stale:

@@ -69,9 +69,21 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="events as JSON, one a line")
         if name != "destroy":
             command.add_argument("--expect-no-changes", action="store_true", help="fail where there are any")
+        if name in ("up", "destroy"):
+            command.add_argument(
+                "--continue-on-error",
+                action="store_true",
+                help="after a failure, go on with what does not depend on it",
+            )
         if name in ("up", "preview"):
             command.add_argument("--policy-pack", type=Path, action="append", metavar="DIR", help="check it")
-        command.set_defaults(run=_deploy, deployment=name, expect_no_changes=False, policy_pack=None)
+        command.set_defaults(
+            run=_deploy,
+            deployment=name,
+            expect_no_changes=False,
+            policy_pack=None,
+            continue_on_error=False,
+        )
     status = commands.add_parser("status", help="name what runs, for whom, and where the state is")
     status.add_argument("--json", action="store_true", help="as JSON")
     status.set_defaults(run=_status)
@@ -96,6 +108,7 @@ def _deploy(given: argparse.Namespace) -> int:
         providers=STAND_INS,
         policy_packs=tuple(pack.resolve() for pack in given.policy_pack or ()),
         expect_no_changes=given.expect_no_changes,
+        continue_on_error=given.continue_on_error,
     )
     if is_stale:
         _say("· the API server is a new one: looking what is left of the stack")

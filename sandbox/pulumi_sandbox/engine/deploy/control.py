@@ -27,7 +27,7 @@ from pulumi_sandbox.engine.model.events import (
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.redaction import Redactor, texts_of
-from pulumi_sandbox.protocol.values import Value
+from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown
 
 _T = TypeVar("_T")
 _R = TypeVar("_R", bound="Resource | None")
@@ -36,18 +36,37 @@ _LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "r
 """The steps a summary counts: the halves of a replacement count as one `replace`."""
 
 
+class Unfulfilled(Exception):  # noqa: N818 - no error: why was told already
+    """A resource that is not as the program wants it: its step failed, or waits for one that did."""
+
+    def __init__(self, urn: str) -> None:
+        super().__init__(urn)
+        self.urn = urn
+
+
 class Stopped(Exception):  # noqa: N818 - no error: the way a stop travels up
     """The deployment goes no further; why was told already."""
 
 
 class Control:
-    """One deployment on its way. It stops at the first error: no new step begins, those under way end."""
+    """One deployment on its way. It stops at the first error: no new step begins, those under way end.
+
+    One that `goes_on` stops for no step that failed, only for what nobody can go on from.
+    """
 
     def __init__(
-        self, operation: Operation, *, preview: bool, sink: Sink, secrets: Iterable[str], parallel: int
+        self,
+        operation: Operation,
+        *,
+        preview: bool,
+        goes_on: bool,
+        sink: Sink,
+        secrets: Iterable[str],
+        parallel: int,
     ) -> None:
         self.operation: Final = operation
         self.preview: Final = preview
+        self.goes_on: Final = goes_on
         self.failed = False
         self.cancelled = False
         self.steps: list[StepPlanned | StepFinished] = []
@@ -79,6 +98,13 @@ class Control:
         Values are searched when the next text comes: most deployments have many values and few texts.
         """
         self._unsearched.append(value)
+
+    def kept(self, *, before: Properties, now: Properties) -> Properties:
+        """Return outputs as an update records them: what hangs on a failed step stays as it was."""
+        if self.preview:
+            return now
+        known = {key: value for key, value in now.items() if not contains_unknown(value)}
+        return {key: known.get(key, before.get(key)) for key in now if key in known or key in before}
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets known so far."""

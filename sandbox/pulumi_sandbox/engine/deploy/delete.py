@@ -9,7 +9,7 @@ import asyncio
 from pulumi_sandbox.engine.deploy import order
 from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
-from pulumi_sandbox.engine.deploy.control import Control
+from pulumi_sandbox.engine.deploy.control import Control, Unfulfilled
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.model.events import Op
 from pulumi_sandbox.engine.model.resource import Resource
@@ -19,12 +19,14 @@ from pulumi_sandbox.errors import SandboxError
 
 
 async def delete_the_rest(control: Control, journal: Journal, registrar: Registrar, applier: Applier) -> None:
-    """Delete all that is left of the old state, ring by ring.
+    """Delete all that is left of the old state, ring by ring, but for what stays as it was.
 
-    A protected resource is an error that leaves the other deletions alone, but spares what it depends on.
+    A protected resource is an error that leaves the other deletions alone, but spares what it depends on; so
+    is a deletion that failed, where the deployment goes on.
     Raises Stopped when a deletion failed or the user stopped the deployment.
     """
-    condemned = journal.old
+    stays = order.with_all_below(registrar.resources.left_as_they_were, journal.old)
+    condemned = [each for each in journal.old if each.urn not in stays]
     applier.deleted |= {each.urn for each in condemned}
     spared: set[str] = set()
     for ring in order.deletion_rings(condemned):
@@ -32,12 +34,13 @@ async def delete_the_rest(control: Control, journal: Journal, registrar: Registr
         for each in ring:
             if each.urn in spared or (each.protect and not each.delete):
                 spared |= order.depends_on(each)
-        deletions = [
-            _delete(each, control, journal, registrar, applier) for each in ring if each.urn not in spared
-        ]
+        deleting = [each for each in ring if each.urn not in spared]
+        deletions = [_delete(each, control, journal, registrar, applier) for each in deleting]
         results = await asyncio.gather(*deletions, return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
+        for each, result in zip(deleting, results, strict=True):
+            if isinstance(result, Unfulfilled):
+                spared |= order.depends_on(each)
+            elif isinstance(result, BaseException):
                 raise result
 
 
@@ -62,9 +65,12 @@ async def _delete(
         return
     try:
         await control.step(_op(old), old, None, delete)
-    except CallbackError as error:
-        raise control.fail_unless_stopping(str(error), old.urn) from error
-    except (ProviderError, SandboxError) as error:
+    except (CallbackError, ProviderError, SandboxError) as error:
+        if control.goes_on and not control.stopping:
+            control.flaw(str(error), old.urn)
+            raise Unfulfilled(old.urn) from error
+        if isinstance(error, CallbackError):
+            raise control.fail_unless_stopping(str(error), old.urn) from error
         raise control.fail(str(error), old.urn) from error
 
 

@@ -66,6 +66,7 @@ class Deployment:
         self._control: Final = Control(
             operation,
             preview=operation == "preview",
+            goes_on=options.continue_on_error,
             sink=sink,
             secrets=self._config.secrets,
             parallel=options.parallel,
@@ -226,11 +227,11 @@ class Deployment:
 
     async def _finish(self) -> None:
         """Do what the program must still be alive for: deletions, then the judgement on the whole."""
-        if self._control.failed and not self._control.preview:
+        if self._control.failed and not (self._control.preview or self._control.goes_on):
             return
         await delete_the_rest(self._control, self._journal, self._registrar, self._applier)
         self._root.finish()
-        if self._packs:
+        if self._packs and (self._control.preview or not self._control.failed):
             try:
                 await self._root.judge(self._packs)
             except SandboxError as error:

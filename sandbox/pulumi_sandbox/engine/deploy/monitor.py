@@ -22,7 +22,7 @@ from google.protobuf import empty_pb2
 
 from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
-from pulumi_sandbox.engine.deploy.control import Control, Stopped
+from pulumi_sandbox.engine.deploy.control import Control, Stopped, Unfulfilled
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
@@ -155,7 +155,12 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     ) -> resource_pb2.RegisterResourceResponse:
         """Bring a resource to the state the program wants."""
         goal = await self._goal(request)
-        resource = await self.registrar.register(goal)
+        try:
+            resource = await self.registrar.register(goal)
+        except Unfulfilled as unfulfilled:
+            if not request.supportsResultReporting:
+                raise self.control.stop() from unfulfilled
+            return resource_pb2.RegisterResourceResponse(urn=unfulfilled.urn, result=resource_pb2.FAIL)
         self._transforms[resource.urn] = list(request.transforms)
         return resource_pb2.RegisterResourceResponse(
             urn=resource.urn,

@@ -12,6 +12,8 @@ from pulumi_sandbox.protocol.values import Properties
 class Options:
     """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit 7).
 
+    continue_on_error: after a failed step, go on with all that does not depend on it, and fail at the end.
+
     providers: package → Python module that serves it, run by this interpreter; for packages that nothing
     else serves.
 
@@ -24,6 +26,7 @@ class Options:
     policy_packs: tuple[Path, ...] = ()
     policy_configs: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     expect_no_changes: bool = False
+    continue_on_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

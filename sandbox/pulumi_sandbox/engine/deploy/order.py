@@ -1,6 +1,6 @@
 """In what order resources may go: what depends on what, and which deletions may happen at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pulumi_sandbox.engine.model.resource import Resource
 
@@ -11,6 +11,15 @@ def depends_on(resource: Resource) -> frozenset[str]:
     Its provider, parent, dependencies, deletedWith, replaceWith.
     """
     return frozenset(urn for urn in (*resource.references, resource.provider_urn) if urn)
+
+
+def with_all_below(urns: Collection[str], resources: Sequence[Resource]) -> set[str]:
+    """Return these URNs, and those of all that the resources of these names depend on, directly or not."""
+    found = set(urns)
+    for resource in reversed(resources):
+        if resource.urn in found:
+            found |= depends_on(resource)
+    return found
 
 
 def dependents(root: str, resources: Sequence[Resource]) -> list[Resource]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from pulumi_sandbox.engine.deploy import decide, order
 from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
-from pulumi_sandbox.engine.deploy.control import Control
+from pulumi_sandbox.engine.deploy.control import Control, Unfulfilled
 from pulumi_sandbox.engine.deploy.gate import Gate
 from pulumi_sandbox.engine.deploy.plan import Planned, Planner
 from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, ProviderResources
@@ -117,7 +117,8 @@ class Registrar:
     async def register(self, goal: Goal) -> Resource:
         """Bring a resource to its goal and return its record.
 
-        Raises Stopped when this resource, or another one meanwhile, stopped the deployment.
+        Raises Stopped when this resource, or another one meanwhile, stopped the deployment, and Unfulfilled
+        when that goes on without it.
         """
         self.control.check()
         urn = self.resources.claim(goal.parent, goal.type, goal.name)
@@ -129,13 +130,11 @@ class Registrar:
             raise self.control.fail(str(error), urn) from error
 
     async def _register(self, urn: str, goal: Goal) -> Resource:
-        managed = goal.custom and not goal.is_provider
-        reference = (
-            await self.provider_reference(goal.package, goal.version, goal.provider) if managed else ""
-        )
-        goal = replace(goal, provider=reference)
+        goal = replace(goal, provider=await self._reference(urn, goal))
         self.resources.goals[urn] = goal
         former = self.resources.find_old(urn, goal)
+        if not self.resources.unfulfilled.isdisjoint(order.depends_on(goal.record(urn, "", None))):
+            raise self._unfulfilled(urn)
         await self._gate.enter()
         try:
             provider = await self._provider_of(goal)
@@ -145,10 +144,28 @@ class Registrar:
                 self.resources.replaced.add(urn)
         finally:
             self._gate.leave()
-        record = await self._take(planned, goal, provider)
+        try:
+            record = await self._take(planned, goal, provider)
+        except (CallbackError, ProviderError, SandboxError) as error:
+            if not self.control.goes_on or self.control.stopping:
+                raise
+            self.control.flaw(str(error), urn)
+            raise self._unfulfilled(urn) from error
         self.control.learn(record.outputs)
         self.resources.done[urn] = record
         return record
+
+    async def _reference(self, urn: str, goal: Goal) -> str:
+        if not goal.custom or goal.is_provider:
+            return ""
+        try:
+            return await self.provider_reference(goal.package, goal.version, goal.provider)
+        except Unfulfilled as waiting:
+            raise self._unfulfilled(urn) from waiting
+
+    def _unfulfilled(self, urn: str) -> Unfulfilled:
+        self.resources.unfulfilled.add(urn)
+        return Unfulfilled(urn)
 
     async def _provider_of(self, goal: Goal) -> Provider | None:
         if not goal.custom:
@@ -275,9 +292,12 @@ class Registrar:
     async def outputs(self, urn: str, outputs: Properties) -> None:
         """Take the outputs of a component, which completes it."""
         self.control.learn(outputs)
+        if urn in self.resources.unfulfilled:
+            return
         record = self.resources.done.get(urn)
         if record is None:
             raise self.control.fail("outputs for a resource that is not registered", urn)
+        outputs = self.control.kept(before=record.outputs, now=outputs)
         record = with_secret_outputs(replace(record, outputs=outputs))
         self.resources.done[urn] = record
         self.journal.amend(record)

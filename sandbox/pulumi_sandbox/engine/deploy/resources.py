@@ -16,7 +16,8 @@ class Resources:
     """The bookkeeping of one run: every name is given once, every old record found by one resource only.
 
     `planned` holds the URNs whose fate is decided, `replaced` those being replaced, and `recreated_later` old
-    ones that were deleted with what they depend on and await their own registration.
+    ones that were deleted with what they depend on and await their own registration. `unfulfilled` are those
+    that stay as they were, because their step failed or one that they depend on did.
     """
 
     def __init__(self, control: Control, journal: Journal, identity: Identity) -> None:
@@ -31,10 +32,16 @@ class Resources:
         self.planned: Final[set[str]] = set()
         self.replaced: Final[set[str]] = set()
         self.recreated_later: Final[set[str]] = set()
+        self.unfulfilled: Final[set[str]] = set()
 
     def before(self, urn: str) -> Resource | None:
         """Return the record the state began with, by the present or the former URN of the resource."""
         return self._before.get(self._former.get(urn, urn))
+
+    @property
+    def left_as_they_were(self) -> frozenset[str]:
+        """The URNs, as the state has them, of what is unfulfilled."""
+        return frozenset(self._former.get(urn, urn) for urn in self.unfulfilled)
 
     def claim(self, parent: str, type_: str, name: str) -> str:
         """Name a resource, once.

@@ -32,7 +32,8 @@ class RootStack:
             before = self._journal.live(self.urn)
             return before.outputs if before else {}
         if self._outputs is not None:
-            joined = {**root.outputs, **self._outputs} if self._control.failed else self._outputs
+            known = self._control.kept(before=root.outputs, now=self._outputs)
+            joined = {**root.outputs, **known} if self._control.failed else known
             root = replace(root, outputs=joined)
             self._outputs = None
             self._resources.done[root.urn] = root
