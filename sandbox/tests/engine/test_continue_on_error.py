@@ -3,8 +3,6 @@
 What stops a deployment all the same, refused inputs and doubled names, is in the tests of failures.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
