@@ -126,10 +126,10 @@ def _of_claimed(
         return Judgement(Verdict.CLAIMED, f"claimed, but ConfigMap {token.record} cannot be read")
     record = records.get(token.record)
     if is_restored(member, token, record):
-        why = "its claim came back from a backup; `credfleet pool recover` binds it again"
+        why = "its claim came back from a backup; a recovery binds it again"
         return Judgement(Verdict.CLAIMED, why)
     if record is None or record.token != token:
-        why = "carries a claim that is gone; `credfleet pool sweep` takes it off"
+        why = "carries a claim that is gone; a sweep takes it off"
         return Judgement(Verdict.ORPHANED, why)
     return Judgement(Verdict.CLAIMED, f"claimed by tenant {record.tenant}, slot {record.slot}")
 

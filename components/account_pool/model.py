@@ -114,7 +114,7 @@ class Token:
             raise Misconfigured(
                 place=f"Secret {member}",
                 cause=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
-                mend="remove the annotation if nobody uses the account, then run `credfleet pool sweep`",
+                mend="restore it, or remove it if nobody uses the account",
             )
         return cls(record, uid, int(attempt))
 

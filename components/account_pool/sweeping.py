@@ -189,12 +189,12 @@ def _is_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:
 
 def _releases(record: Record, namespace: str) -> str:
     """Return the commands that release a claim, one for each holder."""
-    partition = [f"--partition={key}={value}" for key, value in record.partition.values if value]
     asked = [f"--type={record.partition.type}", f"--tenant={record.tenant}", f"--slot={record.slot}"]
+    asked += [f"--partition={key}={value}" for key, value in record.partition.values if value]
     if record.partition.shared:
         asked.append("--shared")
-    command = ["credfleet", "pool", "release", f"--namespace={namespace}", *asked, *partition]
-    return " and ".join(f"`{shlex.join([*command, f'--holder={each}', '--yes'])}`" for each in record.holders)
+    by_holder = (shlex.join([*asked, f"--holder={each}"]) for each in sorted(record.holders))
+    return " and ".join(f"`credfleet pool release -n {namespace} {each} --yes`" for each in by_holder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_s
     pool, request = Pool(server, POOL, SETTINGS), ClaimRequest("acme", "aws")
     census = Census(pool.members(), pool.records())
     assert [(each.standing, each.reason) for each in pool.status().accounts] == [
-        (Standing.OWNED, "carries a claim that is gone; `credfleet pool sweep` takes it off")
+        (Standing.OWNED, "carries a claim that is gone; a sweep takes it off")
     ]
     assert outlook(census, [request], KEYS)[0].prospect is Prospect.OWN
     assert [each.taken for each in explain(census, request, KEYS).candidates] == [True]

@@ -141,7 +141,7 @@ def test_an_account_its_tenant_brought_along_is_what_the_next_claim_gets_after_a
         ),
         pytest.param(
             member("m", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: "claim-0.u.1"}),
-            "carries a claim that is gone; `credfleet pool sweep` takes it off",
+            "carries a claim that is gone; a sweep takes it off",
             id="dead-claim",
         ),
     ],

@@ -1,0 +1,381 @@
+"""Every command that the product prints as advice is run: in the situation that prints it, as it is printed.
+
+Here are those about a pool, in memory; `--yes` is what a person at a terminal says. What the API server's own
+refusals advise is in tests/cluster/test_mends.py. Whatever is advised and stands in no table fails.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from components.account_pool.calls import Found, Kind
+from components.account_pool.config_map import CONFIG_MAP
+from components.account_pool.declared import Declaration, DeclaredMember, refusals
+from components.account_pool.keys import (
+    CLEANING_TOKEN,
+    POOL_RECORD,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+)
+from components.account_pool.pool import Pool
+from components.account_pool.status import status_of
+from components.connection import ClusterTarget
+from components.labels import SHARED, TENANT_NAME
+from operations.pool.health import accounts, claims
+from tests.cluster.test_mends import ADVISED as BY_THE_API_SERVER
+from tests.support.advice import ROOT, advised
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
+from tests.support.memory_pool import MemoryServer
+
+TENANT: Final = "Acme & Söhne"
+"""Not to be typed without quotes."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A pool of two free accounts in memory, and what the product says of it."""
+
+    server: MemoryServer
+
+    def claim(self, *more: str) -> str:
+        return str(answer("claim", "--type", "aws", "--tenant", TENANT, *more)["secretName"])
+
+    def release(self) -> None:
+        answer("release", "--type", "aws", "--tenant", TENANT)
+
+    def doctor(self) -> str:
+        """Return what doctor advises of accounts and claims."""
+        census = Pool.census(ClusterTarget(), NAMESPACE)
+        settings = Pool.open(ClusterTarget(), NAMESPACE).settings
+        found = [*accounts(status_of(census, settings), NAMESPACE)]
+        found += claims(census, Pool.survey(ClusterTarget(), NAMESPACE, ()), NAMESPACE)
+        return "\n".join(each.mend for each in found)
+
+    def refused(self, *arguments: str) -> str:
+        result = credfleet("pool", *arguments, "-n", NAMESPACE)
+        assert result.exit_code != 0
+        return result.output
+
+    def previewed(self) -> str:
+        """Return why a preview does not remove account m0."""
+        member = DeclaredMember("aws", "1")
+        before, after = (Declaration(NAMESPACE, (), members) for members in ({"m0": member}, {}))
+        census = Pool.census(ClusterTarget(), NAMESPACE)
+        return "\n".join(map(str, refusals(before, after, census)))
+
+    def restore(self) -> None:
+        """Bring the record of the one claim back as a backup has it."""
+        (record,) = self.server.records
+        found = self.server.get(Kind.RECORD, record.name)
+        assert isinstance(found, Found)
+        self.server.remove(Kind.RECORD, record.name)
+        self.server.create(Kind.RECORD, found.body)
+
+    def state(self, name: str = "m0") -> str | None:
+        return self.server.member(name).state
+
+    def is_well(self) -> bool:
+        return not Pool.survey(ClusterTarget(), NAMESPACE, ()).findings
+
+
+Printed = Callable[[World], str]
+Mended = Callable[[World], bool]
+
+
+def dirty(world: World) -> None:
+    world.server.by_hand("m0", {POOL_STATE: "dirty"})
+
+
+def dead_claim(world: World) -> str:
+    world.claim()
+    (record,) = world.server.records
+    world.server.remove(Kind.RECORD, record.name)
+    return world.doctor()
+
+
+def half_released(world: World) -> str:
+    world.claim()
+    (record,) = world.server.records
+    found = world.server.get(Kind.RECORD, record.name)
+    assert isinstance(found, Found)
+    data = {**found.body["data"], "phase": "Releasing", "holders": "{}"}
+    world.server.replace(Kind.RECORD, {**found.body, "data": data})
+    return world.doctor()
+
+
+def unreadable_record(world: World) -> str:
+    world.claim()
+    (record,) = world.server.records
+    junk = {"metadata": {"name": record.name, "namespace": NAMESPACE, "labels": {POOL_RECORD: "true"}}}
+    world.server.remove(Kind.RECORD, record.name)
+    world.server.create(Kind.RECORD, {**junk, "data": {}})
+    printed = world.doctor()
+    world.server.remove(Kind.RECORD, record.name)
+    return printed
+
+
+def restored_claim(world: World) -> str:
+    world.claim()
+    world.restore()
+    return world.doctor()
+
+
+def restored_claim_asked_for(world: World) -> str:
+    world.claim()
+    world.restore()
+    return world.refused("claim", "--type", "aws", "--tenant", TENANT, "--holder", "ci")
+
+
+def restored_pool(world: World) -> str:
+    found = world.server.get(Kind.RECORD, CONFIG_MAP)
+    assert isinstance(found, Found)
+    data = {**found.body["data"], "poolUid": "before"}
+    world.server.replace(Kind.RECORD, {**found.body, "data": data})
+    return world.refused("status")
+
+
+def lost_account(world: World) -> str:
+    for holder in ("ci", "o'brien's"):
+        name = world.claim("--holder", holder)
+    world.server.by_hand(name, {TENANT_NAME: "globex"})
+    return world.doctor()
+
+
+def lost_place(world: World) -> str:
+    world.server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "2"})
+    world.claim("--shared", "--slot", "web")
+    world.server.by_hand("s0", {}, {SHARED_CLAIMS: "{}"})
+    printed = world.doctor()
+    assert TENANT_NAME not in printed
+    return printed
+
+
+def left_by_a_cleaner(world: World) -> str:
+    world.server.by_hand("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "gone/1"})
+    return world.doctor()
+
+
+def quarantined(world: World) -> str:
+    answer("quarantine", "m0", "--reason", "odd bills")
+    return world.doctor()
+
+
+def given_up(world: World) -> str:
+    answer("decommission", "m0", "--yes")
+    return world.doctor()
+
+
+def given_up_and_let_back(world: World) -> str:
+    answer("decommission", "m0", "--yes")
+    return world.refused("unquarantine", "m0", "--yes")
+
+
+def given_up_and_marked(world: World) -> str:
+    answer("decommission", "m0", "--yes")
+    return world.refused("mark-dirty", "m0", "--reason", "x")
+
+
+def retained(world: World) -> str:
+    world.server.by_hand("m0", {TENANT_NAME: "acme"}, {"credfleet.io/claim-origin": "retained"})
+    return world.doctor()
+
+
+def owned(world: World) -> str:
+    world.server.by_hand("m0", {TENANT_NAME: "acme"})
+    return world.doctor()
+
+
+def dirty_to_the_doctor(world: World) -> str:
+    dirty(world)
+    return world.doctor()
+
+
+def dirty_to_a_preview(world: World) -> str:
+    dirty(world)
+    return world.previewed()
+
+
+def is_untouched(world: World) -> bool:
+    return world.state() is None
+
+
+def has_no_claim(world: World) -> bool:
+    return not any(member.tokens for member in world.server.members) and not list(world.server.records)
+
+
+CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
+    "a dead claim": ("credfleet pool sweep -n {}", dead_claim, has_no_claim),
+    "a release nobody ended": ("credfleet pool sweep -n {}", half_released, has_no_claim),
+    "a record nobody can read": ("credfleet pool sweep -n {}", unreadable_record, has_no_claim),
+    "a restored claim": ("credfleet pool recover --namespace {}", restored_claim, World.is_well),
+    "a restored claim that is asked for": (
+        "credfleet pool recover --namespace {}",
+        restored_claim_asked_for,
+        World.is_well,
+    ),
+    "a restored pool": (
+        "credfleet pool recover --namespace {}",
+        restored_pool,
+        lambda world: world.claim() in ("m0", "m1"),
+    ),
+    "an account relabelled by hand": (
+        "credfleet pool release -n {} {} --yes",
+        lost_account,
+        lambda world: world.is_well() and not list(world.server.records),
+    ),
+    "a place on a shared account taken by hand": (
+        "credfleet pool release -n {} {} --yes",
+        lost_place,
+        lambda world: world.is_well() and not list(world.server.records),
+    ),
+    "a cleaner that is gone": (
+        "credfleet pool clean --take-over {} -n {}",
+        left_by_a_cleaner,
+        lambda world: world.is_well() and is_untouched(world),
+    ),
+    "a dirty account": ("credfleet pool clean -n {}", dirty_to_the_doctor, is_untouched),
+    "a dirty account that would be removed": (
+        "credfleet pool clean -n {}",
+        dirty_to_a_preview,
+        lambda world: not world.previewed(),
+    ),
+    "a dirty account that would be removed uncleaned": (
+        "credfleet pool decommission {} -n {}",
+        dirty_to_a_preview,
+        lambda world: not world.previewed(),
+    ),
+    "a quarantined account": ("credfleet pool unquarantine {}{} -n {}", quarantined, is_untouched),
+    "an account given up": (
+        "credfleet pool unquarantine {}{} -n {}",
+        given_up,
+        lambda world: world.state() == "dirty",
+    ),
+    "an account given up that is let back": (
+        "credfleet pool unquarantine {} --decommissioned -n {}",
+        given_up_and_let_back,
+        lambda world: world.state() == "dirty",
+    ),
+    "an account given up that is to be cleaned": (
+        "credfleet pool unquarantine {} --decommissioned -n {}",
+        given_up_and_marked,
+        lambda world: world.state() == "dirty",
+    ),
+    "a retained account": (
+        "credfleet pool return {} -n {}",
+        retained,
+        lambda world: (world.state(), world.server.member("m0").origin) == ("dirty", "pool"),
+    ),
+    "an owner without a claim": ("credfleet pool adopt -n {}", owned, lambda _world: True),
+    "an account nobody knows": (
+        "credfleet pool status -n {}",
+        lambda world: world.refused("quarantine", "m7", "--reason", "x"),
+        lambda _world: True,
+    ),
+    "an account that is not quarantined": (
+        "credfleet pool status -n {}",
+        lambda world: world.refused("unquarantine", "m0", "--yes"),
+        lambda _world: True,
+    ),
+    "an account nobody owns": (
+        "credfleet pool status -n {}",
+        lambda world: world.refused("return", "m0", "--yes"),
+        lambda _world: True,
+    ),
+}
+"""Situation → the advice as the source has it, what leads to it and prints it, and what is so afterwards."""
+
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "credfleet config schema": "tests/operations/config/test_commands.py::"
+    "test_the_schema_is_the_one_that_editors_are_given",
+    "credfleet pull-secret observe": "tests/operations/pull_secret/test_commands.py::"
+    "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
+    "credfleet sandbox config set --secret --path '{}": "tests/operations/config/test_commands.py::"
+    "test_a_secret_from_standard_input_is_encrypted_in_the_file_and_read_back_in_plain",
+    "credfleet preview-report {} --format json": "tests/operations/preview_report/"
+    "test_preview_report_of_a_stack.py::"
+    "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
+    "credfleet sandbox preview": "tests/operations/sandbox/test_updates.py::"
+    "test_a_preview_stopped_by_the_user_is_called_so",
+    "credfleet sandbox preview --json": "tests/operations/preview_report/test_preview_report_of_a_stack.py::"
+    "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
+    "credfleet sandbox up": "tests/operations/sandbox/test_updates.py::"
+    "test_up_previews_first_and_then_updates",
+    "credfleet sandbox destroy": "tests/operations/sandbox/test_updates.py::test_destroy_asks_first",
+    "credfleet sandbox down": "tests/operations/sandbox/test_cloud_services.py::"
+    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
+    "make down": "tests/operations/sandbox/test_cloud_services.py::"
+    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
+    "credfleet sandbox env": "tests/operations/sandbox/test_cloud_services.py::"
+    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
+    "credfleet sandbox stack export": "tests/operations/sandbox/test_updates.py::"
+    "test_a_deployment_that_was_exported_is_imported_again",
+    "credfleet pool status": "tests/cluster/test_pool_commands.py::"
+    "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
+    "credfleet pool claim -n {} -t {} --tenant umbrella": "tests/cluster/test_pool_commands.py::"
+    "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
+}
+"""Advice → the test of another subject that runs the command."""
+
+OF_OTHER_PROGRAMS: Final = frozenset({"kubectl", "pulumi"})
+"""Neither is here; the words of Kubernetes and Pulumi are theirs to keep."""
+
+BY_THE_ENVIRONMENT: Final = frozenset({"make env"})
+"""What made the environment that this test runs in."""
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[World]:
+    (project / "members.csv").write_text("name,type,accountId\nm0,aws,111111111111\n")
+    (project / "Pulumi.dev.yaml").write_text(
+        "config:\n"
+        "  credfleet:cluster: {context: here}\n"
+        "  credfleet:accountPool: {membersFrom: members.csv, cleaning: {aws: ['true']}}\n"
+    )
+    with memory_cluster(monkeypatch) as server:
+        for name in ("m0", "m1"):
+            server.add_member(name)
+        yield World(server)
+
+
+def commands(printed: str, advice: str) -> Iterator[list[str]]:
+    """Read the commands of one kind out of what was printed."""
+    pattern = re.compile(re.escape(advice).replace(r"\{\}", ".*"))
+    for quoted in re.findall(r"`([^`]+)`", " ".join(printed.split())):
+        if pattern.fullmatch(quoted):
+            yield shlex.split(quoted)[1:]
+
+
+@pytest.mark.parametrize(("advice", "situation", "is_mended"), CASES.values(), ids=CASES.keys())
+def test_a_command_that_is_advised_runs_as_it_is_printed_and_mends(
+    world: World, advice: str, situation: Printed, is_mended: Mended
+) -> None:
+    advices = list(commands(situation(world), advice))
+    assert advices
+    for typed in advices:
+        result = credfleet(*typed)
+        if "--yes" in result.output and result.exit_code == 1:
+            result = credfleet(*typed, "--yes")
+        assert result.exit_code == 0, result.output
+    assert is_mended(world)
+
+
+def test_every_command_that_is_advised_is_run_by_a_test() -> None:
+    run_here = {advice for advice, _, _ in CASES.values()}
+    known = run_here | set(ELSEWHERE) | set(BY_THE_API_SERVER) | BY_THE_ENVIRONMENT
+    found = {advice: by for advice, by in advised().items() if advice.split()[0] not in OF_OTHER_PROGRAMS}
+    assert {advice: by for advice, by in found.items() if advice not in known} == {}, "no test runs it"
+    assert known - set(found) == set(), "nobody advises it any more"
+
+
+@pytest.mark.parametrize("place", sorted(set(ELSEWHERE.values())))
+def test_the_tests_that_run_advice_elsewhere_are_there(place: str) -> None:
+    file, _, name = place.partition("::")
+    assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8")

@@ -1,0 +1,58 @@
+"""The commands that the product prints as advice, found in its source.
+
+Docstrings, help texts and examples of commands are no advice; placeholders are written as `{}`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+_FOLDERS: Final = ("components", "operations", "policies", "sandbox/pulumi_sandbox")
+_SUBJECTS: Final = "pool|doctor|sandbox|config|aso|stores|services|pull-secret|preview-report"
+_COMMAND: Final = re.compile(
+    rf"(?<![\w./-])(?:credfleet (?:{_SUBJECTS})\b|kubectl (?:get|config|create)\b"
+    r"|make (?:up|down|env|build)\b|pulumi (?:import|up|preview|config|stack)\b)[^`\"),;|>]*"
+)
+
+
+def advised() -> dict[str, set[str]]:
+    """Return each command that is advised somewhere, with the files that do."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(file for folder in _FOLDERS for file in (ROOT / folder).rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        for text in _texts(ast.parse(source)) if _COMMAND.search(source) else ():
+            for command in _COMMAND.findall(text):
+                found.setdefault(command.strip(" .'"), set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    passed_over = {id(inner) for node in ast.walk(tree) for inner in _no_advice(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in passed_over:
+            passed_over.update(id(part) for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in passed_over:
+            yield node.value
+
+
+def _no_advice(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.Expr(value=ast.Constant() as said):
+            yield said
+        case ast.FunctionDef(decorator_list=decorators):
+            for decorator in decorators:
+                yield from ast.walk(decorator)
+        case (
+            ast.Call(func=ast.Name(id="group" | "epilog" | "command"))
+            | ast.keyword(arg="help" | "description")
+        ):
+            yield from ast.walk(node)
+        case _:
+            pass
