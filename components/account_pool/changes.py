@@ -107,33 +107,36 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
 
     record: any record of the token's name, to know its tenant; without one the member's own annotation says
     it.
-    policy: without one, the member's copy of its record's. A member its tenant owned before, or one
-    relabelled by hand, keeps label and state as they are; one that was quarantined meanwhile stays so.
+    policy: without one, the member's copy of its record's. It frees a member at once only where the copy says
+    so too: whoever claimed it may have used it. A member its tenant owned before, or one relabelled by hand,
+    keeps label and state as they are; one that was quarantined meanwhile stays so; a label stripped by hand
+    counts as there.
     """
     if member.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
-    labels: dict[str, str | None] = {}
     annotations: dict[str, str | None] = {CLAIM_TOKEN: None, CLAIM_ORIGIN: None, CLAIM_POLICY: None}
     claimant = record.tenant_label if record else _tenant_of(member)
-    if member.tenant != claimant:
+    owner = claimant if member.tenant is None else member.tenant
+    labels: dict[str, str | None] = {} if member.tenant == owner else {TENANT_NAME: owner}
+    if owner != claimant:
         annotations[TENANT_ID] = None
-    elif member.origin == Origin.POOL:
-        match policy or _policy_of(member):
+    elif owner is None or member.origin == Origin.POOL:
+        match Policy.CLEAN if owner is None else _policy_of(member, policy):
             case Policy.RELEASE:
                 labels[TENANT_NAME] = None
                 annotations[TENANT_ID] = None
             case Policy.RETAIN:
                 annotations[CLAIM_ORIGIN] = str(Origin.RETAINED)
             case Policy.CLEAN | Policy.QUARANTINE if member.state == State.QUARANTINED:
-                del annotations[CLAIM_ORIGIN]
+                annotations[CLAIM_ORIGIN] = str(Origin.POOL)
             case Policy.CLEAN:
                 labels[POOL_STATE] = str(State.DIRTY)
-                del annotations[CLAIM_ORIGIN]
+                annotations[CLAIM_ORIGIN] = str(Origin.POOL)
             case Policy.QUARANTINE:
                 labels[POOL_STATE] = str(State.QUARANTINED)
                 annotations[STATE_REASON] = "released by its tenant, whose policy is quarantine"
-                del annotations[CLAIM_ORIGIN]
+                annotations[CLAIM_ORIGIN] = str(Origin.POOL)
     return _patch(member, labels, annotations)
 
 
@@ -142,9 +145,10 @@ def _tenant_of(member: Member) -> str | None:
     return tenant_label(tenant) if tenant else member.tenant
 
 
-def _policy_of(member: Member) -> Policy:
-    copy = member.annotations.get(CLAIM_POLICY)
-    return Policy(copy) if copy in set(Policy) else Policy.CLEAN
+def _policy_of(member: Member, asked: Policy | None) -> Policy:
+    noted = member.annotations.get(CLAIM_POLICY)
+    copy = Policy(noted) if noted in set(Policy) else Policy.CLEAN
+    return Policy.CLEAN if asked is Policy.RELEASE and copy is not Policy.RELEASE else asked or copy
 
 
 def start_cleaning(member: Member, cleaning_token: str) -> Patch:

@@ -24,13 +24,14 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission import CLAIM, CLEAN, GUARDED, admission_manifests
+from components.account_pool.admission import GUARDED, admission_manifests
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
 from components.account_pool.model import ClaimRequest
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
 from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
+from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
@@ -125,8 +126,8 @@ class AccountPool(pulumi.ComponentResource):
         kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
         secrets = [self._declare_member(member, args, kept) for member in args.members]
         grants = [
-            *self._grant("claimer", args.claimers, RIGHTS[CLAIM]),
-            *self._grant("cleaner", args.cleaners, RIGHTS[CLEAN]),
+            *self._grant("claimer", args.claimers, RIGHTS[Verb.CLAIM]),
+            *self._grant("cleaner", args.cleaners, RIGHTS[Verb.CLEAN]),
         ]
         guards = self._guard(args) if args.admission_policy else ()
         PoolSeal(
@@ -173,9 +174,7 @@ class AccountPool(pulumi.ComponentResource):
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
         """Let the API server refuse what would break a claim, whoever tries it."""
-        manifests = admission_manifests(
-            args.namespace, allow_destroy=args.allow_destroy, dialect=args.settings.dialect
-        )
+        manifests = admission_manifests(args.namespace, args.settings, allow_destroy=args.allow_destroy)
         guards: list[pulumi.Resource] = []
         for what, policy, binding in zip(GUARDED, manifests[::2], manifests[1::2], strict=True):
             metadata = ObjectMetaArgs(name=policy["metadata"]["name"])

@@ -125,9 +125,10 @@ class Dialect:
         """
         text = json.dumps(manifest)
         if self.dirty is not None:
-            said = rf"(variables\.(?:old|new)Labels)\[\?'{re.escape(POOL_STATE)}'\]\.orValue\(''\)"
-            dirty = rf"\1[?'{self.dirty}'].orValue('')"
-            either = rf"\1[?'{POOL_STATE}'].orValue({dirty} == '{_TRUE}' ? '{State.DIRTY}' : {dirty})"
+            said = rf"(variables\.(?:old|new)Labels)\[\?'{re.escape(POOL_STATE)}'\]"
+            dirty = rf"\1[?'{self.dirty}']"
+            word = rf"{dirty}.optMap(word, word == '{_TRUE}' ? '{State.DIRTY}' : word)"
+            either = rf"\1[?'{POOL_STATE}'].or({word})"
             text = re.sub(said, either, text)
             text = re.sub(rf"(?<!\?)'{re.escape(POOL_STATE)}'", rf"'{POOL_STATE}', '{self.dirty}'", text)
         for own, theirs in self.renamed.items():

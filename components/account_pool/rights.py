@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from components.account_pool.admission import CLAIM, CLEAN, OPERATE, VIRTUAL_GROUP, VIRTUAL_RESOURCE
+from components.account_pool.rows import VIRTUAL_GROUP, VIRTUAL_RESOURCE, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +23,19 @@ _MEMBERS: Final = Right("", "secrets", ("get", "list", "patch"))
 _EVENTS: Final = Right("", "events", ("create",))
 
 
-def _on_records(*verbs: str) -> Right:
-    return Right("", "configmaps", verbs)
-
-
-def _virtual(verb: str) -> Right:
-    return Right(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (verb,))
-
-
 RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
     {
-        CLAIM: (_MEMBERS, _on_records("get", "list", "create", "update", "delete"), _EVENTS, _virtual(CLAIM)),
-        CLEAN: (_MEMBERS, _on_records("get", "list"), _EVENTS, _virtual(CLEAN)),
-        OPERATE: (_MEMBERS, _on_records("get", "list", "update", "delete"), _EVENTS, _virtual(OPERATE)),
+        work: (
+            _MEMBERS,
+            Right("", "configmaps", on_records),
+            _EVENTS,
+            Right(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (work,)),
+        )
+        for work, on_records in (
+            (Verb.CLAIM, ("get", "list", "create", "update", "delete")),
+            (Verb.CLEAN, ("get", "list")),
+            (Verb.OPERATE, ("get", "list", "update", "delete")),
+        )
     }
 )
 """Claiming, reading, releasing and sweeping; cleaning; what operators decide. By their virtual verbs."""

@@ -58,6 +58,9 @@ func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Pol
 		return member
 	}
 	member.Origin = NoOrigin
+	if member.Tenant == 0 && !s.Mistake.isLabelOnly() { // stripped by hand: the label counts as there
+		member.Tenant = tenant
+	}
 	isRelabelled := member.Tenant != tenant
 	isOwners := origin == FromOwner && s.Mistake != W6 && !s.Mistake.isLabelOnly()
 	if isRelabelled || isOwners {

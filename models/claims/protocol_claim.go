@@ -233,10 +233,15 @@ func (c *call) getRecordAfterConflict() {
 	})
 }
 
-// C7: CAS M: remove our dead token. The member was never handed out, so it is simply released.
+// C7: CAS M: remove our dead token. The member was never handed out; it is free if the policy would free it, else
+// dirty, since from the member alone nobody can tell.
 func (c *call) giveMemberBack() {
+	policy := PolicyClean
+	if c.Policy == PolicyRelease {
+		policy = PolicyRelease
+	}
 	c.casMember(func(next *State, self *Process) Member {
-		return c.removed(next.Members[self.Member], c.tenant(), self.Token, PolicyRelease)
+		return c.removed(next.Members[self.Member], c.tenant(), self.Token, policy)
 	}, c.again, func(next *State, self *Process) {
 		self.Step, self.MemberFresh = GetMemberToGiveBack, false
 		if c.Mistake.isLabelOnly() {

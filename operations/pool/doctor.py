@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from components.account_pool.admission import API_VERSION, BINDING, POLICY
-from components.account_pool.config_map import CONFIG_MAP
-from components.account_pool.dialect import Dialect
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.pool import Pool
 from components.account_pool.rights import Right
 from components.account_pool.status import status_of
@@ -80,7 +79,7 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
         yield from look.cluster(target)
         yield from rights(look.may, where.namespace)
         settings, diagnosis = settings_of_pool(look.config_map(), where.namespace)
-        yield from admission(look.admission, where.namespace, settings.dialect if settings else Dialect())
+        yield from admission(look.admission, where.namespace, settings or PoolConfigMap())
         yield diagnosis
         if settings is not None:
             census = Pool.census(target, where.namespace)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from components.account_pool.admission import BINDING, CLAIM, CLEAN, OPERATE, admission_manifests
+from components.account_pool.admission import BINDING, admission_manifests
 from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.dialect import Dialect
 from components.account_pool.model import JsonObject, Phase
 from components.account_pool.rights import RIGHTS, Right
+from components.account_pool.rows import Verb
 from components.account_pool.status import Account, PoolStatus, Standing
 from components.account_pool.sweeping import SweepReport
 from components.connection import Reply
@@ -23,10 +23,10 @@ OK: Final = 200
 UNKNOWN_USER: Final = 401
 ABSENT: Final = 404
 
-_GRANTS: Final = {
-    CLAIM: "add this user to accountPool.claimers and run `up`",
-    CLEAN: "add this user to accountPool.cleaners and run `up`",
-    OPERATE: "give this user a Role with these verbs in the namespace of the pool",
+_GRANTS: Final[Mapping[str, str]] = {
+    Verb.CLAIM: "add this user to accountPool.claimers and run `up`",
+    Verb.CLEAN: "add this user to accountPool.cleaners and run `up`",
+    Verb.OPERATE: "give this user a Role with these verbs in the namespace of the pool",
 }
 
 
@@ -77,11 +77,11 @@ def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagno
 
 
 def admission(
-    get: Callable[[str, str], Reply], namespace: str, dialect: Dialect | None = None
+    get: Callable[[str, str], Reply], namespace: str, settings: PoolConfigMap
 ) -> Iterator[Diagnosis]:
     """Whether the API server keeps the rules of the pool; get: reads an object by kind and name."""
     found: dict[str, list[str]] = {"in force": [], "unseen": [], "missing": [], "strange": []}
-    for manifest in admission_manifests(namespace, allow_destroy=True, dialect=dialect):
+    for manifest in admission_manifests(namespace, settings, allow_destroy=True):
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         reply = get(kind, name)
         if reply.status == ABSENT:
@@ -110,8 +110,10 @@ def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
     spec, wanted = live["spec"], expected["spec"]
     if expected["kind"] == BINDING:
         return spec.get("policyName") == wanted["policyName"] and "Deny" in spec.get("validationActions", ())
-    kept = {rule["expression"] for rule in spec.get("validations", ())}
-    return all(rule["expression"] in kept for rule in wanted["validations"])
+    return all(
+        {rule["expression"] for rule in wanted[part]} <= {rule["expression"] for rule in spec.get(part, ())}
+        for part in ("variables", "validations")
+    )
 
 
 def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None, Diagnosis]:

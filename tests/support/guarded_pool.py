@@ -15,9 +15,9 @@ import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.account_pool.admission import admission_manifests
-from components.account_pool.config_map import CONFIG_MAP
-from components.account_pool.dialect import Dialect
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
+from components.account_pool.rows import Verb
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.people import ALL_OBJECTS, grant, impersonating
 
@@ -29,7 +29,12 @@ Keys = Mapping[str, str | None]
 
 MERGE: Final = "application/merge-patch+json"
 _ENFORCEMENT_SECONDS: Final = 60.0
-_VERBS: Final = {"owner": (), "claimer": ("claim",), "cleaner": ("clean",), "operator": ("operate",)}
+VERBS: Final[Mapping[str, frozenset[Verb]]] = {
+    "owner": frozenset(),
+    "claimer": frozenset({Verb.CLAIM}),
+    "cleaner": frozenset({Verb.CLEAN}),
+    "operator": frozenset({Verb.OPERATE}),
+}
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,9 @@ def guarded_pool(
     admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": namespace}})
     with ExitStack() as clients:
         people: dict[str, DynamicClient] = {}
-        for user, verbs in _VERBS.items():
+        for user, verbs in VERBS.items():
             virtual = [
-                {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": [v]} for v in verbs
+                {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": [str(v)]} for v in verbs
             ]
             grant(admin, namespace, user, (*ALL_OBJECTS, *virtual))
             client = impersonating(plane.kubeconfig("admin"), folder / "discovery.json", user)
@@ -98,20 +103,25 @@ def guarded_pool(
 
 
 def enforce(
-    admin: DynamicClient, namespace: str, *, allow_destroy: bool = False, dialect: Dialect | None = None
+    admin: DynamicClient,
+    namespace: str,
+    settings: PoolConfigMap | None = None,
+    *,
+    allow_destroy: bool = False,
 ) -> None:
     """Put the policies of a pool into force: the API server follows about a second after they are written."""
-    watched, words = GuardedPool(namespace, {"operator": admin}), dialect or Dialect()
+    settings = settings or PoolConfigMap()
+    watched, words = GuardedPool(namespace, {"operator": admin}), settings.dialect
     owner = words.labels({HYPERSCALER_TYPE: "aws", TENANT_NAME: "a"})
     owned, bound = watched.member(owner), watched.record(Phase.BOUND)
-    for manifest in admission_manifests(namespace, allow_destroy=allow_destroy, dialect=dialect):
+    for manifest in admission_manifests(namespace, settings, allow_destroy=allow_destroy):
         api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
         api.create(body=manifest)
     moved: JsonObject = {"metadata": {"labels": words.labels({TENANT_NAME: "b"})}}
     until(lambda: watched.patch("operator", owned, moved) is not None)
     until(lambda: watched.replace("operator", replace(bound, tenant="other")) is not None)
     watched.api("operator", "Secret").delete(name=owned.name, namespace=namespace)
-    released = replace(bound, phase=Phase.RELEASING).render(namespace)
+    released = replace(bound.without_holder("h"), phase=Phase.RELEASING).render(namespace)
     records = watched.api("operator", "ConfigMap")
     records.replace(body=released, namespace=namespace)
     records.delete(name=bound.name, namespace=namespace)
@@ -164,10 +174,21 @@ def record_of(phase: Phase) -> Record:
         partition=Partition("aws"),
         slot="0",
         member="aws-1",
-        member_uid="",
+        member_uid="u-1",
         attempt=1,
         phase=phase,
         policy=Policy.CLEAN,
         limit=None,
         holders={"h": 1},
     )
+
+
+def merged(body: JsonObject, patch: JsonObject) -> JsonObject:
+    """Return an object after a JSON merge patch."""
+    after = dict(body)
+    for key, value in patch.items():
+        if value is None:
+            after.pop(key, None)
+        else:
+            after[key] = merged(after.get(key) or {}, value) if isinstance(value, dict) else value
+    return after

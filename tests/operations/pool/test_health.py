@@ -73,12 +73,13 @@ def test_a_user_who_may_not_write_events_may_work_but_leaves_none() -> None:
 
 
 MANIFESTS = {
-    (each["kind"], each["metadata"]["name"]): each for each in admission_manifests(POOL, allow_destroy=False)
+    (each["kind"], each["metadata"]["name"]): each
+    for each in admission_manifests(POOL, PoolConfigMap(), allow_destroy=False)
 }
 
 
 def admitted(live: Mapping[tuple[str, str], Reply]) -> list[Diagnosis]:
-    return [*admission(lambda kind, name: live[kind, name], POOL)]
+    return [*admission(lambda kind, name: live[kind, name], POOL, PoolConfigMap())]
 
 
 def in_force() -> dict[tuple[str, str], Reply]:
@@ -87,7 +88,7 @@ def in_force() -> dict[tuple[str, str], Reply]:
 
 @pytest.mark.parametrize("allow_destroy", [False, True])
 def test_policies_as_a_stack_declares_them_are_well(*, allow_destroy: bool) -> None:
-    manifests = admission_manifests(POOL, allow_destroy=allow_destroy)
+    manifests = admission_manifests(POOL, PoolConfigMap(), allow_destroy=allow_destroy)
     live = {(each["kind"], each["metadata"]["name"]): Reply(200, each) for each in manifests}
     assert [each.health for each in admitted(live)] == [Health.WELL]
 

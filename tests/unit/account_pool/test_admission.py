@@ -4,17 +4,12 @@ import re
 
 import pytest
 
-from components.account_pool.admission import (
-    BINDING,
-    MEMBER_RULES,
-    POLICY,
-    RECORD_RULES,
-    SETTINGS_RULES,
-    admission_manifests,
-)
-from components.account_pool.model import JsonObject, Phase, State
+from components.account_pool.admission import BINDING, GUARDED, POLICY, admission_manifests
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.model import JsonObject
+from components.account_pool.transitions import tables
 
-MANIFESTS = admission_manifests("account-pool")
+MANIFESTS = admission_manifests("account-pool", PoolConfigMap())
 POLICIES = [manifest for manifest in MANIFESTS if manifest["kind"] == POLICY]
 NAMES = [policy["metadata"]["name"] for policy in POLICIES]
 
@@ -25,7 +20,7 @@ def cel_of(policy: JsonObject) -> str:
 
 
 def test_each_policy_is_followed_by_the_binding_that_puts_it_into_force_in_its_pool_alone() -> None:
-    assert [manifest["kind"] for manifest in MANIFESTS] == [POLICY, BINDING] * 3
+    assert [manifest["kind"] for manifest in MANIFESTS] == [POLICY, BINDING] * len(GUARDED)
     for binding in MANIFESTS[1::2]:
         assert binding["spec"] == {
             "policyName": binding["metadata"]["name"],
@@ -37,7 +32,7 @@ def test_each_policy_is_followed_by_the_binding_that_puts_it_into_force_in_its_p
 
 
 def test_two_pools_in_one_cluster_have_policies_of_their_own() -> None:
-    others = {manifest["metadata"]["name"] for manifest in admission_manifests("other-pool")}
+    others = {manifest["metadata"]["name"] for manifest in admission_manifests("other-pool", PoolConfigMap())}
     assert others.isdisjoint(manifest["metadata"]["name"] for manifest in MANIFESTS)
 
 
@@ -58,27 +53,30 @@ def test_every_variable_is_made_before_it_is_used_and_used(policy: JsonObject) -
     assert set(re.findall(r"variables\.(\w+)", cel_of(policy))) == made
 
 
-def test_a_rule_is_known_by_its_name_and_says_what_to_do_instead() -> None:
-    for rules in (MEMBER_RULES, RECORD_RULES, SETTINGS_RULES):
-        assert len({rule.name for rule in rules}) == len(rules)
-        for rule in rules:
-            assert ";" in rule.message
+def test_every_field_has_a_rule_that_says_what_was_changed_and_what_to_do_instead() -> None:
+    for policy, table in zip(POLICIES, tables(()), strict=True):
+        messages = [each["message"] for each in policy["spec"]["validations"]]
+        assert len(set(messages)) == len(messages)
+        assert all("; " in message for message in messages)
+        named = {message.partition(":")[0] for message in messages}
+        assert {f"{table.noun}-{one.name}" for one in table.fields} <= named
+
+
+def test_a_pool_is_guarded_by_its_own_partition_keys() -> None:
+    def keys(*partition_keys: str) -> list[str]:
+        drawn = admission_manifests("account-pool", PoolConfigMap(partition_keys))[::2]
+        return [name for name, policy in zip(GUARDED, drawn, strict=True) if "eu-access" in cel_of(policy)]
+
+    assert (keys(), keys("eu-access")) == ([], ["members", "records"])
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
 def test_a_pool_that_may_be_thrown_away_has_all_rules_but_those_about_deletion(policy: JsonObject) -> None:
     (relaxed,) = (
         manifest
-        for manifest in admission_manifests("account-pool", allow_destroy=True)
+        for manifest in admission_manifests("account-pool", PoolConfigMap(), allow_destroy=True)
         if manifest["kind"] == POLICY and manifest["metadata"] == policy["metadata"]
     )
     kept = [each for each in policy["spec"]["validations"] if "'DELETE'" not in each["expression"]]
     assert relaxed["spec"]["validations"] == kept
     assert relaxed["spec"]["matchConstraints"]["resourceRules"][0]["operations"] == ["CREATE", "UPDATE"]
-
-
-def test_the_rules_speak_of_every_state_and_phase_there_is_and_of_no_other() -> None:
-    members, records, _ = map(cel_of, POLICIES)
-    assert set(re.findall(r"State\w* (?:==|!=) '(\w+)'", members)) <= set(State)
-    assert {state for state in State if f"'{state}'" in members} == set(State)
-    assert {phase for phase in Phase if phase in records} == set(Phase)

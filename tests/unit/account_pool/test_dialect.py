@@ -174,9 +174,8 @@ def test_words_that_nobody_can_read_stop_the_pool_instead_of_being_left_out(data
 @given(st.sets(st.sampled_from(sorted(KEB.names))))
 def test_the_rules_of_admission_name_the_labels_of_the_pool_and_no_other(chosen: set[str]) -> None:
     names = {name: KEB.names[name] for name in chosen}
-    text = json.dumps(admission_manifests(POOL, dialect=Dialect(names))[0])
+    text = json.dumps(admission_manifests(POOL, PoolConfigMap(dialect=Dialect(names)))[0])
     for name, own in {"type": HYPERSCALER_TYPE, "tenant": TENANT_NAME, "shared": SHARED}.items():
         assert (f"'{own}'" in text) is (name not in names)
         assert (f"'{KEB.names[name]}'" in text) is (name in names)
-    assert ("'dirty'].orValue('') == 'true'" in text) is ("dirty" in names)
-    assert admission_manifests(POOL, dialect=Dialect()) == admission_manifests(POOL)
+    assert ("[?'dirty'].optMap(" in text) is ("dirty" in names)

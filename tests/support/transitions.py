@@ -1,0 +1,171 @@
+"""Writes to a pool's objects, allowed and not: pairs of (before, after), drawn from a table's rows and near.
+
+Half of the pairs are a step of a row as it is; the others are steps with one or two fields of anything more.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from components.account_pool import rows, transitions
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.keys import POOL_RECORD
+from components.account_pool.model import JsonObject
+from components.account_pool.rows import ANYTHING, Among, Field, Step, Table, Where
+
+UID: Final = "00000000-0000-4000-8000-000000000000"
+TOKENS: Final = tuple(f"claim-{number}.{UID}.{number}" for number in (1, 2))
+
+_HOLDERS: Final = ({}, {"h": 1}, {"h": 2}, {"h": 1, "i": 1}, {"i": 2}, {"i": 3}, {'"': 1, "h": 1, "i": 4})
+_PLACES: Final = ({}, *({token: "0" for token in TOKENS[:count]} for count in (1, 2)), {TOKENS[1]: '"x": '})
+_COUNTS: Final = (None, "1", "2", "3")
+
+DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "type": ("aws", None, "gcp", ""),
+    "owner": (None, "acme", "globex", "enc-abc", ""),
+    "state": (None, "dirty", "cleaning", "quarantined", "Dirty", ""),
+    "sharing": (None, "true", "false"),
+    "kept-back": (None, "true"),
+    "part-0": (None, "true", "false"),
+    "token": (None, *TOKENS, "garbage", ""),
+    "origin": (None, "pool", "owner", "retained", ""),
+    "places": (None, *(json.dumps(each, sort_keys=True) for each in _PLACES), "garbage", "[]"),
+    "cleaning": (None, "janitor/1", "janitor/2", "other/1", "x"),
+    "reason": (None, "odd bills"),
+    "before": (None, "dirty", "decommissioned"),
+    "capacity": (None, "1", "2", "x"),
+    "account": (None, "1", "2"),
+    "brought": (None, "true"),
+    "mark": ("true", None, "false"),
+    "partition": (
+        "!eu-access,hyperscaler-type=aws",
+        "eu-access=true,hyperscaler-type=aws",
+        "credfleet.io/shared=true,!eu-access,hyperscaler-type=aws",
+        "hyperscaler-type=aws",
+        None,
+    ),
+    "slot": ("0", "1", None),
+    "member": ("aws-1", "aws-2", None),
+    "member-uid": (UID, "u-2", None),
+    "attempt": ("1", "2", "3", "x", None),
+    "phase": ("Pending", "Bound", "Releasing", "Done", None),
+    "limit": (*_COUNTS, "x"),
+    "holders": (*(json.dumps(each, sort_keys=True) for each in _HOLDERS), "garbage", '{"h": "1"}', None),
+    "retired": (*_COUNTS, "-1"),
+    "former-uid": (None, "u-0"),
+}
+_POLICIES: Final = ("release", "retain", "clean", "quarantine", "forget", None)
+_TENANTS: Final = ("acme", "globex", "A tenant", None)
+_REST: Final[Mapping[Where, tuple[Any, ...]]] = {
+    rows.LABELS: ({}, {"note": "x"}, {"dirty": "true"}),
+    rows.NOTES: ({}, {"note": "x"}, {"note": "y", "other": ""}),
+    rows.DATA: ({}, {"key": "c2VjcmV0"}, {"key": "bmV3"}),
+    rows.BYTES: (None, {"bytes": "eA=="}),
+    rows.FINALIZERS: (None, ["example.com/kept"], ["foregroundDeletion"]),
+    rows.LOCK: (None, True),
+}
+
+
+def choices(one: Field, owner: JsonObject) -> tuple[Any, ...]:
+    """Return what a field is tried with; owner: an owner reference to what is there."""
+    if one.where == rows.REFERENCES:
+        return None, [owner]
+    if one.key is None:
+        return _REST[one.where]
+    if one.name == "policy":
+        return _POLICIES
+    return _TENANTS if one.name == "tenant" else DOMAINS[one.name]
+
+
+def put(body: JsonObject, table: Table, one: Field, value: Any) -> None:
+    """Write a field into an object."""
+    *path, last = one.where.path
+    place = body
+    for key in path:
+        place = place.setdefault(key, {})
+    if one.key is not None:
+        texts = place.setdefault(last, {})
+        texts.pop(one.key, None)
+        if value is not None:
+            texts[one.key] = value
+    elif isinstance(value, dict):
+        kept = {key: text for key, text in place.get(last, {}).items() if key in table.keys(one.where)}
+        place[last] = {**kept, **value}
+    elif value is None:
+        place.pop(last, None)
+    else:
+        place[last] = value
+
+
+class Drawing:
+    """Draws writes to the objects of one table; the same ones for the same seed."""
+
+    def __init__(self, table: Table, seed: int, owner: JsonObject) -> None:
+        self._table = table
+        self._owner = owner
+        self._random = random.Random(seed)
+
+    def body(self, name: str) -> JsonObject:
+        """Draw an object as some row finds it, with up to two fields of anything."""
+        body: JsonObject = {"metadata": {"name": name}}
+        if self._table.resource == "configmaps":
+            body["metadata"]["labels"] = {POOL_RECORD: "true"}
+        step = self._random.choice([step for step in self._table.steps if step.on != "CREATE"])
+        likely = self._random.choice([step for step in self._table.steps if step.on == "CREATE"])
+        for one in self._table.fields:
+            among = step.old.get(one, likely.new.get(one, ANYTHING))
+            self._draw(body, one, among, usual=0.7)
+        self._disturb(body, self._random.choice((0, 0, 1, 2)))
+        return body
+
+    def changes(self, before: JsonObject, count: int) -> Iterator[JsonObject]:
+        """Draw what an object may be after a write: a step of a row that fits, or something beside it."""
+        found = [step for step in self._table.steps if step.on == "UPDATE" and self._fits(step, before)]
+        for _ in range(count):
+            after = copy.deepcopy(before)
+            step = self._random.choice(found)
+            for one, among in step.new.items():
+                if among != ANYTHING or self._random.random() < 0.2:
+                    self._draw(after, one, among, usual=0)
+            self._disturb(after, self._random.choice((0, 0, 0, 1, 2)))
+            yield after
+
+    def _fits(self, step: Step, before: JsonObject) -> bool:
+        return all(among.holds(self._table.text(one, before)) for one, among in step.old.items())
+
+    def _disturb(self, body: JsonObject, count: int) -> None:
+        for one in self._random.sample(self._table.fields, count):
+            put(body, self._table, one, self._random.choice(choices(one, self._owner)))
+
+    def _draw(self, body: JsonObject, one: Field, among: Among, *, usual: float) -> None:
+        if among == ANYTHING:
+            first = self._random.random() < usual
+            value = choices(one, self._owner)[0] if first else self._random.choice(choices(one, self._owner))
+        elif one.key is None:
+            value = None if one.where.empty != "{}" else {}
+        else:
+            fitting = [text for text in choices(one, self._owner) if among.holds(text)]
+            value = self._random.choice(fitting)
+        put(body, self._table, one, value)
+
+
+def merge_patch(before: Any, after: Any) -> Any:
+    """Return the JSON merge patch that makes the one object of the other."""
+    patch: JsonObject = {}
+    for key in before.keys() | after.keys():
+        if key not in after:
+            patch[key] = None
+        elif isinstance(after[key], dict) and isinstance(before.get(key), dict):
+            if inner := merge_patch(before[key], after[key]):
+                patch[key] = inner
+        elif before.get(key) != after[key]:
+            patch[key] = after[key]
+    return patch
+
+
+SETTINGS: Final = PoolConfigMap(("eu-access",))
+TABLES: Final = {table.name: table for table in transitions.tables(SETTINGS.partition_keys)}
