@@ -16,7 +16,7 @@ from urllib.parse import quote
 from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
-from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET
+from components.aso_credentials.keys import GLOBAL_SETTINGS
 from components.aso_credentials.running import is_foreign, mode_of, were_started_since
 from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, is_unknown
@@ -155,7 +155,7 @@ def _taken(cluster: str | None, secret: str, place: str, mend: str) -> Iterator[
     except (CredfleetError, NoReply):
         return
     if found and is_foreign(found):
-        logical = {GLOBAL_SETTINGS: "aso", NAMESPACE_SECRET: namespace}.get(name, name)
+        logical = "aso" if name == GLOBAL_SETTINGS else place.rpartition(".")[2]
         command = f"pulumi import kubernetes:core/v1:Secret {logical}-secret {secret}"
         yield CheckFailure(
             "secret",

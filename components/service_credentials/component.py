@@ -8,6 +8,7 @@ declared, and then move once (docs/service-credentials.md, migrating a legacy in
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
@@ -36,8 +37,14 @@ from components.service_credentials.names import (
     environment_secret,
     source_secret,
 )
-from components.service_credentials.provider import ServiceMigration, ServiceMigrationArgs, bound_properties
-from components.service_credentials.settings import App, Binding, Instance, Services
+from components.service_credentials.provider import (
+    ServiceMigration,
+    ServiceMigrationArgs,
+    WorkloadBinding,
+    WorkloadBindingArgs,
+    bound_properties,
+)
+from components.service_credentials.settings import App, Binding, Instance, Services, Workload
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
 
@@ -213,7 +220,8 @@ class ServiceBinding(pulumi.ComponentResource):
         props = {"instance": service.instance, "binding": args.name, "displayName": display_name}
         super().__init__(self.TYPE, name, props, opts)
         bound = given.bound(service.instance, service.args.owner, args.name, args.binding)
-        self.bound, self.service = bound, service
+        self.bound, self.service, self.name = bound, service, args.name
+        self.directory = display_name or args.name
         env_name = environment_secret(args.name)
         migrated = service.migrated(f"{name}-env-migration", env_name, self, bound)
         if given.credentials_from is None:
@@ -238,7 +246,7 @@ class ServiceBinding(pulumi.ComponentResource):
             )
             self.secret_name, self.type = files.metadata.name, files.type
             env_secret_name = env.metadata.name
-        self.mount_path = f"{BINDINGS_ROOT}/{display_name or args.name}"
+        self.mount_path = f"{BINDINGS_ROOT}/{self.directory}"
         self.vcap_services = {"namespace": service.namespace, "secretName": env_secret_name, "key": VCAP_KEY}
         self.register_outputs(self.outputs)
 
@@ -298,7 +306,29 @@ class ServiceApp(pulumi.ComponentResource):
                 for reference, binding in args.bindings.items()
             },
         }
+        if args.app.workload is not None:
+            self._bind(name, args.app.workload, secret)
         self.register_outputs(self.outputs)
+
+    def _bind(self, name: str, workload: Workload, secret: Secret) -> None:
+        """Give the workload its files and variables, after the Secrets they come from."""
+        args = self._args
+        bindings = args.bindings.values()
+        content = self._data().apply(lambda data: hashlib.sha256(data[VCAP_KEY].encode()).hexdigest())
+        given = WorkloadBindingArgs(
+            namespace=args.namespace,
+            api_version=workload.api_version,
+            kind=workload.kind,
+            name=workload.name,
+            vcap_secret=args.app.secret(name),
+            takes_file=args.takes_file,
+            directories={binding.directory: binding.name for binding in bindings},
+            containers=[*workload.containers],
+            restart=workload.restart,
+            content=content,
+        )
+        after = pulumi.ResourceOptions(parent=self, depends_on=[secret, *bindings])
+        WorkloadBinding(f"{name}-workload", given, after)
 
     def _data(self) -> pulumi.Output[Mapping[str, str]]:
         """Make VCAP_SERVICES of the credentials of all bindings."""

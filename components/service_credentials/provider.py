@@ -15,8 +15,17 @@ from urllib.parse import quote
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 
-from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
-from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown, misnamed
+from components.connection import ClusterTarget, Connection, NoReply, Reply, connect, reach
+from components.dynamic import (
+    IDENTITY,
+    SECRET,
+    DynamicResource,
+    FollowingShell,
+    Properties,
+    Shell,
+    is_unknown,
+    misnamed,
+)
 from components.errors import CredfleetError, ProjectionError
 from components.http_answers import Answer
 from components.projection.kubernetes_secrets import open_projector
@@ -24,6 +33,7 @@ from components.projection.model import SecretRef
 from components.service_credentials.binding import SECRET_TYPE, BoundInstance
 from components.service_credentials.migration import Migration
 from components.service_credentials.references import CORE, READERS, referring
+from components.service_credentials.workload import FIELD_MANAGER, Given, applied, nothing, unfit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,3 +243,120 @@ def _bound(instance: str, instance_guid: str, binding: Properties) -> BoundInsta
         tags=tuple(binding.get("tags") or ()),
         label=binding["label"],
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadBindingArgs:
+    """A workload, and what it is given, as `workload.Given` has it.
+
+    restart: whether its pods are started anew when a Secret changes. content: a digest of what Secrets hold.
+    """
+
+    namespace: Input[str] = field(metadata=IDENTITY)
+    api_version: str = field(metadata=IDENTITY)
+    kind: str = field(metadata=IDENTITY)
+    name: str = field(metadata=IDENTITY)
+    vcap_secret: str
+    takes_file: bool
+    directories: Mapping[str, str]
+    containers: Sequence[str] = ()
+    restart: bool = False
+    content: Input[str] = field(metadata=SECRET)
+
+
+class WorkloadBindingProvider(Shell):
+    """Applies what a workload is given under a field manager of its own, and takes it back."""
+
+    args = WorkloadBindingArgs
+    named_by = ("namespace", "kind", "name")
+
+    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
+        """Refuse a workload that is not there or cannot be given anything; the update looks again."""
+        if is_unknown(inputs):
+            return
+        try:
+            self._live(connect(ClusterTarget.parse(self.cluster)), inputs)
+        except ProjectionError as error:
+            yield CheckFailure("name", str(error))
+        except (CredfleetError, NoReply):
+            return
+
+    def make(self, props: Properties) -> Properties:
+        """Apply it all; what was given before and is not any more goes with it."""
+        connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
+        path, live = self._live(connection, props)
+        given = Given(
+            vcap_secret=props["vcapSecret"],
+            takes_file=props["takesFile"],
+            directories=props["directories"],
+            containers=props["containers"],
+            restarted_for=self._versions(connection, props) if props["restart"] else None,
+        )
+        self._apply(connection, path, applied(live, given))
+        return {}
+
+    def remove(self, _id: str, props: Properties) -> None:
+        """Take everything back from a workload that is still there."""
+        connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
+        path = _workload_path(connection, props)
+        found = _called(connection, "GET", path) if path else None
+        if path and found and found.answer is Answer.DONE:
+            self._apply(connection, path, nothing(found.body))
+
+    def _live(self, connection: Connection, props: Properties) -> tuple[str, Mapping[str, Any]]:
+        """Return path and body of the workload; raises ProjectionError when it can be given nothing."""
+        place = f"{props['kind']} {props['namespace']}/{props['name']}"
+        path = _workload_path(connection, props)
+        found = _called(connection, "GET", path) if path else None
+        if path is None or found is None or found.answer is not Answer.DONE:
+            cause, mend = "it is not there", "create it first, or correct apiVersion, kind and name"
+            raise ProjectionError(code="workload-missing", place=place, cause=cause, mend=mend)
+        if (problem := unfit(found.body, props["containers"])) is not None:
+            raise ProjectionError(code="workload-unfit", place=place, cause=problem.cause, mend=problem.mend)
+        return path, found.body
+
+    def _versions(self, connection: Connection, props: Properties) -> str:
+        """Return one text for the versions of all its Secrets."""
+        namespace = quote(props["namespace"], safe="")
+        names = sorted({props["vcapSecret"], *props["directories"].values()})
+        paths = [f"/api/v1/namespaces/{namespace}/secrets/{quote(name, safe='')}" for name in names]
+        found = [_called(connection, "GET", path).body for path in paths]
+        return "-".join(str((one.get("metadata") or {}).get("resourceVersion")) for one in found)
+
+    def _apply(self, connection: Connection, path: str, body: Mapping[str, Any]) -> None:
+        try:
+            reply = connection.call(
+                "PATCH",
+                f"{path}?fieldManager={FIELD_MANAGER}",
+                body=body,
+                content_type="application/apply-patch+yaml",
+            )
+        except NoReply as silence:
+            raise _refused(None, f"the API server does not answer ({silence})\n→ run again") from None
+        if reply.answer is not Answer.DONE:
+            raise ProjectionError(
+                code="workload-unfit",
+                place=f"{body['kind']} {body['metadata']['namespace']}/{body['metadata']['name']}",
+                cause=f"the API server refused to apply what it is given: {reply.text}",
+                mend="let nobody else set the same variables and mounts, then run again",
+            )
+
+
+class WorkloadBinding(DynamicResource[WorkloadBindingArgs], module="credfleet", name="WorkloadBinding"):
+    """What a workload is given of the Secrets of an application."""
+
+    provider = WorkloadBindingProvider
+
+
+def _workload_path(connection: Connection, props: Properties) -> str | None:
+    """Return where a workload is, None when its kind is not served."""
+    version = props["apiVersion"]
+    group = "/api/v1" if version == "v1" else f"/apis/{version}"
+    groups = {str(each["name"]) for each in _called(connection, "GET", "/apis").body.get("groups") or []}
+    if version != "v1" and version.partition("/")[0] not in groups:
+        return None
+    for each in _called(connection, "GET", group).body.get("resources") or []:
+        if each["kind"] == props["kind"] and "/" not in each["name"]:
+            namespace, name = quote(props["namespace"], safe=""), quote(props["name"], safe="")
+            return f"{group}/namespaces/{namespace}/{each['name']}/{name}"
+    return None

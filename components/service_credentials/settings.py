@@ -111,6 +111,18 @@ class Instance(Noun):
         return credentials.judged(self.credentials_from, judge) or Verdict()
 
 
+class Workload(Noun):
+    """What runs an application: an object with a template of pods, which somebody else made."""
+
+    api_version: Text = Field(default="apps/v1", description="Group and version of its kind.")
+    kind: Text = Field(default="Deployment", description="Any kind with a template of pods.")
+    name: ObjectName = Field(description="Its name, in the namespace of the application.")
+    containers: tuple[Text, ...] = Field((), description="Containers that are bound; absent: all.")
+    restart: Flag = Field(
+        default=False, description="Whether its pods are started anew when a Secret changes."
+    )
+
+
 class App(Noun):
     """An application, with one VCAP_SERVICES over all its bindings."""
 
@@ -122,6 +134,10 @@ class App(Noun):
     file: Flag = Field(
         default=False,
         description="Whether it reads VCAP_SERVICES from a file although an environment could hold it.",
+    )
+
+    workload: Workload | None = Field(
+        default=None, description="What runs it, which is given its files and variables."
     )
 
     def secret(self, key: str) -> str:
@@ -208,6 +224,12 @@ class Services(Section):
             if problem is not None:
                 sound = False
                 yield problem
+        directories = [
+            one.bindings[binding].display_name or binding for _, one, binding in self.bindings_of(app)
+        ]
+        for directory in sorted({each for each in directories if directories.count(each) > 1 and sound}):
+            cause = f"two of its bindings have the directory {directory}"
+            yield Problem(place, cause, "give one of them another displayName")
         size = self.vcap_size(app, around.credentials) if sound else None
         if size is not None and size > SIZE_LIMIT:
             cause = f"its VCAP_SERVICES has {size} bytes, and a Secret takes no more than {SIZE_LIMIT}"

@@ -245,7 +245,7 @@ def test_no_credential_leaves_the_data_of_its_secrets() -> None:
     assert "canary" not in repr(recorder.stack_outputs)
 
 
-def app(file: bool = False) -> Callable[[], None]:
+def app(file: bool = False, workload: dict[str, object] | None = None) -> Callable[[], None]:
     """A namespace with two services of one application, and another one with a service of the same name."""
     instances = {
         "orders": {
@@ -266,7 +266,12 @@ def app(file: bool = False) -> Callable[[], None]:
             "bindings": {"a": {}},
         },
     }
-    given = {"namespace": "tenant-acme", "bindings": ["orders/a", "mail/b"], "file": file}
+    given = {
+        "namespace": "tenant-acme",
+        "bindings": ["orders/a", "mail/b"],
+        "file": file,
+        "workload": workload,
+    }
     section = Services.model_validate(
         {"instances": instances, "apps": {"shop": given, "idle": {"namespace": "tenant-acme"}}}
     )
@@ -321,3 +326,26 @@ def test_two_namespaces_have_services_of_one_name() -> None:
     }
     theirs = json.loads(decoded(plain(secrets["theirs/a-env"].inputs["data"]))["VCAP_SERVICES"])
     assert theirs["user-provided"][0]["instance_name"] == "orders"
+
+
+def test_a_workload_is_given_the_files_and_variables_of_its_application_after_their_secrets() -> None:
+    recorder = recorded(app(True, {"kind": "StatefulSet", "name": "shop", "restart": True}))
+    bound = recorder.named("pulumi-python:dynamic/credfleet:WorkloadBinding", "shop-workload")
+    told = inputs(bound)
+    assert isinstance(told.pop("content"), Secret)
+    assert told == {
+        "namespace": "tenant-acme",
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "name": "shop",
+        "vcapSecret": "shop-vcap-services",
+        "takesFile": True,
+        "directories": {"a": "a", "post": "b"},
+        "containers": [],
+        "restart": True,
+    }
+    needed = {dependency.rpartition("::")[2] for dependency in bound.dependencies}
+    assert {"shop-vcap-services", "orders/a-binding", "mail/b-binding"} <= needed
+    assert "pulumi-python:dynamic/credfleet:WorkloadBinding" not in {
+        one.type for one in recorded(app()).registrations
+    }

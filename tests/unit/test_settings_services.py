@@ -165,13 +165,20 @@ def test_one_namespace_has_no_two_services_of_one_name() -> None:
         "of another namespace": ({"bindings": ["globex-db/api"]}, ".bindings", "a service of tenant-acme"),
         "a legacy service": ({"bindings": ["old/worker"]}, ".bindings", "credentialsFrom"),
         "twice": ({"bindings": ["acme-db/api", "acme-db/api"]}, ".bindings", "name it once"),
+        "one directory twice": (
+            {"bindings": ["acme-db/api", "again/own"]},
+            ".bindings",
+            "another displayName",
+        ),
+        "a workload without a name": ({"workload": {}}, ".workload.name", ""),
         "a text for file": ({"file": "true"}, ".file", "without quotes"),
         "a namespace nobody declares": ({"namespace": "no"}, ".namespace", "existingNamespaces"),
         "the Secret of a service": ({"secretName": "db"}, "", "rename one of the two"),
     },
 )
 def test_a_mistake_in_an_application_is_told_where_it_is(app: dict[str, Any], place: str, mend: str) -> None:
-    found = problems(with_apps({"shop": {"namespace": "tenant-acme", **app}}))
+    again = {"namespace": "tenant-acme", **DB, "bindings": {"own": {"displayName": "api"}}}
+    found = problems(with_apps({"shop": {"namespace": "tenant-acme", **app}}, again=again))
     assert {problem.place for problem in found} == {f"{APPS}.shop{place}"}
     assert mend in found[0].mend
 

@@ -7,18 +7,20 @@ the library's. Not asked is Entra, so whether a token is given stays open.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, Final, TypeAlias
 
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import CertificateFault, certificate_fault
+from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.model import method_of
 from components.aso_credentials.nouns import Operator, Reason, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.scoped import Kind, refusal
+from components.projection.keys import AsoMethod, plan_keys
 from tests.support import certificates
 from tests.witness.conftest import Witness, cases_of
 
@@ -71,7 +73,8 @@ def asked(data: Data, operator: Operator) -> dict[str, Any]:
     }
 
 
-def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> None:
+def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> Sequence[Any]:
+    """Hold what is said here to what the library says; return its answers."""
     answers = witness("azure", [asked(*each) for each in given])
     assert len(answers) == len(given)
     for (data, operator), answer in zip(given, answers, strict=True):
@@ -81,6 +84,7 @@ def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> None:
         if method_of(data) is not None or told[2] == Kind.MODE:
             found = explained(data, settings, operator)
             assert (found.fault is None or found.fault.reason is not Reason.FAILED) == told[0], (data, found)
+    return answers
 
 
 def explained(data: Data, settings: Mapping[str, bytes], operator: Operator) -> Resolution:
@@ -170,6 +174,44 @@ def test_a_certificate_is_taken_or_refused_as_azidentity_does(witness: Witness) 
         locked = {} if password is None else {keys.CERTIFICATE_PASSWORD: password}
         given.append(({**dict.fromkeys(keys.REQUIRED, ID), keys.CERTIFICATE: content, **locked}, Operator()))
     compare(witness, given)
+
+
+_SERVICE: Final = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), ID.decode())
+_METHODS: Final[Mapping[str, tuple[dict[str, Any], list[bytes]]]] = {
+    "servicePrincipalSecret": ({"servicePrincipal": {**_SERVICE, "secretFrom": "x"}}, [b"s"]),
+    "servicePrincipalCertificate": (
+        {"servicePrincipal": {**_SERVICE, "certificateFrom": "x", "passwordFrom": "y"}},
+        [certificates.pkcs12(b"p"), b"p"],
+    ),
+    "workloadIdentity": ({"workloadIdentity": _SERVICE}, []),
+    "podIdentity": ({"podIdentity": _SERVICE}, []),
+}
+_CLOUD: Final = {
+    "authorityHost": "https://login.example/",
+    "resourceManagerEndpoint": "https://management.example",
+    "resourceManagerAudience": "https://management.example",
+}
+_ACCOUNT: Final = {
+    **dict.fromkeys(("subscriptionID", "tenantID", "clientID"), ID),
+    "clientSecret": b"s",
+    "clientCertificate": certificates.pem(),
+}
+
+
+def test_every_secret_that_is_written_is_taken_by_the_method_that_was_meant(witness: Witness) -> None:
+    given: list[tuple[Data, Operator]] = []
+    meant: list[str] = []
+    for method, (credential, contents) in _METHODS.items():
+        for cloud in (None, _CLOUD):
+            written = AsoCredential.model_validate({**credential, "cloud": cloud}).data(contents)
+            given += [(dict(written), Operator(multi_env=True, strict=strict)) for strict in (True, False)]
+            meant += [method] * 2
+        source = {key: b64encode(value).decode() for key, value in _ACCOUNT.items()}
+        copied = plan_keys({}, AsoMethod(method)).apply(source, "an account")
+        given.append(({key: b64decode(value) for key, value in copied.items()}, Operator()))
+        meant.append(method)
+    answers = compare(witness, given)
+    assert [(answer["accepted"], answer["method"]) for answer in answers] == [(True, each) for each in meant]
 
 
 def test_random_secrets_are_taken_or_refused_as_azidentity_does(witness: Witness) -> None:

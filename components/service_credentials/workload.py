@@ -1,0 +1,124 @@
+"""What an application's workload is given: files of its bindings and VCAP_SERVICES, as a server-side apply.
+
+Any kind with a template of pods takes it; only the fields below are applied, so everything else stays whose
+it was. A SERVICE_BINDING_ROOT that is set is kept, as servicebinding.io wants it
+(docs/design/service-binding-facts.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components.errors import Problem
+from components.labels import PREFIX
+from components.service_credentials.names import BINDINGS_ROOT, VCAP_FILE, VCAP_KEY
+
+FIELD_MANAGER: Final = "credfleet-services"
+"""Under which name the API server books what workloads are given."""
+
+RESTARTED_FOR: Final = f"{PREFIX}restarted-for"
+"""Annotation of a pod template that changes with the Secrets: another one is another rollout."""
+
+_ROOT: Final = "SERVICE_BINDING_ROOT"
+_TEMPLATE: Final[Mapping[str, Sequence[str]]] = {"CronJob": ("spec", "jobTemplate", "spec", "template")}
+_USUAL_TEMPLATE: Final = ("spec", "template")
+_MODE: Final = 0o644
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a workload is given.
+
+    directories: of a binding below the root → its Secret. containers: only these; none means all.
+    restarted_for: the versions of the Secrets, None where nothing is restarted.
+    """
+
+    vcap_secret: str
+    takes_file: bool
+    directories: Mapping[str, str]
+    containers: Sequence[str] = ()
+    restarted_for: str | None = None
+
+
+def unfit(live: Mapping[str, Any], containers: Sequence[str]) -> Problem | None:
+    """Return why a live object can be given nothing, None when it can."""
+    kind = str(live.get("kind"))
+    names = _containers(live)
+    if not names:
+        return Problem(kind, "it has no template of pods", "name a Deployment, a StatefulSet or the like")
+    missing = [name for name in containers if name not in names]
+    if missing:
+        cause = f"it has no container {', '.join(missing)}"
+        return Problem(kind, cause, f"name some of {', '.join(names)}, or none for all of them")
+    return None
+
+
+def applied(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
+    """Return what to apply to a live object that is fit."""
+    known = _containers(live)
+    chosen = [name for name in known if not given.containers or name in given.containers]
+    spec = {
+        "volumes": [*_volumes(given)],
+        "containers": [_container(name, known[name], given) for name in chosen],
+    }
+    annotated = {} if given.restarted_for is None else {"annotations": {RESTARTED_FOR: given.restarted_for}}
+    template: dict[str, Any] = {"metadata": annotated, "spec": spec}
+    for step in reversed(_path(live)):
+        template = {step: template}
+    return {**nothing(live), **template}
+
+
+def nothing(live: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what to apply to take everything back."""
+    metadata = live["metadata"]
+    named = {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]}
+    return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": named}
+
+
+def _path(live: Mapping[str, Any]) -> Sequence[str]:
+    return _TEMPLATE.get(str(live.get("kind")), _USUAL_TEMPLATE)
+
+
+def _containers(live: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the containers of the pod template by name; none without a template."""
+    value: Any = live
+    for step in (*_path(live), "spec", "containers"):
+        value = value.get(step) if isinstance(value, dict) else None
+    return {str(one["name"]): one for one in value or () if isinstance(one, dict)}
+
+
+def _volumes(given: Given) -> Iterator[dict[str, Any]]:
+    for secret in dict.fromkeys(given.directories.values()):
+        yield {"name": _volume(secret), "secret": {"secretName": secret, "defaultMode": _MODE}}
+    if given.takes_file:
+        name = VCAP_FILE.rpartition("/")[2]
+        source = {"secretName": given.vcap_secret, "items": [{"key": VCAP_KEY, "path": name}]}
+        yield {"name": _volume(given.vcap_secret), "secret": {**source, "defaultMode": _MODE}}
+
+
+def _container(name: str, live: Mapping[str, Any], given: Given) -> dict[str, Any]:
+    own = {str(one.get("name")): one.get("value") for one in live.get("env") or ()}
+    root = own.get(_ROOT) or BINDINGS_ROOT
+    env: list[dict[str, Any]] = []
+    if given.directories and root == BINDINGS_ROOT:
+        env.append({"name": _ROOT, "value": BINDINGS_ROOT})
+    mounts = [
+        {"name": _volume(secret), "mountPath": f"{root.rstrip('/')}/{directory}", "readOnly": True}
+        for directory, secret in given.directories.items()
+    ]
+    if given.takes_file:
+        env.append({"name": f"{VCAP_KEY}_FILE_PATH", "value": VCAP_FILE})
+        folder = VCAP_FILE.rpartition("/")[0]
+        mounts.append({"name": _volume(given.vcap_secret), "mountPath": folder, "readOnly": True})
+    else:
+        source = {"secretKeyRef": {"name": given.vcap_secret, "key": VCAP_KEY}}
+        env.append({"name": VCAP_KEY, "valueFrom": source})
+    return {"name": name, "env": env, "volumeMounts": mounts}
+
+
+def _volume(secret: str) -> str:
+    """Return the name of a Secret's volume, which is shorter than a Secret's may be."""
+    return f"binding-{hashlib.sha256(secret.encode()).hexdigest()[:16]}"
