@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from components.aso_credentials.keys import OPERATOR_NAMESPACE
+from components.aso_credentials.keys import OPERATOR_ACCOUNT, OPERATOR_NAMESPACE
 from operations.cli.answer import Answer
 from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
@@ -48,6 +48,9 @@ def explain(
     operator_namespace: Annotated[
         str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Where the operator runs.")
     ] = OPERATOR_NAMESPACE,
+    operator_account: Annotated[
+        str, typer.Option("--operator-account", metavar="NAME", help="ServiceAccount the operator runs as.")
+    ] = OPERATOR_ACCOUNT,
     multi_env: Annotated[
         bool, typer.Option("--multi-env", help="The operator runs with ALLOW_MULTI_ENV_MANAGEMENT=true.")
     ] = False,
@@ -68,4 +71,5 @@ def explain(
     from operations.aso.explain import explained
 
     where = Where(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None
-    return explained(files, Operator(operator_namespace, multi_env, strict), where)
+    operator = Operator(operator_namespace, multi_env, strict, operator_account)
+    return explained(files, operator, where)

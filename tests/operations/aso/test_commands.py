@@ -86,6 +86,8 @@ def test_an_operator_elsewhere_has_its_settings_and_its_subject_there() -> None:
     assert (there["secret"], there["scope"]) == ("ops/aso-controller-settings", "global")
     assert there["subject"] == "system:serviceaccount:ops:azureserviceoperator-default"
     assert (elsewhere["secret"], elsewhere["severity"]) == (None, "Warning")
+    (renamed,) = explained(text, "--operator-namespace", "ops", "--operator-account", "aso-of-ours")
+    assert renamed["subject"] == "system:serviceaccount:ops:aso-of-ours"
 
 
 def test_strict_and_multi_env_say_how_the_operator_runs() -> None:
