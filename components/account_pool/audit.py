@@ -1,8 +1,12 @@
 """The audit trail: every claim, release and refusal leaves a Kubernetes Event.
 
-Records vanish on release; Events tell who had what, and when. They are written by a thread of their own,
-once the operation is over and off its critical path; a lost Event never fails an operation. Whoever ends
-the process calls `flush` before it answers, so that none is lost to a kill.
+Records vanish on release; Events tell who had what, and when. Each bears the name of the user who wrote it
+(`reportingInstance`); the pool's admission policy holds that it is the writer's, who may do what the Event
+tells, and that it never changes. Where there is no policy, anybody may have written it.
+
+They are written by a thread of their own, once the operation is over and off its critical path; a lost Event
+never fails an operation. Whoever ends the process calls `flush` before it answers, so that none is lost to a
+kill.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from components.account_pool.audit import COMPONENT
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -55,8 +56,8 @@ from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHAR
 CLAIM, CLEAN, OPERATE = Verb.CLAIM, Verb.CLEAN, Verb.OPERATE
 
 _ASK: Final = "or ask for the verb operate on accounts.credfleet.io"
-_CLAIMS: Final = "run `credfleet pool claim` or `release`"
-_STATES: Final = "run `credfleet pool clean`, `quarantine` or `unquarantine`"
+_CLAIMS: Final = "run `credfleet pool claim` or `credfleet pool release`"
+_STATES: Final = "run `credfleet pool clean`, or let an operator quarantine it or let it back"
 _DECLARED: Final = f"change the stack that declares it, {_ASK}"
 _HANGING: Final = (
     f"it lets others delete the object, or keeps it from going and from rotating; leave it, {_ASK}"
@@ -610,10 +611,11 @@ def member_table(partition_keys: Sequence[str]) -> Table:
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
     traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE)
     belongs = _any_of(_either(LABELS, marks), _either(NOTES, traces))
-    return Table("members", "account", "secrets", _DECLARED, belongs, fields, steps, _SHARERS.lists("Places"))
+    mend = f"release and clean it, or give it up with `credfleet pool decommission`; else {_DECLARED}"
+    return Table("members", "account", "secrets", mend, belongs, fields, steps, _SHARERS.lists("Places"))
 
 
-_RECORDED: Final = "leave the record to `credfleet pool claim`, `release` and `sweep`"
+_RECORDED: Final = "leave the record to its claim; `credfleet pool sweep` finishes what nobody pursues"
 
 
 def _datum(name: str, key: str = "") -> Field:
@@ -868,7 +870,51 @@ def settings_table() -> Table:
     return Table("settings", "pool", "configmaps", _DECLARED, _IS_SETTINGS, fields, steps)
 
 
+def _is_of_pool(body: JsonObject | None) -> bool:
+    event = body or {}
+    return COMPONENT in (event.get("reportingComponent"), (event.get("source") or {}).get("component"))
+
+
+_IS_TOLD: Final = Relation(
+    " || ".join(
+        f"({moment} != null && '{COMPONENT}' in [{moment}.?reportingComponent.orValue(''),"
+        f" {moment}.?source.?component.orValue('')])"
+        for moment in ("object", "oldObject")
+    ),
+    lambda write: _is_of_pool(write.before) or _is_of_pool(write.after),
+)
+_SIGNED_BY_WRITER: Final = Relation(
+    "object.?reportingInstance.orValue('') == request.userInfo.username",
+    lambda write: (write.after or {}).get("reportingInstance", "") == write.user,
+)
+
+
+def _reason_is(*reasons: str) -> Relation:
+    return Relation(
+        f"object.?reason.orValue('') in {list(reasons)}",
+        lambda write: (write.after or {}).get("reason") in reasons,
+    )
+
+
+def event_table() -> Table:
+    """Return the state machine of the Events that tell what was done: they come, and never change."""
+    steps = (
+        *(
+            Step(f"tell under one's own name {does}", by, when=(_SIGNED_BY_WRITER, *when), on="CREATE")
+            for does, by, when in (
+                ("of claims and releases", (CLAIM,), (_reason_is("Claimed", "ClaimRefused", "Released"),)),
+                ("of cleaning", (CLEAN,), (_reason_is("Cleaned"),)),
+                ("of anything", (OPERATE,), ()),
+            )
+        ),
+        Step("delete an Event", (OPERATE,), on="DELETE"),
+        Step("delete it with its namespace", when=(_NAMESPACE_GOES,), on="DELETE"),
+    )
+    mend = "an Event is written by whoever did what it tells, under its own name, and stays as it is"
+    return Table("events", "event", "events", mend, _IS_TOLD, (), steps)
+
+
 def tables(partition_keys: Sequence[str]) -> tuple[Table, ...]:
     """Return all tables of a pool that is divided by these labels, in the order their policies are drawn."""
     keys = sorted(partition_keys)
-    return member_table(keys), record_table(keys), settings_table()
+    return member_table(keys), record_table(keys), settings_table(), event_table()

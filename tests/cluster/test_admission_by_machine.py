@@ -8,7 +8,6 @@ folded in Python. What a row ought to allow is decided by
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from components.account_pool.model import JsonObject
 from components.account_pool.rows import Table, Verb, Write, allows
 from tests.support.guarded_pool import enforce
 from tests.support.people import ALL_OBJECTS, grant
+from tests.support.proving import counted, tried
 from tests.support.transitions import SETTINGS, TABLES, Drawing, merge_patch
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ USERS: Final[Mapping[str, tuple[frozenset[str], frozenset[Verb]]]] = {
 }
 """User → what its Role lets it do to any Secret and ConfigMap, and its virtual verbs."""
 
-OBJECTS, CHANGES = (400, 9) if os.environ.get("CREDFLEET_PROVE") else (16, 3)
+OBJECTS, CHANGES = counted(12, 200), counted(2, 9)
 """How many objects of each kind, and how many changes of each; every one is tried by seven users."""
 
 
@@ -109,7 +109,7 @@ def test_every_write_is_allowed_exactly_where_a_row_allows_it(
             writes += [(user, before, after) for user in USERS]
         new = drawing.body(before["metadata"]["name"] + "-new")
         writes += [(user, None, new) for user in USERS]
-    tried: Counter[tuple[bool, bool]] = Counter()
+    answers: Counter[tuple[bool, bool]] = Counter()
     wrong: list[Any] = []
 
     def attempt(write: tuple[str, JsonObject | None, JsonObject | None]) -> None:
@@ -125,10 +125,9 @@ def test_every_write_is_allowed_exactly_where_a_row_allows_it(
         asked = Write(before, after, verbs, user)
         expected = asked.on in may and allows(table, asked)
         if status not in (200, 201, 403):
-            tried[expected, True] += 0
             assert status == 422, (asked.on, user, answer["message"], before)
             return
-        tried[expected, status != 403] += 1
+        answers[expected, status != 403] += 1
         if expected != (status != 403):
             wrong.append(
                 (
@@ -145,4 +144,5 @@ def test_every_write_is_allowed_exactly_where_a_row_allows_it(
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(attempt, writes))
     assert not wrong, "\n".join(map(str, wrong[:3]))
-    assert min(tried[True, True], tried[False, False]) > 0
+    tried(f"writes to {table.name}, as dry runs", sum(answers.values()))
+    assert min(answers[True, True], answers[False, False]) > 0

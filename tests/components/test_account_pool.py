@@ -296,6 +296,7 @@ def test_the_api_server_is_told_the_rules_of_claims_before_anybody_claims(
         "pool-members-policy": "credfleet-members.account-pool",
         "pool-records-policy": "credfleet-records.account-pool",
         "pool-settings-policy": "credfleet-settings.account-pool",
+        "pool-events-policy": "credfleet-events.account-pool",
     }
     for policy in policies.values():
         spec = policy.inputs["spec"]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 Rules = Sequence[Mapping[str, Sequence[str]]]
 
-ALL_OBJECTS: Final[Rules] = ({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["*"]},)
+ALL_OBJECTS: Final[Rules] = (
+    {"apiGroups": ["", "events.k8s.io"], "resources": ["secrets", "configmaps", "events"], "verbs": ["*"]},
+)
 
 
 def grant(admin: DynamicClient, namespace: str, user: str, rules: Rules) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +27,9 @@ from components.account_pool.keys import (
     TENANT_ID,
 )
 from components.account_pool.model import JsonObject, Partition, Phase, Record
+from components.account_pool.rows import Verb, allows
 from components.account_pool.rows import Write as Asked
-from components.account_pool.rows import allows
-from components.account_pool.transitions import member_table, record_table
+from components.account_pool.transitions import member_table, record_table, tables
 from components.labels import (
     ACCOUNT_ID,
     BRING_YOUR_OWN,
@@ -614,3 +615,23 @@ def test_a_record_keeps_the_labels_it_is_found_by() -> None:
     for key in (TENANT_NAME, HYPERSCALER_TYPE, POOL_RECORD):
         labelled = merged(BOUND.render("pool"), {"metadata": {"labels": {key: "other"}}})
         assert not may_write("claimer", BOUND, labelled)
+
+
+WHO: Mapping[Verb, str] = {Verb.CLAIM: "claimers", Verb.CLEAN: "cleaners", Verb.OPERATE: "operators"}
+PAGE = Path("docs/design/pool-steps.md")
+
+
+def test_the_page_of_steps_is_the_tables() -> None:
+    drawn = PAGE.read_text(encoding="utf-8").partition("\n## ")[0].rstrip()
+    for table in tables(()):
+        drawn += f"\n\n## {table.name.capitalize()}\n\n| Step | Who | What it changes |\n|---|---|---|"
+        for step in table.steps:
+            who = ", ".join(WHO[verb] for verb in step.by) or "everybody"
+            touched = [f"`{one.shown.removeprefix('credfleet.io/')}`" for one in step.new]
+            what = (
+                "the whole"
+                if step.on != "UPDATE" or len(touched) == len(table.fields)
+                else ", ".join(touched)
+            )
+            drawn += f"\n| {step.does} | {who} | {what} |"
+    assert PAGE.read_text(encoding="utf-8") == drawn + "\n"

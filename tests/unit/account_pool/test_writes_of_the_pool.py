@@ -1,0 +1,112 @@
+"""Every write that a pool's operations make is a step of who makes it: run in memory, beside the tables."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from components.account_pool.calls import Found, Kind, Refusal, Refused, Result
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.driver import Driver
+from components.account_pool.keys import SHARED_CAPACITY
+from components.account_pool.model import ClaimRequest, JsonObject, Policy
+from components.account_pool.pool import Pool
+from components.account_pool.rows import Verb, Write, allows
+from components.account_pool.sweeping import recover
+from components.account_pool.transitions import tables
+from components.errors import PoolError
+from components.labels import SHARED, TENANT_NAME
+from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.proving import counted, tried
+
+MEMBERS, RECORDS, *_ = tables(())
+TABLES = {Kind.MEMBER: MEMBERS, Kind.RECORD: RECORDS}
+
+
+class Watched:
+    """A server in memory that notes each write which its user may not make."""
+
+    def __init__(self, server: MemoryServer, verb: Verb, refused: list[str]) -> None:
+        self._server = server
+        self._verb = verb
+        self._refused = refused
+
+    def get(self, kind: Kind, name: str) -> Result:
+        return self._server.get(kind, name)
+
+    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
+        return self._server.list(kind, selector, cursor, limit)
+
+    def create(self, kind: Kind, body: JsonObject) -> Result:
+        if kind is Kind.EVENT:
+            return Refused(Refusal.FORBIDDEN, "Events are written by a thread of their own")
+        name = body["metadata"]["name"]
+        return self._watch(kind, name, lambda: self._server.create(kind, body))
+
+    def replace(self, kind: Kind, body: JsonObject) -> Result:
+        name = body["metadata"]["name"]
+        return self._watch(kind, name, lambda: self._server.replace(kind, body))
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        return self._watch(kind, name, lambda: self._server.patch(kind, name, body))
+
+    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
+        return self._watch(kind, name, lambda: self._server.delete(kind, name, uid, resource_version))
+
+    def _watch(self, kind: Kind, name: str, write: Callable[[], Result]) -> Result:
+        before = self._body(kind, name)
+        result = write()
+        after = self._body(kind, name)
+        if kind in TABLES and before != after:
+            tried("writes of the pool's own operations")
+            if not allows(TABLES[kind], Write(before, after, frozenset({self._verb}))):
+                self._refused.append(f"{self._verb}: {before} → {after}")
+        return result
+
+    def _body(self, kind: Kind, name: str) -> JsonObject | None:
+        found = self._server.get(kind, name)
+        return found.body if isinstance(found, Found) else None
+
+
+@pytest.mark.parametrize("seed", range(counted(12, 400)))
+def test_every_write_of_an_operation_is_a_step_of_its_user(seed: int) -> None:
+    server, refused, chance = MemoryServer(), list[str](), random.Random(seed)
+    for number in range(3):
+        server.add_member(f"m{number}")
+    server.add_member("own", {TENANT_NAME: "a"})
+    server.add_member("shared", {SHARED: "true"}, {SHARED_CAPACITY: "2"})
+    names = [member.name for member in server.members]
+    claimer, cleaner, operator = (
+        Pool(Watched(server, verb, refused), POOL, PoolConfigMap()) for verb in Verb
+    )
+    driver = Driver(Watched(server, Verb.OPERATE, refused), POOL)
+
+    def request() -> ClaimRequest:
+        tenant, slot, holder = chance.choice("ab"), chance.choice("01"), chance.choice("hi")
+        policy, shared = chance.choice(list(Policy)), chance.random() < 0.2
+        return ClaimRequest(tenant, "aws", slot, shared=shared, holder=holder, policy=policy, limit=2)
+
+    def held() -> tuple[str, str]:
+        record = chance.choice(list(server.records))
+        return record.name, chance.choice([*record.holders, "h"])
+
+    operations: list[Callable[[], Any]] = [
+        *[lambda: claimer.claim(request())] * 4,
+        *[lambda: claimer.release(*held())] * 3,
+        lambda: claimer.update(*held(), policy=chance.choice(list(Policy)), new_holder="j"),
+        *[lambda: cleaner.clean("janitor", lambda _: chance.choice([None, None, "it would not go"]))] * 2,
+        lambda: operator.quarantine(chance.choice(names), "odd bills"),
+        lambda: operator.unquarantine(chance.choice(names), decommissioned=True),
+        lambda: operator.decommission(chance.choice(names)),
+        lambda: operator.mark_dirty(chance.choice(names), "used by hand"),
+        lambda: operator.take_back(chance.choice(names)),
+        lambda: claimer.sweep(settle_seconds=0),
+        lambda: server.remove(Kind.RECORD, held()[0]),
+        lambda: (server.restore(), driver.run(recover(POOL, dry_run=False), 10.0)),
+    ]
+    for _ in range(60):
+        with suppress(PoolError, IndexError):
+            chance.choice(operations)()
+    assert not refused, refused[0]
