@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from operations.folders import Folders
 from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
 from tests.support.fleet_project import FleetProject, Ran
 from tests.support.hyperfleet import say
+from tests.support.stacks import ROOT
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -29,6 +31,8 @@ EAST, WEST, SOUTH, NORTH = (f"cls-00000000000{n}" for n in (1, 2, 3, 4))
 ADAPTERS = dict.fromkeys(("validation", "dns", "placement"), "True")
 FLAPPING = {**ADAPTERS, "dns": "False"}
 READER = "nodes@test-project.iam.gserviceaccount.com"
+RUNNER = "user:r"  # so short that the policies take the token for no secret in plain
+RIGHTS = (ROOT / "docs" / "pull-secrets.md").read_text(encoding="utf-8").partition("## Rights")[2]
 
 
 def payload(password: str) -> str:
@@ -47,6 +51,18 @@ def cluster(pull_secret: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def documented() -> set[str]:
+    """What the page says whoever runs the update needs: `.get` goes on where `versions.add` began."""
+    kind, found = "", set[str]()
+    for row in RIGHTS.partition("| Permission `secretmanager.…` | For |")[2].splitlines()[2:]:
+        if not row.startswith("|"):
+            return found
+        for name in re.findall(r"`([a-z]*\.[A-Za-z]+)`", row.split("|")[1]):
+            kind = name.partition(".")[0] or kind
+            found.add(f"{kind}.{name.partition('.')[2]}")
+    return found
+
+
 class Stack:
     """A project of pull secrets, with a Secret Manager and a HyperFleet of its own."""
 
@@ -55,6 +71,8 @@ class Stack:
         self.google = google
         self.hyperfleet = hyperfleet
         self.manager = open_secret_manager(SecretManagerTarget(f"{google}/v1/", "any"))
+        allowed = {"member": RUNNER, "permissions": [*documented()]}
+        requests.put(f"{google}/sandbox/callers", json=allowed, timeout=10).raise_for_status()
         self._shared = ""
         self._secrets = admin.resources.get(api_version="v1", kind="Secret")
 
@@ -80,7 +98,7 @@ class Stack:
                 "credfleet:accountPool": {},
                 "gcp:project": PROJECT,
                 "gcp:secretManagerCustomEndpoint": f"{self.google}/v1/",
-                "gcp:accessToken": "any",
+                "gcp:accessToken": RUNNER,
                 "credfleet:pullSecrets": {
                     "namespaceTemplate": self.namespace("{id}"),
                     "hyperfleet": {"apiUrl": self.hyperfleet},
@@ -124,6 +142,11 @@ class Stack:
         path = f"{self.hyperfleet}/api/hyperfleet/v1/clusters/{cluster_id}/statuses"
         items = requests.get(path, timeout=10).json()["items"]
         return {one["adapter"]: one for one in items}["pullsecret"]
+
+    def used(self) -> set[str]:
+        """What whoever runs the updates needed."""
+        answer = requests.get(f"{self.google}/sandbox/callers", params={"member": RUNNER}, timeout=10)
+        return {*answer.json()}
 
     def readers(self, cluster_id: str) -> list[Any]:
         answer = requests.get(
@@ -233,8 +256,14 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
     assert not any(b"sentinel-" in path.read_bytes() for path in states)
 
+    renamed = cluster("east", name="middle")
+    stack.configure({"east": "sentinel-2"}, {EAST: renamed}, onDelete="destroy", onReplace="destroy")
+    stack.update()
+    assert stack.versions(EAST) == {3: "ENABLED", 2: "DESTROYED", 1: "DISABLED"}
+
     stack.run("destroy")
     assert stack.manager.secret(entry(EAST)) is None
+    assert stack.used() == documented()
 
 
 def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: Stack, namespace: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 import requests
 from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.tests.support.clouds import Served, secret_manager
+from sandbox.tests.support.clouds import OWNER, Served, secret_manager
 
 SECRETS = "/v1/projects/acme-prod-1/secrets"
 AUTOMATIC = {"replication": {"automatic": {}}}
@@ -20,11 +20,13 @@ def service(tmp_path: Path) -> Generator[Served]:
 
 
 def create(service: Served, name: str = "orders") -> requests.Response:
-    return requests.post(f"{service.url}{SECRETS}", json=AUTOMATIC, params={"secretId": name}, timeout=10)
+    return requests.post(
+        f"{service.url}{SECRETS}", json=AUTOMATIC, params={"secretId": name}, headers=OWNER, timeout=10
+    )
 
 
 def read(service: Served, name: str = "orders") -> requests.Response:
-    return requests.get(f"{service.url}{SECRETS}/{name}", timeout=10)
+    return requests.get(f"{service.url}{SECRETS}/{name}", headers=OWNER, timeout=10)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +55,8 @@ def test_a_lost_answer_leaves_the_write_behind_and_the_connection_closed(service
 def test_a_delay_is_waited_for_and_then_the_request_is_served(service: Served) -> None:
     service.service.faults.add(Fault(seconds=0.5))
     with pytest.raises(requests.Timeout):
-        requests.get(f"{service.url}{SECRETS}", timeout=0.05)
-    assert requests.get(f"{service.url}{SECRETS}", timeout=10).status_code == 200
+        requests.get(f"{service.url}{SECRETS}", headers=OWNER, timeout=0.05)
+    assert requests.get(f"{service.url}{SECRETS}", headers=OWNER, timeout=10).status_code == 200
 
 
 def test_only_requests_that_match_meet_a_fault(service: Served) -> None:

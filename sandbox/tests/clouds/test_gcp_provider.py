@@ -14,7 +14,7 @@ from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, r
 from pulumi_sandbox.providers.gcp.package import package
 from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.tests.support.clouds import Served, nothing_asked, secret_manager
+from sandbox.tests.support.clouds import OWNER, Served, nothing_asked, secret_manager
 from sandbox.tests.support.provider_engine import Engine, Recorded, message, refusals, served, urn
 
 ENTRY = urn("gcp:secretmanager/secret:Secret", "entry")
@@ -72,11 +72,12 @@ def grant(**inputs: Value) -> Properties:
 
 
 def live(cloud: Served, path: str) -> Properties:
-    return cast("Properties", requests.get(f"{cloud.url}/v1/{path}", timeout=5).json())
+    return cast("Properties", requests.get(f"{cloud.url}/v1/{path}", headers=OWNER, timeout=5).json())
 
 
 def changed(cloud: Served, method: str, path: str, body: Properties | None = None) -> None:
-    requests.request(method, f"{cloud.url}/v1/{path}", json=body or {}, timeout=5).raise_for_status()
+    answer = requests.request(method, f"{cloud.url}/v1/{path}", json=body or {}, headers=OWNER, timeout=5)
+    answer.raise_for_status()
 
 
 def failing(cloud: Served, method: str, path: str, *, status: int | None = None, times: int = 1) -> None:
@@ -447,7 +448,7 @@ def test_whatever_changes_in_a_grant_replaces_it(engine: Engine) -> None:
     assert engine.diff(made, grant(secretId="pull")).changes == provider_pb2.DiffResponse.DIFF_NONE
     elsewhere = NAME.replace("acme-prod", "other-project")
     assert "secretId" in engine.diff(made, grant(secretId=elsewhere)).replaces
-    assert list(engine.diff(made, grant(role="roles/viewer")).replaces) == ["role"]
+    assert list(engine.diff(made, grant(role="roles/secretmanager.viewer")).replaces) == ["role"]
     assert list(engine.diff(made, grant(member=READER.lower())).replaces) == ["member"]
     assert [*engine.diff(made, grant(condition=CONDITION)).replaces] == ["condition"]
 
@@ -486,7 +487,7 @@ def test_a_member_that_is_none_is_refused(engine: Engine, member: str) -> None:
 
 def test_a_policy_written_by_others_at_the_same_moment_is_read_again(cloud: Served) -> None:
     pauses: list[float] = []
-    other: Properties = {"role": "roles/viewer", "members": ["allUsers"]}
+    other: Properties = {"role": "roles/secretmanager.viewer", "members": ["allUsers"]}
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)

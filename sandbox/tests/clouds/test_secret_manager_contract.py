@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from google.api_core import exceptions
-from google.auth.credentials import AnonymousCredentials
 from google.cloud.secretmanager_v1 import SecretManagerServiceClient
 from google.cloud.secretmanager_v1.services.secret_manager_service.transports.rest import (
     SecretManagerServiceRestTransport,
 )
 from google.cloud.secretmanager_v1.types import Secret, SecretPayload, SecretVersion
 from google.iam.v1.policy_pb2 import Binding, Policy
+from google.oauth2.credentials import Credentials
 
 from sandbox.tests.support.clouds import Served, secret_manager
 
@@ -31,7 +31,7 @@ def service(tmp_path: Path) -> Generator[Served]:
 @pytest.fixture
 def client(service: Served) -> Generator[SecretManagerServiceClient]:
     transport = SecretManagerServiceRestTransport(
-        host=service.authority, url_scheme="http", credentials=AnonymousCredentials()
+        host=service.authority, url_scheme="http", credentials=Credentials("an-owner")
     )
     with SecretManagerServiceClient(transport=transport) as connected:
         yield connected

@@ -47,9 +47,16 @@ def test_nobody_is_named_in_another_way(member: str) -> None:
 
 
 def test_a_role_is_one_of_googles_or_of_a_project() -> None:
-    assert refusal(Policy(bindings=[binding(ADA, role="secretAccessor")])) == "INVALID_ARGUMENT"
+    for role in ("secretAccessor", "roles/secretmanager.reader", "roles/owner"):
+        assert refusal(Policy(bindings=[binding(ADA, role=role)])) == "INVALID_ARGUMENT"
     own = binding(ADA, role="projects/acme-prod-1/roles/reader")
     assert replaced(PRESENT, Policy(bindings=[own])).bindings == [own]
+
+
+def test_a_policy_has_1500_members_at_most() -> None:
+    members = [f"user:u{number}@example.com" for number in range(1500)]
+    assert len(replaced(PRESENT, Policy(bindings=[binding(*members)])).bindings[0].members) == 1500
+    assert refusal(Policy(bindings=[binding(*members), binding(ADA)])) == "INVALID_ARGUMENT"
 
 
 def test_a_condition_needs_policy_version_3_and_a_title() -> None:
@@ -80,7 +87,7 @@ def test_bindings_of_one_role_and_condition_become_one_and_empty_ones_go() -> No
                 binding("user:z@example.com"),
                 conditional,
                 binding(ADA, "user:z@example.com"),
-                binding(role="roles/viewer"),
+                binding(role="roles/secretmanager.viewer"),
             ],
         ),
     )

@@ -14,7 +14,7 @@ from pulumi_sandbox.services.cloud.secret_manager.app import make_app
 from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
 from pulumi_sandbox.services.cloud.secret_manager.names import project_number
 
-from sandbox.tests.support.clouds import Served, secret_manager
+from sandbox.tests.support.clouds import OWNER, Served, secret_manager
 
 SECRETS = "projects/acme-prod-1/secrets"
 ORDERS = f"{SECRETS}/orders"
@@ -41,9 +41,17 @@ class Rest:
     """Requests below `/v1/`, as anybody's client makes them."""
 
     url: str
+    token: str = "an-owner"
 
     def call(self, method: str, path: str, body: object = None, **query: str) -> Answer:
-        answer = requests.request(method, f"{self.url}/v1/{path}", json=body, params=query, timeout=10)
+        answer = requests.request(
+            method,
+            f"{self.url}/v1/{path}",
+            json=body,
+            params=query,
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=10,
+        )
         return Answer(answer.status_code, answer.json())
 
     def create(self, **fields: object) -> Answer:
@@ -233,7 +241,7 @@ def test_a_payload_is_held_to_its_checksum_and_one_that_came_with_it_says_so(res
 def test_a_refusal_never_quotes_a_payload(rest: Rest, body: bytes) -> None:
     rest.create()
     secret = base64.b64encode(SENTINEL)
-    sent = requests.post(f"{rest.url}/v1/{ORDERS}:addVersion", data=body % secret, timeout=10)
+    sent = requests.post(f"{rest.url}/v1/{ORDERS}:addVersion", data=body % secret, headers=OWNER, timeout=10)
     assert sent.status_code == 400
     assert secret.decode() not in sent.text
     assert SENTINEL.decode() not in sent.text
@@ -261,10 +269,86 @@ def test_a_filter_chooses_by_label(rest: Rest) -> None:
     assert found["totalSize"] == 2
 
 
-def test_an_empty_bearer_token_is_no_authentication_and_none_is_the_emulators(rest: Rest) -> None:
-    url = f"{rest.url}/v1/{SECRETS}"
-    assert requests.get(url, headers={"Authorization": "Bearer "}, timeout=10).status_code == 401
-    assert requests.get(url, headers={"Authorization": "Bearer x"}, timeout=10).status_code == 200
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic x", "x"])
+def test_who_does_not_say_who_asks_is_refused(rest: Rest, header: str | None) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    for path in (SECRETS, f"{ORDERS}/versions/1:access"):
+        answer = requests.get(f"{rest.url}/v1/{path}", headers=headers, timeout=10)
+        assert (answer.status_code, answer.json()["error"]["status"]) == (401, "UNAUTHENTICATED")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"replication": {"userManaged": {"replicas": [{"location": "moon-north1"}]}}},
+        {"replication": {"automatic": {"customerManagedEncryption": {"kmsKeyName": "k"}}}},
+        {
+            "replication": {
+                "userManaged": {
+                    "replicas": [
+                        {"location": "europe-west1", "customerManagedEncryption": {"kmsKeyName": "k"}}
+                    ]
+                }
+            }
+        },
+    ],
+    ids=["a-place-nobody-knows", "a-key", "a-key-of-a-replica"],
+)
+def test_a_replication_that_is_not_kept_so_is_refused(rest: Rest, fields: dict[str, object]) -> None:
+    assert rest.create(**fields).status in (400, 501)
+    assert rest.call("GET", ORDERS).status == 404
+
+
+@pytest.mark.parametrize("data", ["%%%", "a b=", "YQ=\n", "YWJjZ", "Y+_-"])
+def test_a_payload_that_is_no_base64_is_refused(rest: Rest, data: str) -> None:
+    rest.create()
+    answer = rest.call("POST", f"{ORDERS}:addVersion", {"payload": {"data": data}})
+    assert answer.refusal == (400, "INVALID_ARGUMENT")
+    assert data not in answer.message
+
+
+@pytest.mark.parametrize("data", ["+/8=", "-_8=", "-_8"])
+def test_a_payload_is_read_in_either_alphabet(rest: Rest, data: str) -> None:
+    rest.create()
+    assert rest.call("POST", f"{ORDERS}:addVersion", {"payload": {"data": data}}).status == 200
+    assert rest.call("GET", f"{ORDERS}/versions/1:access").body["payload"]["data"] == "+/8="
+
+
+def test_a_version_has_one_name(rest: Rest) -> None:
+    rest.create()
+    rest.add(b"1")
+    for version in ("01", "0", "1.0", "one"):
+        assert rest.call("GET", f"{ORDERS}/versions/{version}").status in (400, 404)
+
+
+def test_a_project_of_a_domain_is_one(rest: Rest) -> None:
+    path = "projects/example.com:acme-prod/secrets"
+    assert rest.call("POST", path, AUTOMATIC, secretId="orders").status == 200
+    assert rest.call("GET", f"{path}/orders").status == 200
+
+
+def test_a_regional_secret_is_another_than_the_global_one_of_its_name(rest: Rest, service: Served) -> None:
+    place = "projects/acme-prod-1/locations/europe-west1/secrets"
+    rest.create()
+    made = rest.call("POST", place, {"labels": {"a": "1"}}, secretId="orders")
+    assert made.body["name"].endswith("/locations/europe-west1/secrets/orders")
+    assert rest.call("POST", place, AUTOMATIC, secretId="other").refusal == (400, "INVALID_ARGUMENT")
+    payload = {"payload": {"data": base64.b64encode(SENTINEL).decode()}}
+    assert "replicationStatus" not in rest.call("POST", f"{place}/orders:addVersion", payload).body
+    assert rest.call("GET", f"{ORDERS}/versions").body.get("versions", []) == []
+    assert len(rest.call("GET", place).body["secrets"]) == len(rest.call("GET", SECRETS).body["secrets"]) == 1
+    elsewhere = place.replace("europe-west1", "europe-west4")
+    assert rest.call("GET", f"{elsewhere}/orders").status == 404
+    assert rest.call("GET", place.replace("europe-west1", "moon-north1")).refusal == (400, "INVALID_ARGUMENT")
+
+
+def test_a_regional_secret_is_there_after_a_restart(tmp_path: Path) -> None:
+    place = "projects/acme-prod-1/locations/europe-west1/secrets"
+    with secret_manager(tmp_path) as first:
+        Rest(first.url).call("POST", place, {}, secretId="orders")
+    with secret_manager(tmp_path) as second:
+        number = project_number("acme-prod-1")
+        assert Rest(second.url).call("GET", f"{place}/orders".replace("acme-prod-1", number)).status == 200
 
 
 def test_a_path_that_google_does_not_serve_is_not_found(rest: Rest) -> None:

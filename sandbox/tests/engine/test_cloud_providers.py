@@ -11,7 +11,7 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.protocol.values import Properties, Secret
 from pulumi_sandbox.services.cloud.faults import Fault
 
-from sandbox.tests.support.clouds import Served, resource_manager, secret_manager, trusted
+from sandbox.tests.support.clouds import OWNER, Served, resource_manager, secret_manager, trusted
 from sandbox.tests.support.engine_stack import Outcome, Stack
 from sandbox.tests.support.recording_provider import RecordingProvider
 
@@ -39,7 +39,8 @@ class Site:
         )
 
     def secret(self, path: str = "") -> requests.Response:
-        return requests.get(f"{self.google.url}/v1/projects/acme-prod/secrets/pull{path}", timeout=5)
+        path = f"/v1/projects/acme-prod/secrets/pull{path}"
+        return requests.get(f"{self.google.url}{path}", headers=OWNER, timeout=5)
 
     def reject_writes(self) -> None:
         """Refuse every further write, until `accept_writes`."""
@@ -106,7 +107,7 @@ def test_all_resources_go_through_their_lives_and_a_version_others_destroyed_is_
     assert site.secret("/versions/1").json()["state"] == "ENABLED"
 
     lost = f"{site.google.url}/v1/{stack.resource('version').id}:destroy"
-    requests.post(lost, json={}, timeout=5).raise_for_status()
+    requests.post(lost, json={}, headers=OWNER, timeout=5).raise_for_status()
     assert ops(stack.refresh())["version"] == ["delete"]
     assert stack.records("version") == []
     assert ops(stack.up())["version"] == ["create"]

@@ -21,6 +21,11 @@ from pulumi_sandbox.services.ports import LOOPBACK
 
 from sandbox.tests.witness.contract import Contract, Witness
 
+OWNER = {"Authorization": "Bearer an-owner"}
+"""The header of a caller who may do anything."""
+
+_CONTRACTS = Path(__file__).parents[1] / "witness" / "contracts"
+
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -68,7 +73,7 @@ def served(
 @contextmanager
 def secret_manager(folder: Path) -> Generator[Served]:
     """Serve Secret Manager over a folder; `gcp:secretManagerCustomEndpoint` is `url + "/v1/"`."""
-    with served(make_secret_manager(folder)) as running:
+    with served(make_secret_manager(folder), contract=_google()) as running:
         yield running
 
 
@@ -79,7 +84,8 @@ def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served
     Clients trust it by the file that `trusted()` names. Without a pace it takes its time: a write of a
     federated credential 0.1 s, a new principal one role assignment refused that says no type of it.
     """
-    with served(make_resource_manager(folder, pace), _certificate().serving) as running:
+    service = make_resource_manager(folder, pace)
+    with served(service, _certificate().serving, contract=_azure()) as running:
         yield running
 
 
@@ -100,6 +106,18 @@ def nothing_asked(cloud: Served) -> Generator[None]:
 def trusted() -> Path:
     """Return the file for SSL_CERT_FILE, REQUESTS_CA_BUNDLE or `verify=`."""
     return _certificate().authority
+
+
+@cache
+def _google() -> Contract:
+    return Contract(_CONTRACTS / "secretmanager-v1.json")
+
+
+@cache
+def _azure() -> Contract:
+    """Hold to contracts what they speak of: groups of resources are none of it."""
+    files = (_CONTRACTS / f"azure-mgmt-{name}.json" for name in ("msi", "authorization"))
+    return Contract(*files, about=r"/providers/Microsoft\.(ManagedIdentity|Authorization)/")
 
 
 @cache

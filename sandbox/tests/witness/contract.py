@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
@@ -41,15 +41,18 @@ class Exchange:
 
 
 class Contract:
-    """A contract as `reduce` keeps it: OpenAPI's paths and components, and where they were published."""
+    """Contracts as `reduce` keeps them: OpenAPI's paths and components, and where they were published."""
 
-    def __init__(self, file: Path) -> None:
-        """Read it."""
-        document = json.loads(file.read_text(encoding="utf-8"))
-        self.source: Mapping[str, str] = document["source"]
-        self.paths: Mapping[str, Mapping[str, Any]] = document["paths"]
-        self.beyond: Mapping[str, str] = document["beyond"]
-        self._components: dict[str, Any] = _closed(document["components"])
+    def __init__(self, *files: Path, about: str = "") -> None:
+        """Read them; about: a regular expression for the paths they speak of, others are nobody's."""
+        documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        self.paths: Mapping[str, Mapping[str, Any]] = _joined(each["paths"] for each in documents)
+        self.beyond: Mapping[str, str] = _joined(each["beyond"] for each in documents)
+        self._components: dict[str, Any] = {
+            kind: _closed(_joined(each["components"].get(kind, {}) for each in documents))
+            for kind in ("schemas", "parameters")
+        }
+        self._about = re.compile(about, re.IGNORECASE)
         self._validator = lru_cache(maxsize=None)(self._make_validator)
 
     def faults(self, exchange: Exchange, *, of_client: bool = False) -> Iterator[str]:
@@ -57,6 +60,8 @@ class Contract:
 
         of_client: the request counts whatever was answered; a stand-in's counts when it was accepted.
         """
+        if not self._about.search(exchange.path):
+            return
         what = f"{exchange.method} {exchange.path}"
         path = next((each for each in self.paths if _pattern(each).fullmatch(exchange.path)), "")
         operation = self.paths.get(path, {}).get(exchange.method.lower())
@@ -150,7 +155,14 @@ class Witness:
 
 @cache
 def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/:]+", re.escape(path)))
+    """Return what matches a path: a scope has several parts, the last part may have a verb behind `:`."""
+    words = {"\\{scope\\}/": ".+/"}
+    escaped = re.sub(r"\\\{\w+\\\}/", lambda found: words.get(found[0], "[^/]+/"), re.escape(path))
+    return re.compile(re.sub(r"\\\{\w+\\\}", "[^/:]+", escaped), re.IGNORECASE)
+
+
+def _joined(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {key: value for one in each for key, value in one.items()}
 
 
 def _read(body: bytes) -> Any:

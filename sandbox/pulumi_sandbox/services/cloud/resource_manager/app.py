@@ -39,7 +39,10 @@ def make_app(folder: Path, pace: Pace | None = None) -> Service:
         return JSONResponse(document, status_code=201 if is_new else 200)
 
     async def delete(request: Request) -> Response:
-        return Response(status_code=200 if await resources.delete(_id_of(request)) else 204)
+        deleted = await resources.delete(_id_of(request))
+        if deleted is None:
+            return Response(status_code=204)
+        return JSONResponse(deleted) if deleted else Response(status_code=200)
 
     app = Starlette(
         routes=[

@@ -59,13 +59,14 @@ class Resources:
             self._directory.introduce(wanted["properties"]["principalId"])
         return wanted, present is None
 
-    async def delete(self, id_: ResourceId) -> bool:
-        """Delete a resource with all that is in it; tell whether it was there."""
+    async def delete(self, id_: ResourceId) -> Document | None:
+        """Delete a resource with all that is in it; return what is answered, None when it was not there."""
         async with self._alone(id_):
-            was_there = self._store.get(id_.text) is not None
-            if was_there:
-                self._store.delete(id_.text)
-        return was_there
+            present = self._store.get(id_.text)
+            if present is None:
+                return None
+            self._store.delete(id_.text)
+        return present if id_.kind is PathKind.ASSIGNMENT else {}
 
     def _wanted(self, id_: ResourceId, present: Document | None, body: Document) -> Document:
         match id_.kind:

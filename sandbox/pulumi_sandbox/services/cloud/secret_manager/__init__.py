@@ -1,1 +1,1 @@
-"""Google's Secret Manager over REST, with its rules and its refusals; regional secrets are not served."""
+"""Google's Secret Manager over REST, with its rules and its refusals, global secrets and regional ones."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from google.iam.v1.policy_pb2 import Binding, Policy
 
+from pulumi_sandbox.services.cloud.secret_manager.callers import ROLES
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid
 
 EMPTY_ETAG: Final = b"\0\x10\x01"
@@ -20,7 +21,8 @@ _MEMBER: Final = re.compile(
     r"|serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[^\s/]+/[^\s/]+\]"
     r"|(?:principal|principalSet)://iam\.googleapis\.com/\S+|project(?:Owner|Editor|Viewer):\S+"
 )
-_ROLE: Final = re.compile(r"roles/[\w.]+|(?:projects|organizations)/[\w-]+/roles/[\w.]+")
+_OWN_ROLE: Final = re.compile(r"(?:projects|organizations)/[\w-]+/roles/[\w.]+")
+_MEMBERS_LIMIT: Final = 1500
 
 
 def replaced(present: Policy, wanted: Policy) -> Policy:
@@ -36,6 +38,8 @@ def replaced(present: Policy, wanted: Policy) -> Policy:
         )
     for binding in wanted.bindings:
         _check(binding, wanted.version)
+    if sum(len(binding.members) for binding in wanted.bindings) > _MEMBERS_LIMIT:
+        raise invalid(f"The number of members in the policy is larger than the maximum {_MEMBERS_LIMIT}.")
     return Policy(
         version=wanted.version or 1, bindings=_merged(list(wanted.bindings)), etag=secrets.token_bytes(8)
     )
@@ -54,8 +58,8 @@ def as_version(policy: Policy, version: int) -> Policy:
 
 
 def _check(binding: Binding, version: int) -> None:
-    if not _ROLE.fullmatch(binding.role):
-        raise invalid(f"Role ({binding.role}) does not exist in the resource's hierarchy.")
+    if binding.role not in ROLES and not _OWN_ROLE.fullmatch(binding.role):
+        raise invalid(f"Role {binding.role} is not supported for this resource.")
     for member in binding.members:
         if not _MEMBER.fullmatch(member):
             raise invalid(f"The member {member} is of an unknown type.")

@@ -1,12 +1,45 @@
-"""Names of projects, secrets and versions, and the number that stands for a project in every answer."""
+"""Names of projects, places, secrets and versions, and the number that stands for a project in every answer.
+
+What a secret lies in, its parent, is a project, or a project and a place: `acme-prod/locations/europe-west1`.
+"""
 
 import hashlib
 import re
+from typing import Final
 
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid
 
-_PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+LOCATIONS: Final = frozenset(
+    f"{area}{number}"
+    for area, numbers in {
+        "africa-south": (1,),
+        "asia-east": (1, 2),
+        "asia-northeast": (1, 2, 3),
+        "asia-south": (1, 2),
+        "asia-southeast": (1, 2, 3),
+        "australia-southeast": (1, 2),
+        "europe-central": (2,),
+        "europe-north": (1, 2),
+        "europe-southwest": (1,),
+        "europe-west": (1, 2, 3, 4, 6, 8, 9, 10, 12),
+        "me-central": (1, 2),
+        "me-west": (1,),
+        "northamerica-northeast": (1, 2),
+        "northamerica-south": (1,),
+        "southamerica-east": (1,),
+        "southamerica-west": (1,),
+        "us-central": (1,),
+        "us-east": (1, 4, 5),
+        "us-south": (1,),
+        "us-west": (1, 2, 3, 4),
+    }.items()
+    for number in numbers
+)
+"""Where Google keeps secrets: https://cloud.google.com/secret-manager/docs/locations."""
+
+_PROJECT = re.compile(r"(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,255}")
+_PLACE = "/locations/"
 
 
 def project_number(project: str) -> str:
@@ -14,16 +47,31 @@ def project_number(project: str) -> str:
     return str(10**11 + int(hashlib.sha256(project.encode()).hexdigest(), 16) % (9 * 10**11))
 
 
-def secret_name(project: str, secret: str) -> str:
+def secret_name(parent: str, secret: str) -> str:
     """Return the full name of a secret, with its project's number as Google answers it."""
-    return f"projects/{project_number(project)}/secrets/{secret}"
+    project, place, location = parent.partition(_PLACE)
+    return f"projects/{project_number(project)}{place}{location}/secrets/{secret}"
 
 
-def checked_project(project: str) -> str:
-    """Return a project's id back when it can be one."""
+def parent_of(project: str, location: str | None) -> str:
+    """Return what secrets of a project and place lie in; raises Refusal for what can be neither."""
     if not _PROJECT.fullmatch(project):
         raise Refusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
-    return project
+    if location is None:
+        return project
+    return f"{project}{_PLACE}{checked_location(location)}"
+
+
+def is_regional(parent: str) -> bool:
+    """Whether what lies in it is kept in one place only."""
+    return _PLACE in parent
+
+
+def checked_location(location: str) -> str:
+    """Return a place back when there is one of the name."""
+    if location not in LOCATIONS:
+        raise invalid(f"The location [{location}] is not valid.")
+    return location
 
 
 def checked_secret(secret: str) -> str:

@@ -5,9 +5,10 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from google.cloud.secretmanager_v1.types import Secret, SecretPayload
+from google.cloud.secretmanager_v1.types import Replication, Secret, SecretPayload
 
 from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
+from pulumi_sandbox.services.cloud.secret_manager.names import checked_location
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid
 
 PAYLOAD_LIMIT: Final = 64 * 1024
@@ -29,12 +30,14 @@ _LABEL_KEY: Final = r"[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}"
 _LABEL_VALUE: Final = r"[\p{Ll}\p{Lo}\p{N}_-]{0,63}"
 _ANNOTATION: Final = re.compile(r"[a-z0-9A-Z](?:[a-z0-9A-Z._-]{0,61}[a-z0-9A-Z])?")
 _ALIAS: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
-_LOCATION: Final = re.compile(r"[a-z]+(?:-[a-z]+)+\d+")
 
 
-def check_new(secret: Secret) -> None:
-    """Check a secret that is to be created; raises Refusal."""
-    _check_replication(secret)
+def check_new(secret: Secret, *, regional: bool) -> None:
+    """Check a secret that is to be created, in one place or not; raises Refusal."""
+    if not regional:
+        _check_replication(secret.replication)
+    elif "replication" in secret:
+        raise invalid("A regional secret has no replication.")
     if secret.version_aliases:
         raise invalid("A secret without versions can have no version_aliases.")
     check_kept(secret)
@@ -104,8 +107,10 @@ def check_payload(payload: SecretPayload) -> None:
         raise invalid("The checksum dataCrc32c does not match the payload that was received.")
 
 
-def _check_replication(secret: Secret) -> None:
-    replication = secret.replication
+def _check_replication(replication: Replication) -> None:
+    managed = [replication.automatic] if "automatic" in replication else replication.user_managed.replicas
+    if any("customer_managed_encryption" in each for each in managed):
+        raise Refusal("UNIMPLEMENTED", "This stand-in does not keep customer_managed_encryption.")
     if "automatic" in replication:
         return
     if "user_managed" not in replication:
@@ -114,8 +119,7 @@ def _check_replication(secret: Secret) -> None:
     if not locations:
         raise invalid("A user_managed replication needs at least one replica.")
     for location in locations:
-        if not _LOCATION.fullmatch(location):
-            raise invalid(f"The replica location [{location}] is not valid.")
+        checked_location(location)
         if locations.count(location) > 1:
             raise invalid(f"The replica location [{location}] is given twice.")
 

@@ -1,5 +1,6 @@
 """What each request does to secrets, versions and policies; one request at a time."""
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -21,7 +22,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from pulumi_sandbox.services.cloud.secret_manager import iam, rules
 from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
 from pulumi_sandbox.services.cloud.secret_manager.filters import Attributes, read_filter
-from pulumi_sandbox.services.cloud.secret_manager.names import checked_project, checked_secret, secret_name
+from pulumi_sandbox.services.cloud.secret_manager.names import (
+    checked_secret,
+    is_regional,
+    parent_of,
+    secret_name,
+)
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, stale
 from pulumi_sandbox.services.cloud.secret_manager.store import Kept, SecretStore, Version
 
@@ -50,18 +56,28 @@ class Page(Generic[T]):
 
 
 class Secrets:
-    """The service without its paths. Projects are given by id or number; each method raises Refusal."""
+    """The service without its paths; each method raises Refusal. parent: what a secret lies in (`parent`)."""
 
     def __init__(self, store: SecretStore) -> None:
         """Work on what is kept."""
         self._store = store
 
-    def create(self, project: str, secret: str, wanted: Secret) -> Secret:
+    def parent(self, project: str, location: str | None) -> str:
+        """Return what secrets of a project, by its id or number, lie in; location: of regional ones."""
+        known = self._store.project_of(project) if project.isdecimal() else None
+        return parent_of(known or project, location)
+
+    def present_policy(self, parent: str, secret: str) -> Policy | None:
+        """Return the policy of a secret; None when there is no secret."""
+        kept = self._store.get(parent, secret)
+        return kept and kept.policy
+
+    def create(self, parent: str, secret: str, wanted: Secret) -> Secret:
         """Make a secret without versions."""
-        project, secret = self._project(project), checked_secret(secret)
-        name = secret_name(project, secret)
-        rules.check_new(wanted)
-        if self._store.get(project, secret):
+        secret = checked_secret(secret)
+        name = secret_name(parent, secret)
+        rules.check_new(wanted, regional=is_regional(parent))
+        if self._store.get(parent, secret):
             raise Refusal("ALREADY_EXISTS", f"Secret [{name}] already exists.")
         about = Secret(
             name=name,
@@ -71,24 +87,22 @@ class Secrets:
             annotations=wanted.annotations,
             etag=_etag(),
         )
-        self._store.save(project, secret, Kept(about))
+        self._store.save(parent, secret, Kept(about))
         return about
 
-    def get(self, project: str, secret: str) -> Secret:
+    def get(self, parent: str, secret: str) -> Secret:
         """Read a secret."""
-        return self._kept(project, secret)[1].about
+        return self._kept(parent, secret).about
 
-    def list(self, project: str, asked: Asked) -> Page[Secret]:
+    def list(self, parent: str, asked: Asked) -> Page[Secret]:
         """Return a page of secrets, by name."""
         passes = read_filter(asked.filter)
         found = [
-            kept.about
-            for kept in self._store.secrets(self._project(project)).values()
-            if passes(_attributes_of(kept.about))
+            kept.about for kept in self._store.secrets(parent).values() if passes(_attributes_of(kept.about))
         ]
         return _page(found, asked)
 
-    def update(self, project: str, secret: str, wanted: Secret, mask: str) -> Secret:
+    def update(self, parent: str, secret: str, wanted: Secret, mask: str) -> Secret:
         """Take over the fields of a mask."""
         fields = rules.changed_fields(mask)
 
@@ -102,15 +116,15 @@ class Secrets:
             kept.about.etag = _etag()
             return kept.about
 
-        return self._change(project, secret, change)
+        return self._change(parent, secret, change)
 
-    def delete(self, project: str, secret: str, etag: str) -> None:
+    def delete(self, parent: str, secret: str, etag: str) -> None:
         """Delete a secret with all its versions."""
-        project, kept = self._kept(project, secret)
+        kept = self._kept(parent, secret)
         _check_etag(etag, kept.about.etag, kept.about.name)
-        self._store.delete(project, secret)
+        self._store.delete(parent, secret)
 
-    def add_version(self, project: str, secret: str, payload: SecretPayload) -> SecretVersion:
+    def add_version(self, parent: str, secret: str, payload: SecretPayload) -> SecretVersion:
         """Add a version, which is `latest` from now on."""
 
         def change(kept: Kept) -> SecretVersion:
@@ -119,38 +133,38 @@ class Secrets:
                 name=f"{kept.about.name}/versions/{len(kept.versions) + 1}",
                 create_time=_now(),
                 state=State.ENABLED,
-                replication_status=_replicated(kept.about.replication),
+                replication_status=None if is_regional(parent) else _replicated(kept.about.replication),
                 etag=_etag(),
                 client_specified_payload_checksum="data_crc32c" in payload,
             )
             kept.versions.append(Version(about, payload.data))
             return about
 
-        return self._change(project, secret, change)
+        return self._change(parent, secret, change)
 
-    def get_version(self, project: str, secret: str, version: str) -> SecretVersion:
+    def get_version(self, parent: str, secret: str, version: str) -> SecretVersion:
         """Read a version by number, alias or `latest`; its payload is not in it."""
-        return _version_of(self._kept(project, secret)[1], version).about
+        return _version_of(self._kept(parent, secret), version).about
 
-    def list_versions(self, project: str, secret: str, asked: Asked) -> Page[SecretVersion]:
+    def list_versions(self, parent: str, secret: str, asked: Asked) -> Page[SecretVersion]:
         """Return a page of versions, the newest first."""
         passes = read_filter(asked.filter)
         found = [
             version.about
-            for version in reversed(self._kept(project, secret)[1].versions)
+            for version in reversed(self._kept(parent, secret).versions)
             if passes({"name": version.about.name, "state": State(version.about.state).name})
         ]
         return _page(found, asked)
 
-    def access(self, project: str, secret: str, version: str) -> AccessSecretVersionResponse:
+    def access(self, parent: str, secret: str, version: str) -> AccessSecretVersionResponse:
         """Read the payload of a version that is enabled."""
-        found = _version_of(self._kept(project, secret)[1], version)
+        found = _version_of(self._kept(parent, secret), version)
         if found.data is None or found.about.state != State.ENABLED:
             raise _in_state(found.about)
         payload = SecretPayload(data=found.data, data_crc32c=crc32c(found.data))
         return AccessSecretVersionResponse(name=found.about.name, payload=payload)
 
-    def set_state(self, project: str, secret: str, version: str, state: State, etag: str) -> SecretVersion:
+    def set_state(self, parent: str, secret: str, version: str, state: State, etag: str) -> SecretVersion:
         """Enable, disable or destroy a version; one that is destroyed stays so."""
 
         def change(kept: Kept) -> SecretVersion:
@@ -166,37 +180,33 @@ class Secrets:
                 found.data = None
             return found.about
 
-        return self._change(project, secret, change)
+        return self._change(parent, secret, change)
 
-    def policy(self, project: str, secret: str, version: int) -> Policy:
+    def policy(self, parent: str, secret: str, version: int) -> Policy:
         """Read the policy as a reader of a policy version sees it."""
-        return iam.as_version(self._kept(project, secret)[1].policy, version)
+        return iam.as_version(self._kept(parent, secret).policy, version)
 
-    def set_policy(self, project: str, secret: str, wanted: Policy) -> Policy:
+    def set_policy(self, parent: str, secret: str, wanted: Policy) -> Policy:
         """Replace the policy."""
 
         def change(kept: Kept) -> Policy:
             kept.policy = iam.replaced(kept.policy, wanted)
             return kept.policy
 
-        return iam.as_version(self._change(project, secret, change), iam.CONDITIONS_VERSION)
+        return iam.as_version(self._change(parent, secret, change), iam.CONDITIONS_VERSION)
 
-    def _project(self, given: str) -> str:
-        return (self._store.project_of(given) if given.isdecimal() else None) or checked_project(given)
-
-    def _kept(self, project: str, secret: str) -> tuple[str, Kept]:
-        project = self._project(project)
-        kept = self._store.get(project, secret)
+    def _kept(self, parent: str, secret: str) -> Kept:
+        kept = self._store.get(parent, secret)
         if kept is None:
-            raise Refusal("NOT_FOUND", f"Secret [{secret_name(project, secret)}] not found.")
-        return project, kept
+            raise Refusal("NOT_FOUND", f"Secret [{secret_name(parent, secret)}] not found.")
+        return kept
 
-    def _change(self, project: str, secret: str, change: Callable[[Kept], T]) -> T:
+    def _change(self, parent: str, secret: str, change: Callable[[Kept], T]) -> T:
         """Change a copy and keep it: what is refused, or cannot be written, leaves nothing behind."""
-        project, kept = self._kept(project, secret)
+        kept = self._kept(parent, secret)
         changed = deepcopy(kept)
         result = change(changed)
-        self._store.save(project, secret, changed)
+        self._store.save(parent, secret, changed)
         return result
 
 
@@ -209,7 +219,7 @@ def _version_of(kept: Kept, version: str) -> Version:
 
 
 def _numbered(kept: Kept, version: str) -> Version:
-    if not version.isdecimal():
+    if not re.fullmatch(r"[1-9][0-9]*", version):
         raise invalid(f"Version [{version}] is neither a number nor an alias of the secret.")
     if not 1 <= int(version) <= len(kept.versions):
         raise Refusal("NOT_FOUND", f"Secret Version [{kept.about.name}/versions/{version}] not found.")

@@ -47,24 +47,25 @@ class SecretStore:
         """
         self._folder = folder
         self._secrets: dict[str, dict[str, Kept]] = {}
-        for project in sorted(files.make_folder(folder).iterdir()):
-            self._secrets[project.name] = {
-                file.parent.name: _read(file) for file in sorted(project.glob(f"*/{_FILE}"))
+        for parent in sorted(files.make_folder(folder).iterdir()):
+            self._secrets[parent.name.replace("@", "/")] = {
+                file.parent.name: _read(file) for file in sorted(parent.glob(f"*/{_FILE}"))
             }
 
     def project_of(self, number: str) -> str | None:
         """Return the id of a project by its number, if it was ever used."""
-        return next((project for project in self._secrets if project_number(project) == number), None)
+        used = (parent.partition("/")[0] for parent in self._secrets)
+        return next((project for project in used if project_number(project) == number), None)
 
-    def secrets(self, project: str) -> dict[str, Kept]:
-        """Return the secrets of a project by their ids, in their order."""
-        return dict(sorted(self._secrets.get(project, {}).items()))
+    def secrets(self, parent: str) -> dict[str, Kept]:
+        """Return the secrets of a parent by their ids, in their order."""
+        return dict(sorted(self._secrets.get(parent, {}).items()))
 
-    def get(self, project: str, secret: str) -> Kept | None:
+    def get(self, parent: str, secret: str) -> Kept | None:
         """Return one secret, which is changed only by `save`."""
-        return self._secrets.get(project, {}).get(secret)
+        return self._secrets.get(parent, {}).get(secret)
 
-    def save(self, project: str, secret: str, kept: Kept) -> None:
+    def save(self, parent: str, secret: str, kept: Kept) -> None:
         """Keep a secret as it is now."""
         document = {
             "secret": shown(Secret.pb(kept.about)),
@@ -77,18 +78,18 @@ class SecretStore:
             ],
             "policy": shown(kept.policy),
         }
-        files.replace(self._path(project, secret), json.dumps(document), mode=files.PRIVATE)
-        self._secrets.setdefault(project, {})[secret] = kept
+        files.replace(self._path(parent, secret), json.dumps(document), mode=files.PRIVATE)
+        self._secrets.setdefault(parent, {})[secret] = kept
 
-    def delete(self, project: str, secret: str) -> None:
+    def delete(self, parent: str, secret: str) -> None:
         """Forget a secret; its project stays known."""
-        path = self._path(project, secret)
+        path = self._path(parent, secret)
         path.unlink()
         shutil.rmtree(path.parent)
-        del self._secrets[project][secret]
+        del self._secrets[parent][secret]
 
-    def _path(self, project: str, secret: str) -> Path:
-        return self._folder / project / secret / _FILE
+    def _path(self, parent: str, secret: str) -> Path:
+        return self._folder / parent.replace("/", "@") / secret / _FILE
 
 
 def _read(file: Path) -> Kept:

@@ -1,0 +1,125 @@
+"""Who may do what: every permission of Secret Manager, by a policy of the secret or by the project."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from pulumi_sandbox.services.cloud.secret_manager.callers import ALL, PREFIX, ROLES
+
+from sandbox.tests.support.clouds import OWNER, Served, secret_manager
+
+SECRETS = "/v1/projects/acme-prod-1/secrets"
+ORDERS = f"{SECRETS}/orders"
+ADA = "user:ada@example.com"
+NODES = "principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/a/sa/b"
+CALLS: dict[str, tuple[str, str, Any]] = {
+    "secrets.create": ("POST", f"{SECRETS}?secretId=other", {"replication": {"automatic": {}}}),
+    "secrets.list": ("GET", SECRETS, None),
+    "secrets.get": ("GET", ORDERS, None),
+    "secrets.update": ("PATCH", f"{ORDERS}?updateMask=labels", {"labels": {"a": "1"}}),
+    "secrets.getIamPolicy": ("GET", f"{ORDERS}:getIamPolicy", None),
+    "secrets.setIamPolicy": ("POST", f"{ORDERS}:setIamPolicy", {"policy": {}}),
+    "versions.add": ("POST", f"{ORDERS}:addVersion", {"payload": {"data": "YQ=="}}),
+    "versions.list": ("GET", f"{ORDERS}/versions", None),
+    "versions.get": ("GET", f"{ORDERS}/versions/1", None),
+    "versions.access": ("GET", f"{ORDERS}/versions/1:access", None),
+    "versions.enable": ("POST", f"{ORDERS}/versions/1:enable", {}),
+    "versions.disable": ("POST", f"{ORDERS}/versions/1:disable", {}),
+    "versions.destroy": ("POST", f"{ORDERS}/versions/1:destroy", {}),
+    "secrets.delete": ("DELETE", ORDERS, None),
+}
+
+
+def call(service: Served, method: str, path: str, body: object = None, who: str = "") -> requests.Response:
+    headers = {"Authorization": f"Bearer {who}"} if who else OWNER
+    return requests.request(method, f"{service.url}{path}", json=body, headers=headers, timeout=10)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Generator[Served]:
+    """One with a secret of one version, which nobody but owners may use."""
+    with secret_manager(tmp_path) as running:
+        call(running, "POST", f"{SECRETS}?secretId=orders", {"replication": {"automatic": {}}})
+        call(running, "POST", f"{ORDERS}:addVersion", {"payload": {"data": "YQ=="}})
+        yield running
+
+
+def bind(service: Served, role: str, member: str, **condition: object) -> None:
+    bindings = [{"role": role, "members": [member], **condition}]
+    policy = {"policy": {"version": 3, "bindings": bindings}}
+    call(service, "POST", f"{ORDERS}:setIamPolicy", policy).raise_for_status()
+
+
+def allow(service: Served, member: str, *permissions: str) -> None:
+    given = {"member": member, "permissions": permissions}
+    requests.put(f"{service.url}/sandbox/callers", json=given, timeout=10).raise_for_status()
+
+
+def used(service: Served, member: str) -> list[str]:
+    return requests.get(f"{service.url}/sandbox/callers", params={"member": member}, timeout=10).json()
+
+
+def possible(service: Served, member: str) -> set[str]:
+    """Every call that is not denied; the last one deletes the secret."""
+    return {
+        name
+        for name, (method, path, body) in CALLS.items()
+        if call(service, method, path, body, member).status_code != 403
+    }
+
+
+def test_there_is_a_call_for_every_permission() -> None:
+    assert {*CALLS} == ALL
+
+
+@pytest.mark.parametrize("permission", CALLS)
+def test_a_permission_of_the_project_allows_its_call_and_no_other(service: Served, permission: str) -> None:
+    allow(service, ADA, permission)
+    assert possible(service, ADA) == {permission}
+    assert used(service, ADA) == [permission]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("member", [ADA, NODES])
+def test_a_role_on_a_secret_allows_what_it_holds_there_and_nothing_of_the_project(
+    service: Served, role: str, member: str
+) -> None:
+    bind(service, role, member)
+    of_the_project = {"secrets.create", "secrets.list"}
+    asked = [name for name in CALLS if name not in of_the_project | {"secrets.setIamPolicy"}]
+    allowed = {name for name in asked if call(service, *CALLS[name], member).status_code != 403}
+    assert allowed == ROLES[role] & {*asked}
+    assert {call(service, *CALLS[name], member).status_code for name in of_the_project} == {403}
+    told = call(service, "GET", ORDERS, who="user:eve@example.com").json()["error"]["message"]
+    assert told.startswith(
+        "Permission 'secretmanager.secrets.get' denied for resource 'projects/acme-prod-1/"
+    )
+
+
+def test_everybody_is_somebody_and_a_condition_is_nobodys_to_decide(service: Served) -> None:
+    bind(service, "roles/secretmanager.viewer", "allUsers")
+    assert call(service, "GET", ORDERS, who=ADA).status_code == 200
+    bind(service, "roles/secretmanager.viewer", ADA, condition={"title": "t", "expression": "true"})
+    assert call(service, "GET", ORDERS, who=ADA).status_code == 403
+
+
+def test_what_is_not_there_is_denied_to_who_might_not_see_it(service: Served) -> None:
+    bind(service, "roles/secretmanager.viewer", ADA)
+    assert call(service, "GET", f"{SECRETS}/none", who=ADA).status_code == 403
+    allow(service, ADA, "secrets.get")
+    assert call(service, "GET", f"{SECRETS}/none", who=ADA).status_code == 404
+
+
+def test_who_asks_what_it_may_do_is_told(service: Served) -> None:
+    asked = {"permissions": [f"{PREFIX}versions.access", f"{PREFIX}versions.add"]}
+    bind(service, "roles/secretmanager.secretAccessor", ADA)
+    path = f"{ORDERS}:testIamPermissions"
+    assert call(service, "POST", path, asked, ADA).json() == {"permissions": [f"{PREFIX}versions.access"]}
+    assert call(service, "POST", path, asked).json() == asked
+    assert call(service, "POST", path, asked, "user:eve@example.com").json() == {}
+    assert call(service, "POST", f"{SECRETS}/none:testIamPermissions", asked).json() == {}
+    assert call(service, "POST", path, {"permissions": ["secretmanager.*"]}).status_code == 400

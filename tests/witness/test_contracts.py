@@ -1,0 +1,60 @@
+"""Contracts that tests hold clients and stand-ins to: the kept ones are those that were published.
+
+Whether they are kept is asserted where stand-ins are served, by `served` in sandbox/tests/support/clouds.py.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+
+from sandbox.tests.witness.reduce import PUBLISHED, Published, document
+from tests.witness.conftest import COUNTS, WHOLE
+
+
+def published(contract: Published, folder: Path) -> bytes:
+    """Fetch a contract; skips a test that names a place which cannot be reached."""
+    if "pypi.org" in contract.source:
+        package = f"{contract.source.rpartition('/')[2]}=={contract.version}"
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(folder),
+            package,
+        ]
+        subprocess.run(command, check=True)
+        (wheel,) = folder.iterdir()
+        return wheel.read_bytes()
+    raw = contract.source.replace("//github.com/", "//raw.githubusercontent.com/")
+    url = f"{raw}/{contract.version}/{contract.file}"
+    try:
+        answer = requests.get(url, timeout=30)
+        answer.raise_for_status()
+    except requests.RequestException as error:
+        pytest.skip(f"{url} is not to be had here: {type(error).__name__}")
+    return answer.content
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_kept_contract_is_of_the_pinned_version_and_has_every_path(name: str) -> None:
+    contract = PUBLISHED[name]
+    kept = json.loads(contract.kept.read_text(encoding="utf-8"))
+    assert kept["source"]["version"] == contract.version
+    assert [*kept["paths"]] == [*contract.paths]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.skipif(not WHOLE, reason="make witness fetches what was published")
+def test_a_kept_contract_is_what_was_published(name: str, tmp_path: Path) -> None:
+    contract = PUBLISHED[name]
+    now = document(contract, published(contract, tmp_path))
+    assert now == json.loads(contract.kept.read_text(encoding="utf-8"))
+    COUNTS[f"{name} {contract.version}: operations"] += sum(map(len, now["paths"].values()))
