@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -53,6 +53,12 @@ class SecretManagerTarget:
     def configured(cls, read: Callable[[str], str | None]) -> SecretManagerTarget:
         """Read it from a stack's configuration by full key."""
         return cls(read("gcp:secretManagerCustomEndpoint") or None, read("gcp:accessToken") or None)
+
+    def at(self, location: str | None) -> SecretManagerTarget:
+        """Return where secrets of a region are: at its own address, unless one is configured."""
+        if location is None or self.endpoint is not None:
+            return self
+        return replace(self, endpoint=f"https://secretmanager.{location}.rep.googleapis.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +115,10 @@ class Payload:
     content: bytes = field(repr=False)
 
 
-def secret_name(project: str, secret_id: str) -> str:
-    """Name a secret as the calls take it."""
-    return f"projects/{project}/secrets/{secret_id}"
+def secret_name(project: str, secret_id: str, location: str | None = None) -> str:
+    """Name a secret as the calls take it; location: of a regional one, which is another secret."""
+    place = f"/locations/{location}" if location else ""
+    return f"projects/{project}{place}/secrets/{secret_id}"
 
 
 def version_name(secret: str, version: int | str) -> str:
@@ -136,12 +143,16 @@ class SecretManager:
         return None if found is None else Entry(str(found.name), dict(found.labels), str(found.etag))
 
     def create(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Make a secret without versions, kept wherever Google likes; False when there is one already."""
-        project, _, secret_id = name.rpartition("/secrets/")
+        """Make a secret without versions; False when there is one already.
+
+        A regional one is kept in its region, any other wherever Google likes.
+        """
+        parent, _, secret_id = name.rpartition("/secrets/")
+        replication = {} if "/locations/" in parent else {"replication": {"automatic": {}}}
         request = {
-            "parent": project,
+            "parent": parent,
             "secret_id": secret_id,
-            "secret": {"replication": {"automatic": {}}, "labels": dict(labels)},
+            "secret": {**replication, "labels": dict(labels)},
         }
         try:
             self._call(name, "secrets.create", self._client.create_secret, request=request)

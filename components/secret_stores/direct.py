@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.client_manager import ClientKey, ClientManager
 from components.secret_stores.clients.client import ClientRequest, SecretsClient, Validity
+from components.secret_stores.durations import nanoseconds
 from components.secret_stores.model import RetrySettings
 from components.secret_stores.stack_cluster import StackCluster
 
@@ -28,7 +28,6 @@ _PASSING: Final = frozenset({"unreachable", "not-allowed"})
 
 _RETRIES: Final = 3
 _INTERVAL: Final = "500ms"
-_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class StackTarget:
 def retried(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.sleep) -> T:
     """Do what may fail for a moment only, as often as the retrySettings of the store say."""
     given = use.store.spec.retry_settings or RetrySettings()
-    interval = _seconds(given.retry_interval or _INTERVAL)
+    interval = nanoseconds(given.retry_interval or _INTERVAL) / 1e9
     for _ in range(_RETRIES if given.max_retries is None else given.max_retries):
         try:
             return work()
@@ -94,9 +93,3 @@ def lent_client(
                 mend="mend the provider, then run again",
             )
         yield client
-
-
-def _seconds(duration: str) -> float:
-    """Read a duration as Go writes it."""
-    parts = re.findall(r"([0-9.]+)(ns|us|µs|ms|s|m|h)", duration)
-    return sum(float(amount) * _UNITS[unit] for amount, unit in parts)

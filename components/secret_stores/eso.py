@@ -14,6 +14,7 @@ from components.errors import EsoError, Problem
 from components.labels import PREFIX
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import embed
+from components.secret_stores.durations import as_go_writes
 from components.secret_stores.eso_limits import push_limits, read_limits, store_limits
 from components.secret_stores.model import AnyProvider, AnyStore, CaSelector, SecretStore
 from components.secret_stores.referent import (
@@ -80,7 +81,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
         "kind": "ExternalSecret",
         "metadata": {"name": read.name, "namespace": read.namespace},
         "spec": {
-            "refreshInterval": read.refresh_interval,
+            "refreshInterval": as_go_writes(read.refresh_interval),
             "secretStoreRef": read.store.model_dump(mode="json", by_alias=True),
             "target": {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"},
             "data": data,
@@ -107,7 +108,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
         "kind": "PushSecret",
         "metadata": {"name": push.name, "namespace": push.namespace},
         "spec": {
-            "refreshInterval": push.refresh_interval,
+            "refreshInterval": as_go_writes(push.refresh_interval),
             "secretStoreRefs": [push.store.model_dump(mode="json", by_alias=True)],
             "selector": {"secret": {"name": push.data[0].secret}},
             "updatePolicy": push.update_policy.value,

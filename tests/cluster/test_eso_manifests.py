@@ -244,6 +244,6 @@ def test_our_defaults_of_reads_and_pushes_are_those_that_the_server_fills_in(eso
     taken_read = eso.take(bare(read, "secretStoreRef", "data"))["spec"]
     taken_push = eso.take(bare(push, "secretStoreRefs", "selector", "data"))["spec"]
     assert taken_read.pop("refreshInterval") == taken_push.pop("refreshInterval") == "1h0m0s"
-    assert read["spec"].pop("refreshInterval") == push["spec"].pop("refreshInterval") == "1h"
+    assert read["spec"].pop("refreshInterval") == push["spec"].pop("refreshInterval") == "1h0m0s"
     assert read["spec"]["target"].pop("name") == "it"
     assert (taken_read, taken_push) == (read["spec"], push["spec"])

@@ -60,11 +60,17 @@ class _Seen:
 
 
 class GcpSecretManagerClient:
-    """Secrets of one project. fetch: whether an older version is read while the newest one is not enabled."""
+    """Secrets of one project, the global ones or those of a location.
 
-    def __init__(self, manager: SecretManager, project: str, *, fetch: bool) -> None:
+    fetch: whether an older version is read while the newest one is not enabled.
+    """
+
+    def __init__(
+        self, manager: SecretManager, project: str, location: str | None = None, *, fetch: bool
+    ) -> None:
         self._manager = manager
         self._project = project
+        self._location = location
         self._fetch = fetch
 
     def validate(self) -> Validity:
@@ -73,7 +79,7 @@ class GcpSecretManagerClient:
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a version, the newest one unless another is named."""
-        name = secret_name(self._project, ref.key)
+        name = self._name(ref.key)
         version: int | str | None = ref.version or LATEST
         if version == LATEST and self._fetch:
             version = self._newest_enabled(name)
@@ -89,7 +95,7 @@ class GcpSecretManagerClient:
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there: the newest version, as far as it is enabled."""
-        name = secret_name(self._project, place.key)
+        name = self._name(place.key)
         try:
             entry = self._manager.secret(name)
             if entry is None:
@@ -108,7 +114,7 @@ class GcpSecretManagerClient:
         Google adds versions whatever is there: of two added at one moment the later is the newest, and the
         earlier stays below it.
         """
-        name = secret_name(self._project, place.key)
+        name = self._name(place.key)
         try:
             if over is None:
                 if not self._manager.create(name, {PUSHED_BY: owner_label(owner)}):
@@ -122,7 +128,7 @@ class GcpSecretManagerClient:
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Delete the secret with all its versions, if its owner and its newest one are those seen."""
-        name = secret_name(self._project, place.key)
+        name = self._name(place.key)
         try:
             if self._moved(name, seen):
                 return False
@@ -134,6 +140,9 @@ class GcpSecretManagerClient:
     def close(self) -> None:
         """Close the connection."""
         self._manager.close()
+
+    def _name(self, key: str) -> str:
+        return secret_name(self._project, key, self._location)
 
     def _moved(self, name: str, seen: Kept) -> bool:
         newest = self._newest(name)
@@ -182,11 +191,11 @@ def open_gcpsm(request: ClientRequest) -> SecretsClient:
         token = _token(request.cluster.secret(reference), request.title)
         target = SecretManagerTarget(target.endpoint, token)
     try:
-        manager = new_secret_manager(target, _PATIENCE)
+        manager = new_secret_manager(target.at(spec.location), _PATIENCE)
     except SecretManagerError as error:
         raise _failed(error) from None
     strict = spec.secret_version_selection_policy == "LatestOrFail"  # noqa: S105 - a policy, no secret
-    return GcpSecretManagerClient(manager, str(spec.project_id), fetch=not strict)
+    return GcpSecretManagerClient(manager, str(spec.project_id), spec.location, fetch=not strict)
 
 
 def _key_of(auth: GcpAuth) -> SecretSelector | None:

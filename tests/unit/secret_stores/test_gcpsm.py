@@ -10,11 +10,19 @@ from google.auth.exceptions import TransportError
 from google.auth.transport import requests as google_requests
 
 from components.errors import StoreError
-from components.secret_manager import SecretManager, SecretManagerTarget, new_secret_manager, secret_name
+from components.secret_manager import (
+    LATEST,
+    SecretManager,
+    SecretManagerTarget,
+    new_secret_manager,
+    secret_name,
+    version_name,
+)
 from components.secret_stores.admission import Asked, Purpose, admit
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import ClientRequest, Cluster, Place
 from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
+from components.secret_stores.consumers import RemoteRef
 from components.secret_stores.direct import StackTarget, lent_client
 from components.secret_stores.specs import GcpSecretManagerSpec
 from sandbox.tests.support import clouds
@@ -76,6 +84,38 @@ def test_a_secret_with_a_newer_version_than_the_one_seen_is_not_deleted(google: 
     assert not client.remove(place, seen)
     assert not client.write(place, b"three", OWNER, seen)
     assert client.look(place, OWNER) is not None
+
+
+def test_a_store_with_a_location_reads_and_writes_the_secrets_of_that_region(
+    google: SecretManagerTarget,
+) -> None:
+    key = f"s-{uuid4()}"
+    manager = new_secret_manager(google)
+    manager.create(name := secret_name(PROJECT, key), {})
+    manager.add(name, b"global")
+    spec = GcpSecretManagerSpec.model_validate({"projectID": PROJECT, "location": "europe-west1"})
+    client = open_gcpsm(ClientRequest("GCPSM/a/it", spec, "a", cast("Cluster", None), google))
+    ref = RemoteRef.model_validate({"key": key})
+    assert client.read(ref) is None
+    assert client.write(Place(key), b"regional", OWNER, None)
+    found = client.read(ref)
+    assert found is not None
+    assert found.content == b"regional"
+    assert manager.access(version_name(name, LATEST)).content == b"global"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "location", "asked"),
+    [
+        (None, None, None),
+        (None, "europe-west1", "https://secretmanager.europe-west1.rep.googleapis.com"),
+        ("http://127.0.0.1:1/v1/", "europe-west1", "http://127.0.0.1:1/v1/"),
+    ],
+)
+def test_a_region_has_an_address_of_its_own_unless_another_is_configured(
+    endpoint: str | None, location: str | None, asked: str | None
+) -> None:
+    assert SecretManagerTarget(endpoint, "t").at(location) == SecretManagerTarget(asked, "t")
 
 
 class Login:

@@ -1,0 +1,42 @@
+"""Durations as Go reads and writes them, and so External Secrets Operator those of its objects."""
+
+import re
+from decimal import Decimal
+from typing import Final
+
+_UNITS: Final = {
+    "ns": Decimal(1),
+    "us": Decimal(10) ** 3,
+    "µs": Decimal(10) ** 3,
+    "ms": Decimal(10) ** 6,
+    "s": Decimal(10) ** 9,
+    "m": 60 * Decimal(10) ** 9,
+    "h": 3600 * Decimal(10) ** 9,
+}
+"""Unit → nanoseconds."""
+
+_PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
+
+
+def nanoseconds(duration: str) -> int:
+    """Read a duration; what is less than a nanosecond is dropped."""
+    return sum(int(Decimal(amount) * _UNITS[unit]) for amount, unit in _PART.findall(duration))
+
+
+def as_go_writes(duration: str) -> str:
+    """Write a duration as Go's `time.Duration` writes it: `1h` is `1h0m0s`, `1500ms` is `1.5s`."""
+    whole = nanoseconds(duration)
+    if 0 < whole < _UNITS["s"]:
+        unit = next(unit for unit in ("ms", "µs", "ns") if whole >= _UNITS[unit])
+        return f"{_plain(whole / _UNITS[unit])}{unit}"
+    minutes, rest = divmod(whole, int(_UNITS["m"]))
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{_plain(rest / _UNITS['s'])}s"
+    if hours:
+        return f"{hours}h{minutes}m{seconds}"
+    return f"{minutes}m{seconds}" if minutes else seconds
+
+
+def _plain(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
