@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from components.pull_secret.hyperfleet import Observed
@@ -38,10 +39,16 @@ def _document(observed: Observed) -> dict[str, Any]:
 
 def _observed(document: Mapping[str, Any]) -> Observed:
     adapters = {str(name): Availability(said) for name, said in document.get("adapters", {}).items()}
-    phase = document.get("phase")
+    phase, deleted = document.get("phase"), document.get("deletedTime")
     return Observed(
         adapters,
         None if phase is None else Phase(phase),
-        document.get("deletedTime"),
+        None if deleted is None else _moment(deleted),
         document.get("known", True) is True,
     )
+
+
+def _moment(text: str) -> str:
+    """Return a moment as it is; raises TypeError or ValueError for what is none."""
+    datetime.fromisoformat(text)
+    return text

@@ -63,7 +63,7 @@ def _gone(cluster: Cluster) -> Iterator[str]:
     if cluster.phase is Phase.DELETING:
         yield "the cluster is being deleted"
     if cluster.deleted_time is not None:
-        yield f"HyperFleet deletes the cluster since {cluster.deleted_time}"
+        yield "HyperFleet deletes the cluster"
 
 
 def _lacking(cluster: Cluster) -> Iterator[str]:

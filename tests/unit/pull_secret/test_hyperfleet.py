@@ -176,7 +176,16 @@ def test_what_was_observed_is_read_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"clusters": []}', '{"clusters": {"a": {"phase": "x"}}}', '{"clusters": {"a": 1}}'],
+    [
+        "",
+        "[]",
+        "{}",
+        '{"clusters": []}',
+        '{"clusters": {"a": {"phase": "x"}}}',
+        '{"clusters": {"a": 1}}',
+        '{"clusters": {"a": {"deletedTime": true}}}',
+        '{"clusters": {"a": {"deletedTime": "soon"}}}',
+    ],
 )
 def test_a_file_nobody_wrote_so_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ValueError, match="credfleet pull-secret observe"):

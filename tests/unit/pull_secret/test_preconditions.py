@@ -46,11 +46,11 @@ def test_a_cluster_that_is_ready_for_its_pull_secret_proceeds() -> None:
         "deleting": (replace(COMPLETE, phase=Phase.DELETING), "the cluster is being deleted"),
         "deleted": (
             replace(COMPLETE, deleted_time="2026-01-01T00:00:00Z"),
-            "HyperFleet deletes the cluster since 2026-01-01T00:00:00Z",
+            "HyperFleet deletes the cluster",
         ),
         "deleted-ready": (
             replace(COMPLETE, deleted_time="2026-01-01T00:00:00Z", phase=Phase.READY),
-            "HyperFleet deletes the cluster since 2026-01-01T00:00:00Z",
+            "HyperFleet deletes the cluster",
         ),
     },
 )
