@@ -20,15 +20,17 @@ class Census:
 
     unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
     namespace: of the unreadable records.
+    hold: why the pool gives no new accounts, empty when it does.
     """
 
     members: tuple[Member, ...]
     records: tuple[Record, ...]
     unreadable: frozenset[str] = frozenset()
     namespace: str = ""
+    hold: str = ""
 
     @classmethod
-    def of(cls, members: Iterable[JsonObject], records: Iterable[JsonObject]) -> Census:
+    def of(cls, members: Iterable[JsonObject], records: Iterable[JsonObject], hold: str = "") -> Census:
         """Read what was listed."""
         readable: list[Record] = []
         unreadable: set[str] = set()
@@ -40,7 +42,7 @@ class Census:
                 unreadable.add(str(body["metadata"]["name"]))
                 namespace = str(body["metadata"].get("namespace", ""))
         found = tuple(Member.parse(body) for body in members)
-        return cls(found, tuple(readable), frozenset(unreadable), namespace)
+        return cls(found, tuple(readable), frozenset(unreadable), namespace, hold)
 
     @property
     def problems(self) -> Iterator[Problem]:

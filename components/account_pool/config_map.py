@@ -24,19 +24,23 @@ _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
 
+_HOLD: Final = "hold"
+"""The one key that operators write: why no new accounts are given out."""
+
 
 @dataclass(frozen=True, slots=True)
 class PoolConfigMap:
     """A pool: the keys that partition it, the policy and the limits of claims that name none.
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
-    dialect: what its accounts call their labels.
+    dialect: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
     """
 
     partition_keys: tuple[str, ...] = ()
     policy: Policy = Policy.CLEAN
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
     dialect: Dialect = field(default_factory=Dialect)
+    hold: str = ""
 
     def limit_for(self, account_type: str) -> int | None:
         """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
@@ -84,6 +88,7 @@ class PoolConfigMap:
                 Policy(data.get("releasePolicy", Policy.CLEAN)),
                 {str(key): int(value) for key, value in limits.items()},
                 dialect_of(body),
+                hold_of(body),
             )
         except (ValueError, TypeError, AttributeError):
             raise Misconfigured(
@@ -110,6 +115,17 @@ def dialect_of(body: JsonObject | None) -> Dialect:
             cause="what its accounts call their labels cannot be read, so nothing is known of any account",
             mend="run `up`, which writes it again",
         ) from None
+
+
+def hold_of(body: JsonObject | None) -> str:
+    """Return why a pool gives no new accounts, from its ConfigMap; empty when it does."""
+    return "" if body is None else str((body.get("data") or {}).get(_HOLD, ""))
+
+
+def with_hold(body: JsonObject, reason: str) -> JsonObject:
+    """Return the ConfigMap with why the pool gives no new accounts; empty when it does."""
+    kept = {key: text for key, text in (body.get("data") or {}).items() if key != _HOLD}
+    return {**body, "data": {**kept, **({_HOLD: reason} if reason else {})}}
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:

@@ -27,7 +27,8 @@ class Verdict(StrEnum):
     """What a claim that has no account yet makes of a member.
 
     OWN: its tenant's, and unused. FREE: nobody's. ROOM: a shared one that is not full. These are taken.
-    CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's.
+    CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. HELD: it
+    would be taken, but the pool gives no new accounts.
     """
 
     OWN = "own"
@@ -43,6 +44,7 @@ class Verdict(StrEnum):
     ORPHANED = "orphaned"
     OWNED = "owned"
     INTERNAL = "internal"
+    HELD = "held"
 
 
 _TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
@@ -68,14 +70,22 @@ def judge(
     records: Mapping[str, Record] | None = None,
     *,
     unreadable: Container[str] = (),
+    hold: str = "",
 ) -> Judgement:
     """Judge a member for a claim of this partition.
 
     owner: the label value of the tenant that claims; empty for nobody's claim in particular. records: every
     record by name, if they were read after the member; then a claim that is gone is told from one that lives.
-    unreadable: names of records nobody can read.
+    unreadable: names of records nobody can read. hold: why the pool gives no new accounts, if the claim is
+    new.
     """
-    return next(_judgements(member, partition, owner, records, unreadable))
+    judged = next(_judgements(member, partition, owner, records, unreadable))
+    return Judgement(Verdict.HELD, f"{judged.why}, but {held(hold)}") if hold and judged.takes else judged
+
+
+def held(reason: str) -> str:
+    """Return in words that a pool gives no new accounts, and why."""
+    return f"the pool is held, and gives no new accounts: {reason}"
 
 
 def _judgements(

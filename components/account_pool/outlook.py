@@ -16,7 +16,7 @@ from typing import Final
 
 from components.account_pool import changes
 from components.account_pool.census import Census, displaced
-from components.account_pool.judgement import Verdict, is_restored, judge, may_take, unusable
+from components.account_pool.judgement import Verdict, held, is_restored, judge, may_take, unusable
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
@@ -130,6 +130,8 @@ def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]
     for place, member in enumerate(usable, start=1):
         why = judge(member, wanted.partition, wanted.owner).why
         reasons[member.name] = f"{why}, number {place} in the order of this claim"
+        if claim is None and census.hold:
+            reasons[member.name] = judge(member, wanted.partition, wanted.owner, hold=census.hold).why
     for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
         reasons[member.name] = judge(
             member, wanted.partition, wanted.owner, records, unreadable=census.unreadable
@@ -259,6 +261,8 @@ class _Allotment:
 
     def _refused(self, wanted: Wanted) -> Expectation | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
+        if self._census.hold and wanted.record not in self._records:
+            return _expect(wanted, Prospect.REFUSED, held(self._census.hold))
         for problem in displaced(self._census.records, self._keys):
             return _expect(wanted, Prospect.REFUSED, f"{problem.place}: {problem.cause}")
         return None

@@ -10,13 +10,14 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from threading import Lock
 from typing import Final, TypeVar
 
 from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.audit import Happening, Journal
-from components.account_pool.calls import Kind, PoolApi, Replace, Steps
+from components.account_pool.calls import Kind, Pause, PoolApi, Replace, Steps
 from components.account_pool.census import Census, displaced
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import (
@@ -24,14 +25,18 @@ from components.account_pool.config_map import (
     PoolConfigMap,
     dialect_of,
     has_pool_uid,
+    hold_of,
+    with_hold,
     with_pool_uid,
 )
 from components.account_pool.driver import Driver
+from components.account_pool.judgement import held
 from components.account_pool.kubernetes_api import KubernetesApi
 from components.account_pool.model import (
     Claimed,
     ClaimRequest,
     Fence,
+    JsonObject,
     Member,
     Policy,
     Record,
@@ -70,6 +75,8 @@ _OPENING_SECONDS: Final = 10.0
 _SILENT_SECONDS: Final = 2.0
 """How long a cluster may be silent that nothing was heard of yet: a wrong address, or one that is down."""
 
+_HOLD_SECONDS: Final = 1.0
+
 T = TypeVar("T")
 
 
@@ -91,6 +98,7 @@ class Pool:
         self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
+        self._hold, self._hold_seen = settings.hold, time.monotonic()
 
     @classmethod
     def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
@@ -113,10 +121,10 @@ class Pool:
 
         Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
         """
-        driver = _driver(target, namespace, CLAIMS)
+        driver, settings = _driver(target, namespace, CLAIMS)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=_SILENT_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        return Census.of(members, records)
+        return Census.of(members, records, hold_of(settings))
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
@@ -134,7 +142,7 @@ class Pool:
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, partition_keys: Sequence[str]) -> SweepReport:
         """Return what a sweep would do and find, without a single write; raises as `census`."""
-        driver = _driver(target, namespace, OPERATOR)
+        driver, _ = _driver(target, namespace, OPERATOR)
         steps = sweep(namespace, partition_keys, most=0, write=False, pending={})
         return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
@@ -213,9 +221,10 @@ class Pool:
         return tuple(Member.parse(body) for body in self._run(list_all(Kind.MEMBER, selector)))
 
     def look(self) -> Census:
-        """Read every member, then every record."""
+        """Read every member, then every record, and whether the pool is held."""
         members = self._run(list_all(Kind.MEMBER, MEMBERS))
-        return Census.of(members, self._run(list_all(Kind.RECORD, RECORDS)))
+        records = self._run(list_all(Kind.RECORD, RECORDS))
+        return Census.of(members, records, hold_of(self._run(read(Kind.RECORD, CONFIG_MAP))))
 
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record that can be read."""
@@ -334,10 +343,21 @@ class Pool:
         self._note_claim(claimed)
         return claimed
 
+    def hold(self, reason: str) -> None:
+        """Give no new accounts; those that tenants have are used and released as before.
+
+        reason: why, empty to resume. A claim that runs already may still end well, and processes that run
+        already notice within a second. Raises Misconfigured for a pool without settings.
+        """
+        self._run(_noted(self.namespace, reason))
+        self._hold, self._hold_seen = reason, time.monotonic()
+        done, message = ("Held", reason) if reason else ("Resumed", "gives new accounts again")
+        self._journal.note(Happening("ConfigMap", CONFIG_MAP, "", done, message, warning=bool(reason)))
+
     @staticmethod
     def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
         """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
-        driver = _driver(target, namespace, OPERATOR)
+        driver, _ = _driver(target, namespace, OPERATOR)
         steps = sweeping.recover(namespace, dry_run=dry_run)
         return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
@@ -346,10 +366,21 @@ class Pool:
         return self._journal.flush(seconds)
 
     def _may_begin(self) -> Steps[None]:
-        """C1: raise Misconfigured where claims were made under other partition keys than the settings name.
+        """C1: raise NotAllowed where the pool is held, by a look that is a second old at most.
 
-        Any record shows it, and it is looked at once: later claims of this pool are made under these keys.
+        Raise Misconfigured where claims were made under other partition keys than the settings name: any
+        record shows it, and it is looked at once, since later claims of this pool are made under these keys.
         """
+        if time.monotonic() - self._hold_seen > _HOLD_SECONDS:
+            self._hold = hold_of((yield from read(Kind.RECORD, CONFIG_MAP)))
+            self._hold_seen = time.monotonic()
+        if self._hold:
+            raise NotAllowed(
+                place=f"pool {self.namespace}",
+                cause=held(self._hold),
+                mend="use an account that the tenant has, or wait for whoever holds it:"
+                f" `credfleet pool resume --namespace {self.namespace}` ends it",
+            )
         if self._takes_claims:
             return
         record = yield from any_record(RECORDS)
@@ -404,12 +435,30 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
         raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None
 
 
-def _driver(target: ClusterTarget, namespace: str, manager: str) -> Driver:
-    """Return what runs steps on a pool as it is, in its words, without asking whether it takes claims."""
+def _driver(target: ClusterTarget, namespace: str, manager: str) -> tuple[Driver, JsonObject | None]:
+    """Return what runs steps on a pool as it is, in its words, and the ConfigMap that says them."""
     api, name = _api(target, namespace, manager), f"pool {namespace}"
     read_settings = read(Kind.RECORD, CONFIG_MAP)
     settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=_SILENT_SECONDS)
-    return Driver(dialect_of(settings).over(api), name)
+    return Driver(dialect_of(settings).over(api), name), settings
+
+
+def _noted(namespace: str, reason: str) -> Steps[None]:
+    """Write into the pool's settings why it gives no new accounts, at the resourceVersion they were read."""
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        body = yield from read(Kind.RECORD, CONFIG_MAP)
+        if body is None:
+            raise Misconfigured(
+                place=f"pool {namespace}",
+                cause=f"it has no ConfigMap {CONFIG_MAP}, so nothing can say that it is held",
+                mend="declare accountPool in a stack and run `up`",
+            )
+        if hold_of(body) == reason or (
+            (yield from write(Replace(Kind.RECORD, with_hold(body, reason)))) is not None
+        ):
+            return
 
 
 def _signed_settings() -> Steps[PoolConfigMap]:

@@ -69,12 +69,13 @@ class Account:
 class PoolStatus:
     """All accounts by name, and per (type, partition) how many stand how, zeros included.
 
-    problems: what is wrong with the pool beside its accounts.
+    problems: what is wrong with the pool beside its accounts. hold: why it gives no new accounts, else empty.
     """
 
     accounts: tuple[Account, ...]
     counts: Mapping[tuple[str, str], Mapping[Standing, int]]
     problems: tuple[Problem, ...] = ()
+    hold: str = ""
 
 
 def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
@@ -87,7 +88,7 @@ def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
     counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
     problems = (*census.problems, *displaced(census.records, settings.partition_keys))
     by_secret = sorted(accounts, key=lambda a: a.secret_name)
-    return PoolStatus(tuple(by_secret), counts, problems)
+    return PoolStatus(tuple(by_secret), counts, problems, census.hold)
 
 
 def _account(

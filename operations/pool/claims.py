@@ -240,6 +240,15 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
     )
 
 
+def stated(option: str, text: str) -> str:
+    """Return the text of an option that says something; raises Misconfigured when it is blank."""
+    if not text.strip():
+        raise Misconfigured(
+            place=option, cause="it is blank, so nobody would know why", mend=f"give {option} in a few words"
+        )
+    return text.strip()
+
+
 def seconds(text: str, *, option: str = "--wait") -> float:
     """Return the seconds of an option: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
 

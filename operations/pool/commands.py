@@ -208,6 +208,30 @@ def clean(
     )
 
 
+@command(app, "credfleet pool hold --reason 'accounts are moved to another organization'")
+def hold(
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who ask for an account.")],
+    where: Where,
+) -> Answer:
+    """Give no new accounts until `pool resume`; those that tenants have are used and released as before.
+
+    Exit codes: 5 not allowed.
+    """
+    from operations.pool import maintenance
+    from operations.pool.claims import stated
+
+    return maintenance.hold(where, stated("--reason", reason))
+
+
+@command(app, "credfleet pool resume")
+def resume(where: Where) -> Answer:
+    """Give new accounts again."""
+    from operations.pool import maintenance
+
+    return maintenance.hold(where, "")
+
+
 @command(app, "credfleet pool quarantine aws-7 --reason 'key found in a log, ticket 4711'")
 def quarantine(
     account: AccountArgument,

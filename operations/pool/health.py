@@ -10,6 +10,7 @@ from typing import Final
 from components.account_pool.admission import BINDING, admission_manifests
 from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.judgement import held
 from components.account_pool.model import JsonObject, Phase
 from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.rows import Verb
@@ -131,6 +132,9 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
         return None, wrong("pool", f"{error.place}: {error.cause}", error.mend)
     keys = ", ".join(settings.partition_keys) or "no keys"
     text = f"{namespace} is partitioned by {keys}; released accounts: {settings.policy}"
+    if settings.hold:
+        mend = f"`credfleet pool resume -n {namespace}` once that is over"
+        return settings, Diagnosis("pool", Health.NOTED, f"{text}; {held(settings.hold)}", mend)
     return settings, Diagnosis("pool", Health.WELL, text)
 
 

@@ -17,6 +17,14 @@ from operations.pool.access import Where
 T = TypeVar("T")
 
 
+def hold(where: Where, reason: str) -> Answer:
+    """Let a pool give no new accounts; raises as `Pool.open` and `Pool.hold`."""
+    pool = where.open(OPERATOR)
+    and_flush(pool, lambda: pool.hold(reason))
+    how = f"gives no new accounts: {reason}" if reason else "gives new accounts again"
+    return Answer({"namespace": where.namespace, "hold": reason or None}, [f"✓ pool {where.namespace} {how}"])
+
+
 def quarantine(where: Where, account: str, reason: str) -> Answer:
     """Keep an account from new holders; raises as `Pool.quarantine`."""
     return _changed(where, lambda pool: pool.quarantine(account, reason))

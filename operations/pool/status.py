@@ -27,9 +27,8 @@ def status(where: Where) -> Answer:
     pool = where.open()
     found = pool.status()
     if found.accounts:
-        return Answer(
-            as_document(where.namespace, found), [counted(found), *_in_use(found), *_problems(found)]
-        )
+        parts = [counted(found), *_in_use(found), *_problems(found)]
+        return Answer(as_document(where.namespace, found), [*_held(found), *parts])
     if not pool.is_declared():
         raise CredfleetError(
             code="no-pool",
@@ -44,6 +43,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
     """Return a pool for machines: counts by type and partition (zeros included), then every account."""
     return {
         "namespace": namespace,
+        "hold": status.hold or None,
         "partitions": [
             {
                 "type": type_,
@@ -104,6 +104,11 @@ def values(partition: str) -> Mapping[str, str]:
 def place(partition: str) -> str:
     """Return a partition as people write it: `eu-access=true`, empty for the one without any key."""
     return ",".join(f"{key}={value}" for key, value in values(partition).items())
+
+
+def _held(status: PoolStatus) -> Iterator[str]:
+    if status.hold:
+        yield f"This pool gives no new accounts: {status.hold}\n→ `credfleet pool resume` ends it"
 
 
 def _problems(status: PoolStatus) -> Iterator[str]:

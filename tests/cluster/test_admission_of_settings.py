@@ -59,6 +59,8 @@ CHANGES: Mapping[str, JsonObject] = {
     "the partition keys": {"data": {"partitionKeys": "[]"}},
     "the release policy": {"data": {"releasePolicy": "release"}},
     "the limits": {"data": {"limits": None}},
+    "the names of labels": {"data": {"labels": "{}"}},
+    "a hold": {"data": {"hold": "why"}},
     "the format": {"data": {"formatVersion": "2"}},
     "a uid that is not the pool's": {"data": {POOL_UID: "another"}},
     "a key of its own": {"data": {"note": "x"}},

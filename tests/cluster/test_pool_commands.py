@@ -236,6 +236,20 @@ def test_a_sweep_frees_many_only_when_told_so_and_a_dry_run_frees_none(place: Pl
     assert set(place.standings().values()) == {"dirty"}
 
 
+def test_a_held_pool_gives_no_new_account_and_only_operators_hold_it(place: Place) -> None:
+    for name in ("aws-1", "aws-2"):
+        place.add(name)
+    taken = claim(place, "acme")
+    assert place.run("provisioner", "pool", "hold", "--reason", "theirs").code == 5
+    place.ask("admin", "pool", "hold", "--reason", "accounts are moved")
+    refused = place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "globex")
+    assert (refused.code, "accounts are moved" in refused.errors) == (5, True)
+    assert claim(place, "acme") == taken
+    assert place.ask("janitor", "pool", "status")["hold"] == "accounts are moved"
+    place.ask("admin", "pool", "resume")
+    assert claim(place, "globex") != taken
+
+
 def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kyma_place: Place) -> None:
     place, secrets = kyma_place, kyma_place.api("Secret")
     accounts = {

@@ -129,6 +129,13 @@ def test_a_pool_that_says_how_it_is_partitioned_is_well() -> None:
     assert diagnosis.health is Health.WELL
 
 
+def test_a_pool_that_is_held_is_well_but_told_with_the_command_that_ends_it() -> None:
+    settings, diagnosis = settings_of_pool(config_map(hold="accounts are moved"), POOL)
+    assert settings == PoolConfigMap(hold="accounts are moved")
+    assert (diagnosis.health, "accounts are moved" in diagnosis.text) == (Health.NOTED, True)
+    assert f"credfleet pool resume -n {POOL}" in diagnosis.mend
+
+
 def test_a_pool_from_a_backup_is_wrong_and_recovery_mends_it() -> None:
     settings, diagnosis = settings_of_pool(config_map(poolUid="then"), POOL)
     assert (settings, diagnosis.health) == (None, Health.WRONG)

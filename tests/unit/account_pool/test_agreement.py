@@ -6,10 +6,12 @@ In memory. It does not prove anything of claims that run at the same time: `test
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from components.account_pool import protocol
 from components.account_pool.calls import Both, Pause, PoolApi, Steps, Together, perform
@@ -21,7 +23,7 @@ from components.account_pool.outlook import Prospect, explain, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.selection import members_free, members_owned, members_shared
 from components.account_pool.status import Standing, status_of
-from components.errors import Misconfigured, PoolError
+from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
 from tests.support.memory_pool import POOL, MemoryServer, matches
@@ -30,9 +32,16 @@ from tests.support.proving import counted, tried
 MOST_CALLS = 300
 
 
-def outcome(wanted: Wanted, api: PoolApi) -> Claimed | PoolError:
-    """Claim alone, and say how it ended; an operation that asks without end fails."""
-    steps: Steps[Claimed] = protocol.claim(wanted)
+def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError:
+    """Claim alone, and say how it ended; an operation that asks without end fails. hold: of the pool."""
+
+    def may_begin() -> Steps[None]:
+        if hold:
+            raise NotAllowed(place=POOL, cause=hold, mend="")
+        return
+        yield
+
+    steps: Steps[Claimed] = protocol.claim(wanted, may_begin)
     answer: Any = None
     for _ in range(MOST_CALLS):
         try:
@@ -55,13 +64,13 @@ MANY = settings(max_examples=counted(300, 10_000), deadline=None)
 
 
 @MANY
-@given(pools(), REQUESTS)
+@given(pools(), REQUESTS, st.sampled_from(["", "", "why"]))
 def test_a_claim_gets_what_its_outlook_and_its_explanation_said(
-    spoken: Spoken, request: ClaimRequest
+    spoken: Spoken, request: ClaimRequest, hold: str
 ) -> None:
     tried("claims in drawn pools, in memory, against outlook, explanation and status")
-    census = spoken.pool.look()
-    assert disagreements(census, request, outcome(request.placed(POOL, KEYS), spoken.api)) == []
+    census = replace(spoken.pool.look(), hold=hold)
+    assert disagreements(census, request, outcome(request.placed(POOL, KEYS), spoken.api, hold)) == []
 
 
 @MANY

@@ -1,0 +1,124 @@
+"""What goes on while a pool is held: nobody gets a new account, and who has one uses and releases it.
+
+Where it is kept, only operators write: `tests/cluster/test_admission_of_settings.py`. That everything which
+explains a claim says the same as the claim does is in `test_agreement.py`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from components.account_pool import pool as live
+from components.account_pool.calls import Found, Kind
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, hold_of
+from components.account_pool.model import ClaimRequest, Phase, Policy
+from components.account_pool.outlook import Prospect, explain, outlook
+from components.account_pool.pool import Pool
+from components.account_pool.protocol import Outcome
+from components.errors import Misconfigured, NotAllowed
+from components.labels import TENANT_NAME
+from operations.pool.status import as_document
+from tests.support.memory_pool import POOL, MemoryServer
+
+ACME, MORE, GLOBEX = (
+    ClaimRequest("acme", "aws", holder="h1", policy=Policy.RELEASE),
+    ClaimRequest("acme", "aws", holder="h2"),
+    ClaimRequest("globex", "aws", holder="h3"),
+)
+WHY = "accounts are moved"
+
+
+@pytest.fixture
+def server() -> MemoryServer:
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name)
+    server.add_member("own", {TENANT_NAME: "globex"})
+    body = {"metadata": {"name": CONFIG_MAP}, "data": {**PoolConfigMap().render(), "poolUid": "u"}}
+    server.create(Kind.RECORD, body)
+    return server
+
+
+def opened(server: MemoryServer) -> Pool:
+    return Pool(server, POOL, PoolConfigMap())
+
+
+def test_while_a_pool_is_held_accounts_are_used_and_released_but_no_new_one_is_given(
+    server: MemoryServer,
+) -> None:
+    pool = opened(server)
+    first = pool.claim(ACME)
+    pool.hold(WHY)
+    for new in (GLOBEX, ClaimRequest("acme", "aws", slot="another")):
+        with pytest.raises(NotAllowed, match=WHY):
+            pool.claim(new)
+    assert pool.claim(MORE).secret_name == pool.claim(ACME).secret_name == first.secret_name
+    for holder in ("h1", "h2"):
+        assert pool.release(first.record, holder).outcome is Outcome.RELEASED
+    with pytest.raises(NotAllowed, match=WHY):
+        pool.claim(ACME)
+    pool.hold("")
+    assert pool.claim(GLOBEX).secret_name == "own"
+
+
+def test_a_hold_changes_nothing_else_of_the_settings_and_leaves_nothing_behind(server: MemoryServer) -> None:
+    def said() -> dict[str, str]:
+        found = server.get(Kind.RECORD, CONFIG_MAP)
+        assert isinstance(found, Found)
+        return found.body["data"]
+
+    pool, before = opened(server), said()
+    pool.hold(WHY)
+    assert said() == {**before, "hold": WHY}
+    pool.hold("")
+    assert said() == before
+
+
+def test_a_process_that_runs_already_notices_within_a_second(
+    server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: clock[0])
+    running = opened(server)
+    opened(server).hold(WHY)
+    clock[0] += 1.01
+    with pytest.raises(NotAllowed, match=WHY):
+        running.claim(GLOBEX)
+    opened(server).hold("")
+    clock[0] += 1.01
+    assert running.claim(GLOBEX).secret_name == "own"
+
+
+def test_a_claim_that_was_begun_before_goes_on(server: MemoryServer) -> None:
+    pool = opened(server)
+    claimed = pool.claim(ACME)
+    record = server.record(claimed.record)
+    assert record is not None
+    body = record.render(POOL)
+    server.replace(Kind.RECORD, {**body, "data": {**body["data"], "phase": str(Phase.PENDING)}})
+    pool.hold(WHY)
+    assert outlook(pool.look(), [ACME], ())[0].prospect is Prospect.REUSE
+    assert pool.claim(ACME).secret_name == claimed.secret_name
+
+
+def test_everything_that_explains_says_that_the_pool_is_held_and_why(server: MemoryServer) -> None:
+    pool = opened(server)
+    pool.claim(ACME)
+    pool.hold(WHY)
+    census = pool.look()
+    told = explain(census, GLOBEX, ())
+    assert told.expected.prospect is Prospect.REFUSED
+    assert WHY in told.expected.text
+    reasons = {each.member: each.reason for each in told.candidates if not each.taken}
+    assert reasons["own"].endswith(f"but the pool is held, and gives no new accounts: {WHY}")
+    assert WHY not in str(explain(census, MORE, ()))
+    assert as_document(POOL, pool.status())["hold"] == WHY
+
+
+def test_a_pool_without_settings_has_nowhere_to_say_it() -> None:
+    with pytest.raises(Misconfigured, match=CONFIG_MAP):
+        opened(MemoryServer()).hold(WHY)
+
+
+def test_words_in_the_settings_that_hold_nothing_are_no_hold() -> None:
+    assert hold_of(None) == hold_of({"data": None}) == hold_of({"data": {"hold": ""}}) == ""
