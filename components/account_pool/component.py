@@ -249,6 +249,7 @@ class TenantAccounts(pulumi.ComponentResource):
                     limit=wanted.limit,
                     pool_policy=None if args.settings is None else str(args.settings.policy),
                     pool_limit=None if args.settings is None else args.settings.limit_for(wanted.type),
+                    spill=wanted.spill or None,
                 ),
                 pulumi.ResourceOptions(parent=self),
             )

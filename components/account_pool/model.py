@@ -438,7 +438,8 @@ class ClaimRequest:
     policy, limit: they count only when the claim is new; None means the pool's default, a limit of 0 none.
 
     slot: one of several accounts of a tenant, or the consumer's id on a shared account.
-    holder: the consumer, the same text whenever it runs again.
+    holder: the consumer, the same text whenever it runs again, by one process at a time.
+    spill: one more account when the limit of those the slot has is reached (`spilling.py`).
     """
 
     tenant: str
@@ -449,6 +450,7 @@ class ClaimRequest:
     holder: str = "cli"
     policy: Policy | None = None
     limit: int | None = None
+    spill: bool = False
 
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
@@ -473,6 +475,7 @@ class ClaimRequest:
             holder=self.holder,
             policy=self.policy or policy,
             limit=(limit if self.limit is None else self.limit) or None,
+            spill=self.spill,
         )
 
 
@@ -491,6 +494,7 @@ class Wanted:
     policy: Policy = Policy.CLEAN
     limit: int | None = None
     only: str | None = None
+    spill: bool = False
 
     @property
     def record(self) -> str:

@@ -20,6 +20,7 @@ from components.account_pool.judgement import Verdict, held, is_restored, judge,
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
+from components.account_pool.spilling import placed
 from components.errors import Misconfigured, PoolError, Restored
 
 
@@ -113,7 +114,7 @@ _SERVED: Final = frozenset({Prospect.HELD, Prospect.REUSE, Prospect.OWN, Prospec
 
 def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
     """Return what a claim comes to and why; raises Misconfigured for a request that makes no sense."""
-    wanted = request.placed("", partition_keys)
+    wanted = _in_series(request.placed("", partition_keys), census)
     records = {each.name: each for each in census.records}
     claim = records.get(wanted.record)
     allotment = _Allotment(census, partition_keys, ())
@@ -183,7 +184,7 @@ class _Allotment:
         waiting: dict[int, Wanted] = {}
         for position, request in enumerate(requests):
             try:
-                waiting[position] = request.placed("", self._keys)
+                waiting[position] = _in_series(request.placed("", self._keys), self._census)
             except Misconfigured as error:
                 expected[position] = _expect(request, Prospect.REFUSED, f"{error.place}: {error.cause}")
         for allot in (self._present, self._refused, self._own):
@@ -323,6 +324,21 @@ class _Allotment:
             return request.placed("", self._keys).partition == partition
         except Misconfigured:
             return False
+
+
+def _in_series(wanted: Wanted, census: Census) -> Wanted:
+    """Return the request where it goes if its slot spills: an account that takes nobody new has no room."""
+    if not wanted.spill:
+        return wanted
+    members = {member.name: member for member in census.members}
+    closed = {
+        record.slot
+        for record in census.records
+        if record.phase is Phase.BOUND
+        and record.member in members
+        and unusable(members[record.member], record)
+    }
+    return placed(wanted, census.records, closed)
 
 
 def _may_be_set_right(member: Member, record: Record) -> bool:

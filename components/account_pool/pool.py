@@ -44,6 +44,7 @@ from components.account_pool.model import (
 )
 from components.account_pool.protocol import Amendment, Outcome, Released
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
+from components.account_pool.spilling import placed
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import any_record, get_member, get_record, list_all, read, write
 from components.account_pool.sweeping import (
@@ -153,7 +154,8 @@ class Pool:
         """
         wanted = self._placed(request)
         try:
-            claimed = self._run(protocol.claim(wanted, self._may_begin), seconds)
+            take = protocol.claim_with_spill if wanted.spill else protocol.claim
+            claimed = self._run(take(wanted, self._may_begin), seconds)
         except PoolError as refusal:
             self._note_refusal(wanted, refusal)
             raise
@@ -161,8 +163,11 @@ class Pool:
         return claimed
 
     def record_of(self, request: ClaimRequest) -> str:
-        """Name the record of a request, whether or not it exists."""
-        return self._placed(request).record
+        """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
+        wanted = self._placed(request)
+        if wanted.spill:
+            wanted = placed(wanted, self._run(protocol.series_of(wanted)))
+        return wanted.record
 
     def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
         """Return what a holder has, without a write; None when it is gone. Raises LostMember.

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from components.account_pool import changes
 from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
+from components.account_pool.census import Census
 from components.account_pool.judgement import (
     Verdict,
     is_restored,
@@ -43,7 +44,9 @@ from components.account_pool.selection import (
     members_of_type,
     members_owned,
     members_shared,
+    records_of,
 )
+from components.account_pool.spilling import placed
 from components.account_pool.steps import (
     change_member,
     delete_record,
@@ -118,6 +121,34 @@ def claim(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> St
         if claimed is not None:
             return claimed
     raise AssertionError
+
+
+def claim_with_spill(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> Steps[Claimed]:
+    """Find a place in the accounts of this tenant's slot, or take one more account when all are full.
+
+    Raises as `claim`, but LimitReached.
+    """
+    closed: set[str] = set()
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        records = yield from series_of(wanted)  # C0
+        here = placed(wanted, records, closed)
+        try:
+            return (yield from claim(here, may_begin))
+        except LimitReached:
+            continue  # others came first; look again
+        except NotAllowed as refused:
+            if not refused.place.startswith("Secret "):
+                raise
+            closed.add(here.slot)
+    raise AssertionError
+
+
+def series_of(wanted: Wanted) -> Steps[tuple[Record, ...]]:
+    """LIST the records of the tenant on the type, among them those of the slot's series."""
+    bodies = yield from list_all(Kind.RECORD, records_of(wanted.partition.type, wanted.owner))
+    return Census.of((), bodies).records
 
 
 def find(wanted: Wanted, page: list[Member]) -> Steps[Choice]:

@@ -36,7 +36,8 @@ class AccountClaimArgs:
     consumer's id on a shared account. partition: values of the pool's partition keys, an absent key means
     members without it.
     holder: the consumer, the same text whenever the program runs. release_policy, limit: None means the
-    pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it.
+    pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it. spill: one
+    more account when those of the slot are full; None means no.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -52,6 +53,7 @@ class AccountClaimArgs:
     limit: Input[int] | None = None
     pool_policy: Input[str] | None = field(default=None, compare=False)
     pool_limit: Input[int] | None = field(default=None, compare=False)
+    spill: Input[bool] | None = None
 
 
 class AccountClaimProvider(Shell):
@@ -199,6 +201,7 @@ def _request(props: Properties) -> ClaimRequest:
         holder=props["holder"],
         policy=_policy(props),
         limit=_limit(props),
+        spill=bool(props.get("spill")),
     )
 
 

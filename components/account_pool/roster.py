@@ -154,6 +154,7 @@ def _claim_properties(claim: ClaimRequest) -> Properties:
         "partition": dict(claim.partition),
         "shared": claim.shared,
         "holder": claim.holder,
+        **({"limit": claim.limit, "spill": True} if claim.spill else {}),
     }
 
 
@@ -188,6 +189,8 @@ def _claims(props: Properties) -> list[ClaimRequest]:
             partition=one.get("partition") or {},
             shared=bool(one.get("shared")),
             holder=one["holder"],
+            limit=int(one["limit"]) if one.get("limit") else None,
+            spill=bool(one.get("spill")),
         )
         for one in props.get("claims") or ()
     ]

@@ -25,6 +25,11 @@ def members_of_type(account_type: str) -> str:
     return f"{HYPERSCALER_TYPE}={account_type}"
 
 
+def records_of(account_type: str, tenant_label: str) -> str:
+    """Select the records of a tenant's claims on a type, in whatever part of the pool."""
+    return f"{RECORDS},{HYPERSCALER_TYPE}={account_type},{TENANT_NAME}={tenant_label}"
+
+
 def _members_in(partition: Partition) -> list[str]:
     terms = [f"!{key}" if value is None else f"{key}={value}" for key, value in partition.values]
     return [members_of_type(partition.type), *terms]

@@ -67,6 +67,10 @@ class Slot(Noun):
         default=None, description="What becomes of the account when it is released."
     )
     limit: Count | None = Field(default=None, description="Consumers the claim takes at most.")
+    spill: bool = Field(
+        default=False,
+        description="Whether it gets one more account when the limit of those it has is reached.",
+    )
     deliver_to: Annotated[
         Delivery | None, BeforeValidator(_as_delivery, json_schema_input_type=Delivery | str | None)
     ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
@@ -105,6 +109,7 @@ class Slot(Noun):
             holder=holder,
             policy=self.release_policy,
             limit=self.limit,
+            spill=self.spill,
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.members_file import ExistingMember
 from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
@@ -98,6 +99,7 @@ class _Supply:
     keys: Collection[str]
     members: Sequence[Member | ExistingMember]
     whole: bool
+    limits: PoolConfigMap
 
     @classmethod
     def of(cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated) -> _Supply:
@@ -108,7 +110,12 @@ class _Supply:
             members=(*pool.members.values(), *existing),
             whole=len(pool.members) == len(stated.members)
             and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
+            limits=PoolConfigMap(limits=pool.limits),
         )
+
+    def limit_of(self, account: Slot, pool: Pool) -> int | None:
+        """Return how many consumers a claim of this slot takes, None for any number."""
+        return account.limit or self.limits.limit_for(pool.type)
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
         """Whether any member could go to the tenant."""
@@ -129,6 +136,14 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
         return
     if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
         yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
+    if account.spill and (choice.shared or not supply.limit_of(account, choice)):
+        yield Problem(
+            f"{place}.spill",
+            "the account is shared, and has a capacity instead"
+            if choice.shared
+            else "no limit says when the account is full, so nothing would ever spill",
+            "leave it out" if choice.shared else "give limit here, or accountPool.limits for the type",
+        )
     partition = account.partition_in(choice)
     strange = [key for key in partition if key not in supply.keys]
     for key in strange:

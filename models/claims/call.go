@@ -158,7 +158,7 @@ func (c *call) crash() {
 	if c.Faults.AbandonedReleases && c.operation.Kind == Release && !c.step.isFirst() {
 		c.finish(&next, c.process)
 	} else {
-		c.restart(&next, c.process)
+		c.begin(&next, c.process)
 	}
 	if next != *c.before {
 		state, _, _ := c.add("CRASH before", true)

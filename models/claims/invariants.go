@@ -16,6 +16,7 @@ var (
 var (
 	holdersDiffer = &Violation{"I2", "two holders of one claim hold different members"}
 	slotsShare    = &Violation{"I2", "two slots of one tenant hold the same member"}
+	placeTwice    = &Violation{"I2", "a holder has two places in what one slot spilled into"}
 	slotTwice     = &Violation{"I2", "one slot of a tenant holds two claims"}
 )
 
@@ -136,13 +137,18 @@ func (s *Scenario) judge(state *State) *Violation {
 			return usableUncleaned
 		}
 	}
+	if s.Spill && state.Records[recordT].Holders&state.Records[recordT2].Holders != noHolder {
+		return placeTwice
+	}
 	return s.judgeLimits(state)
 }
 
 // heldClaim gives the operation that returned the claim a process holds, and the member.
 func (s *Scenario) heldClaim(state *State, process int) (Operation, uint8) {
 	claim := s.Scripts[process][s.heldOperation(state, process)]
-	return s.placed(state, process, claim), state.Processes[process].Held - 1
+	held := *state
+	held.Processes[process].Spilled = state.Processes[process].HeldSpilled
+	return s.placed(&held, process, claim), state.Processes[process].Held - 1
 }
 
 func (s *Scenario) judgeHeld(state *State, process int) *Violation {

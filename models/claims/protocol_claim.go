@@ -12,6 +12,53 @@ func (c *call) getSettings() {
 	})
 }
 
+// C0: LIST the records of a slot that spills: where this holder is, else the fullest below its limit, else the
+// first that is not there.
+func (c *call) listSeries() {
+	c.read("", func(next *State, self *Process) *Violation {
+		record, isOne := c.placeInSeries(next)
+		if !isOne {
+			c.finish(next, c.process) // LimitReached: the series of the model has two records
+			return nil
+		}
+		self.Spilled, self.Record, self.Step = record == recordT2, record, GetRecordToClaim
+		return nil
+	})
+}
+
+func (c *call) placeInSeries(state *State) (uint8, bool) {
+	series := [...]uint8{recordT, recordT2}
+	fullest, absent := -1, -1
+	for i, number := range series {
+		record := state.Records[number]
+		switch {
+		case record.Holders.has(c.operation.Holder) && c.Mistake != W30:
+			return number, true
+		case record.Phase == Absent && absent < 0:
+			absent = i
+		case record.Phase != Absent && !c.isFull(record):
+			if fullest < 0 || record.Holders.count() > state.Records[series[fullest]].Holders.count() {
+				fullest = i
+			}
+		}
+	}
+	for _, i := range []int{fullest, absent} {
+		if i >= 0 {
+			return series[i], true
+		}
+	}
+	return 0, false
+}
+
+// refuse ends a claim that found its limit reached; one that spills looks for a place again.
+func (c *call) refuse(next *State, _ *Process) {
+	if c.spills(next, c.process) {
+		c.begin(next, c.process)
+		return
+	}
+	c.finish(next, c.process)
+}
+
 // C0: GET R.
 func (c *call) getRecordToClaim() {
 	c.read("", func(next *State, self *Process) *Violation {
@@ -173,7 +220,7 @@ func (c *call) bindRecord() {
 	}
 	c.casRecord(raises, func(*State, *Process) Record { return bound }, func(next *State, self *Process) {
 		if !bound.Holders.has(c.operation.Holder) {
-			c.finish(next, c.process) // bound for the others; LimitReached for this holder
+			c.refuse(next, self) // bound for the others; LimitReached for this holder
 			return
 		}
 		c.returnClaim(next, self)
@@ -309,8 +356,8 @@ func (c *call) joinRecord() {
 	record := c.before.Records[c.self().Record]
 	holder := c.operation.Holder
 	if c.self().RecordFresh && !record.Holders.has(holder) && c.isFull(record) {
-		c.read("(limit reached)", func(next *State, _ *Process) *Violation {
-			c.finish(next, c.process)
+		c.read("(limit reached)", func(next *State, self *Process) *Violation {
+			c.refuse(next, self)
 			return nil
 		})
 		return
@@ -328,7 +375,7 @@ func (c *call) joinRecord() {
 
 // returnClaim hands the member to the caller of the claim.
 func (c *call) returnClaim(next *State, self *Process) {
-	self.Held = self.Member + 1
+	self.Held, self.HeldSpilled = self.Member+1, self.Spilled
 	c.remember(self)
 	c.finish(next, c.process)
 }

@@ -87,6 +87,7 @@ type Scenario struct {
 	Shared      bool // members take Capacity claims each, one record per consumer
 	Capacity    int
 	HolderLimit int   // of one claim; 0 is none
+	Spill       bool  // a claim of recordT goes to recordT2 when the holders of recordT are as many as its limit
 	Displaced   uint8 // 1 + the record that a request of recordT means under other keys; 0 where none are lost
 	TakeOver    bool  // an operator lets a cleaner take over another's work; it rotates the credential first
 	Faults      Faults
@@ -109,7 +110,7 @@ type Scenario struct {
 func (s *Scenario) initial() State {
 	state := State{Members: s.Members}
 	for process := range s.Scripts {
-		s.restart(&state, process)
+		s.begin(&state, process)
 	}
 	return state
 }
@@ -127,7 +128,27 @@ func (s *Scenario) placed(state *State, process int, operation Operation) Operat
 	if s.isPlaced(operation) && state.Processes[process].Keys == OtherKeys {
 		operation.Record = s.Displaced - 1
 	}
+	if s.Spill && operation.Record == recordT && state.Processes[process].Spilled {
+		operation.Record = recordT2
+	}
 	return operation
+}
+
+// spills tells whether the current operation of a process is a claim that looks first where its place is.
+func (s *Scenario) spills(state *State, process int) bool {
+	if !s.Spill || s.isDone(state, process) {
+		return false
+	}
+	operation := s.Scripts[process][state.Processes[process].Operation]
+	return operation.Kind == Claim && operation.Record == recordT
+}
+
+// begin starts the current operation of a process over, with nothing known but what outlives a crash.
+func (s *Scenario) begin(state *State, process int) {
+	s.restart(state, process)
+	if s.spills(state, process) {
+		state.Processes[process].Step = ListSeries
+	}
 }
 
 func (s *Scenario) isPlaced(operation Operation) bool {
@@ -141,6 +162,7 @@ func (s *Scenario) restart(state *State, process int) {
 	self := &state.Processes[process]
 	*self = Process{
 		Operation: self.Operation, Held: self.Held, Fences: self.Fences, Keys: self.Keys, MayBegin: self.MayBegin,
+		Spilled: self.Spilled, HeldSpilled: self.HeldSpilled,
 	}
 	if !s.isDone(state, process) {
 		operation := s.operation(state, process)
@@ -155,7 +177,7 @@ func (s *Scenario) restart(state *State, process int) {
 // finish ends the current operation of a process.
 func (s *Scenario) finish(state *State, process int) {
 	state.Processes[process].Operation++
-	s.restart(state, process)
+	s.begin(state, process)
 }
 
 func (s *Scenario) firstStep(kind OperationKind) Step {

@@ -134,6 +134,14 @@ func holderLimit(limit int) func(*Scenario) {
 	return func(s *Scenario) { s.HolderLimit = limit }
 }
 
+// spill limits the holders of a claim, and lets a claim of recordT go to recordT2 beyond that.
+func spill(limit int) func(*Scenario) {
+	return func(s *Scenario) {
+		threeRecords(s)
+		s.HolderLimit, s.Spill = limit, true
+	}
+}
+
 // shared gives each member this capacity, and each consumer a record of its own.
 func shared(capacity int) func(*Scenario) {
 	return func(s *Scenario) {
@@ -166,6 +174,7 @@ func dirty(s *Scenario) {
 
 var (
 	claimT1      = claims(recordT, holder1)
+	againT1      = append(claims(recordT, holder1), claims(recordT, holder1)...)
 	claimT2      = claims(recordT, holder2)
 	claimU       = claims(recordU, holder3)
 	releaseT1    = claimsAndReleases(recordT, holder1)
@@ -187,7 +196,7 @@ func scenarios() []Scenario {
 	var all []Scenario
 	for _, group := range [][]Scenario{
 		firstClaims(), releases(), sweeps(), slots(), bringYourOwn(), cleaners(), handEdits(),
-		sharedMembers(), holderLimits(), largerMixes(), withoutCrashes(), oneTenant(), lateWriteScenarios(),
+		sharedMembers(), holderLimits(), spills(), largerMixes(), withoutCrashes(), oneTenant(), lateWriteScenarios(),
 		replacements(), quarantines(), sideBySide(), lostSettings(), restoredRecords(),
 	} {
 		all = append(all, group...)
@@ -347,6 +356,19 @@ func sharedMembers() (group []Scenario) {
 				with(shared(2)))
 	}
 	return group
+}
+
+// S: claims that spill into a second account of the tenant beyond the limit of the first.
+func spills() []Scenario {
+	releaseT4 := claimsAndReleases(recordT, holder4)
+	return []Scenario{
+		run("S spill at 1: TT m1", 1, releaseT1, releaseT2).with(spill(1)),
+		run("S spill at 1: TT m2", 2, releaseT1, releaseT2).with(spill(1)),
+		run("S spill at 1: TT clean m2", 2, releaseT1, releaseT2).with(spill(1), policy(PolicyClean)),
+		run("S spill at 1: TT again, U m2", 2, againT1, reclaimT2, claimU).with(spill(1)),
+		run("S spill at 1: TTT m2", 2, releaseT1, claimT2, releaseT4).with(spill(1), crashesOnly),
+		run("S spill at 2: TTT m2", 2, releaseT1, claimT2, releaseT4).with(spill(2), crashesOnly),
+	}
 }
 
 // I: a limit of holders of one claim.
@@ -564,4 +586,6 @@ var smallScope = []string{
 	"R restored: TU+sweep clean m1",
 	"R restored: slots TT'+sweep release m2",
 	"R restored: TT+record sweep m1",
+	"S spill at 1: TT m1",
+	"S spill at 1: TT m2",
 }

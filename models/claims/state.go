@@ -131,6 +131,8 @@ type Process struct {
 	SeenNamed    bool // W7: the record list, read first, named this member
 	Held         uint8
 	Keys         Keys  // what it read of the settings when it opened the pool
+	Spilled      bool  // its claim of recordT, with spill, is on recordT2
+	HeldSpilled  bool  // so was the claim it holds
 	MayBegin     bool  // it saw that no claim was made under other keys, and does not look again
 	Fences       uint8 // bit i: nobody overtook the sequence number that operation i of the script returned
 }

@@ -6,6 +6,7 @@ type Step uint8
 const (
 	Idle Step = iota
 	GetSettings
+	ListSeries
 	GetRecordToClaim
 	ListAnyRecord
 	ListOwnMembers
@@ -67,6 +68,7 @@ var steps = [...]struct {
 	Idle: {},
 
 	GetSettings:              {"open", "GET settings", (*call).getSettings},
+	ListSeries:               {"C0", "LIST records of the slot and of what it spilled into", (*call).listSeries},
 	GetRecordToClaim:         {"C0", "GET record", (*call).getRecordToClaim},
 	ListAnyRecord:            {"C1", "LIST one record, of whichever claim", (*call).listAnyRecord},
 	ListOwnMembers:           {"C1 C6", "LIST own members", (*call).listOwnMembers},
@@ -125,7 +127,7 @@ var steps = [...]struct {
 }
 
 // firstSteps begin an operation: nothing has been read yet.
-const firstSteps uint64 = 1<<GetSettings | 1<<GetRecordToClaim | 1<<GetRecordToRead | 1<<GetRecordToRelease | 1<<ListMembersToSweep |
+const firstSteps uint64 = 1<<GetSettings | 1<<ListSeries | 1<<GetRecordToClaim | 1<<GetRecordToRead | 1<<GetRecordToRelease | 1<<ListMembersToSweep |
 	1<<ListRecordsToSweep | 1<<ListRecordsBeforeMembers | 1<<ListMembersToClean | 1<<EditByHand
 
 const memberlessSteps uint64 = firstSteps | 1<<Idle | 1<<ListAnyRecord | 1<<ListOwnMembers | 1<<ListFreeMembers |

@@ -34,6 +34,7 @@ const (
 	W27             // a quarantine does not remember that the account was dirty
 	W28             // an account that an operator gave up comes back like any quarantined one
 	W29             // a release with policy retain leaves no trace that the member is the pool's
+	W30             // a claim that spills does not look where its holder is already
 )
 
 const labelOnlyMistakes uint32 = 1<<W1 | 1<<W2 | 1<<W3 | 1<<W5 | 1<<W14
@@ -120,5 +121,7 @@ func wrongVariants() []WrongVariant {
 			with(noFaults)),
 		variant(W29, "I4", run("W29 retained member is its tenant's for ever", 1, releaseT1).
 			with(noFaults, policy(PolicyRetain))),
+		variant(W30, "I2", run("W30 spill: a holder who comes again gets another place", 2, againT1, claimT2).
+			with(noFaults, spill(1))),
 	}
 }

@@ -122,6 +122,9 @@ class Asked:
         bool, typer.Option("--shared", help="A place on an account that tenants share; --slot names it.")
     ] = False
     slot: Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")] = "0"
+    spill: Annotated[
+        bool, typer.Option("--spill", help="One more account when those of the slot are full.")
+    ] = False
     partition: Annotated[
         list[str] | None,
         typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),

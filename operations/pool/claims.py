@@ -215,6 +215,7 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
         partition=values,
         shared=asked.shared,
         holder=asked.holder or CLI_HOLDER,
+        spill=asked.spill,
     )
     if not asked.tenant:
         raise Misconfigured(

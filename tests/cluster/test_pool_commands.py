@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,6 +235,21 @@ def test_a_sweep_frees_many_only_when_told_so_and_a_dry_run_frees_none(place: Pl
     report = place.ask("provisioner", "pool", "sweep", "--yes")
     assert (sorted(report["freed"]), report["withheld"]) == (names, [])
     assert set(place.standings().values()) == {"dirty"}
+
+
+def test_consumers_in_processes_of_their_own_fill_accounts_to_their_limit_and_never_over_it(
+    control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path
+) -> None:
+    place = made_with(PoolConfigMap(limits={"aws": 2}), control_plane, admin, namespace, tmp_path)
+    for number in range(4):
+        place.add(f"aws-{number}")
+    asked = ["pool", "claim", "--type", "aws", "--tenant", "acme", "--spill", "--output", "json"]
+    running = [place.start("provisioner", *asked, "--holder", f"h{number}") for number in range(5)]
+    answers = [process.communicate(timeout=SECONDS)[0] for process in running]
+    used = Counter(json.loads(answer)["secretName"] for answer in answers)
+    assert sorted(used.values()) == [1, 2, 2]
+    slots = {account["slot"] for account in place.ask("janitor", "pool", "status")["accounts"]}
+    assert slots == {"0", "0+1", "0+2", None}
 
 
 def test_a_held_pool_gives_no_new_account_and_only_operators_hold_it(place: Place) -> None:

@@ -41,6 +41,7 @@ VIOLATED = {
     "W27": "I11",
     "W28": "I11",
     "W29": "I4",
+    "W30": "I2",
 }
 """The invariant each deliberately wrong variant of the protocol breaks."""
 

@@ -312,16 +312,19 @@ class Claims:
     policy: Policy = Policy.RELEASE
     limit: int | None = None
     shared: bool = False
+    spill: bool = False
 
     @property
     def wanted(self) -> Wanted:
         """The request, placed."""
         partition = AWS_SHARED if self.shared else AWS
-        return Wanted(POOL, partition, self.tenant, self.slot, self.holder, self.policy, self.limit)
+        return Wanted(
+            POOL, partition, self.tenant, self.slot, self.holder, self.policy, self.limit, spill=self.spill
+        )
 
     def start(self, _held: Mapping[str, Claimed]) -> Steps[Any]:
         """Begin, or begin again after a crash."""
-        return protocol.claim(self.wanted)
+        return protocol.claim_with_spill(self.wanted) if self.spill else protocol.claim(self.wanted)
 
 
 @dataclass(frozen=True)
@@ -672,7 +675,7 @@ class World:
         if not isinstance(before.op, Claims | Reads):
             return
         claim = before.op if isinstance(before.op, Claims) else before.op.claim
-        record = self.server.record(claim.wanted.record)
+        record = None if claim.spill else self.server.record(claim.wanted.record)
         gives_up = isinstance(after.asked, ListPage) and after.asked.selector == members_of_type("aws")
         is_bound = record is not None and record.phase is Phase.BOUND and record.member not in self.touched
         if gives_up and is_bound:

@@ -129,6 +129,12 @@ from tests.support.stacks import problems, stack
             id="a-label-and-what-the-pool-calls-it",
         ),
         pytest.param(
+            {"tenants__acme__accounts__aws__spill": True},
+            "credfleet:tenants.acme.accounts.aws.spill",
+            "give limit here",
+            id="spill-that-no-limit-starts",
+        ),
+        pytest.param(
             {"accountPool__cleaning": {"awz": ["clean.sh"]}},
             "credfleet:accountPool.cleaning.awz",
             "did you mean aws?",

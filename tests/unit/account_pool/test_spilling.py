@@ -1,0 +1,173 @@
+"""A slot that spills: its consumers fill one account after the other, and no limit is ever exceeded.
+
+The model explores the same in every order, `models/claims`, group S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.keys import POOL_STATE
+from components.account_pool.model import Claimed, ClaimRequest, Policy
+from components.account_pool.outlook import Prospect, explain, outlook
+from components.account_pool.pool import Pool
+from components.account_pool.spilling import placed
+from components.errors import Exhausted
+from tests.support.memory_pool import POOL, Claims, Fault, MemoryServer, World, explore
+
+A = Claims("a", "h1", limit=1, spill=True)
+B = Claims("a", "h2", limit=1, spill=True)
+ANY = frozenset({Fault.CRASH, Fault.LOST, Fault.FAILED})
+
+
+def consumer(number: int, limit: int = 2, slot: str = "main") -> ClaimRequest:
+    return ClaimRequest(
+        "acme", "aws", slot, holder=f"h{number}", policy=Policy.RELEASE, limit=limit, spill=True
+    )
+
+
+def pool(accounts: int) -> tuple[Pool, MemoryServer]:
+    server = MemoryServer()
+    for number in range(accounts):
+        server.add_member(f"m{number}")
+    return Pool(server, POOL, PoolConfigMap()), server
+
+
+def used(found: Pool) -> dict[str, int]:
+    """Return the slots there are and how many hold each."""
+    found.flush()
+    return {record.slot: len(record.holders) for record in found.records()}
+
+
+def test_a_tenant_gets_one_more_account_when_those_it_has_are_full_and_not_before() -> None:
+    found, _ = pool(3)
+    claimed = [found.claim(consumer(number)) for number in range(5)]
+    assert [each.slot for each in claimed] == ["main", "main", "main+1", "main+1", "main+2"]
+    assert used(found) == {"main": 2, "main+1": 2, "main+2": 1}
+    assert len({each.secret_name for each in claimed}) == 3
+    for number, each in enumerate(claimed):
+        assert found.claim(consumer(number)).record == each.record
+    assert used(found) == {"main": 2, "main+1": 2, "main+2": 1}
+    found.claim(consumer(5))
+    with pytest.raises(Exhausted):
+        found.claim(consumer(6))
+
+
+def test_the_fullest_below_its_limit_comes_first_and_a_gap_is_filled_before_the_end() -> None:
+    found, _ = pool(4)
+    claimed = [found.claim(consumer(number, limit=3)) for number in range(7)]
+    for number in (0, 1, 3):
+        found.release(claimed[number].record, f"h{number}")
+    assert used(found) == {"main": 1, "main+1": 2, "main+2": 1}
+    assert found.claim(consumer(8, limit=3)).slot == "main+1"
+    for number in (3, 4, 5, 8):
+        found.release(claimed[4].record, f"h{number}")
+    assert used(found) == {"main": 1, "main+2": 1}
+    assert [found.claim(consumer(number, limit=3)).slot for number in range(10, 15)] == [
+        "main",
+        "main",
+        "main+2",
+        "main+2",
+        "main+1",
+    ]
+
+
+def test_slots_partitions_and_tenants_spill_for_themselves() -> None:
+    found, _ = pool(4)
+    found.claim(consumer(1, limit=1))
+    for slot in ("mai", "main+", "main+x"):
+        assert found.claim(consumer(1, limit=1, slot=slot)).slot == slot
+    assert set(used(found)) == {"main", "mai", "main+", "main+x"}
+
+
+def test_an_account_that_takes_nobody_new_is_passed_over_and_its_users_keep_it() -> None:
+    found, server = pool(2)
+    first = found.claim(consumer(1))
+    server.by_hand(first.secret_name, {POOL_STATE: "quarantined"})
+    request = consumer(2)
+    (expected,) = outlook(found.look(), [request], ())
+    claimed = found.claim(request)
+    assert (expected.prospect, claimed.slot) == (Prospect.FREE, "main+1")
+    assert found.claim(consumer(1)).secret_name == first.secret_name
+
+
+def test_a_consumer_is_released_where_it_is() -> None:
+    found, _ = pool(2)
+    for number in range(3):
+        found.claim(consumer(number))
+    record = found.record_of(consumer(2))
+    assert found.release(record, "h2").last
+    assert used(found) == {"main": 2}
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=20)
+
+
+@settings(deadline=None, max_examples=60)
+@given(STEPS, st.integers(1, 3), st.integers(1, 4))
+def test_what_claims_get_is_what_their_outlook_said_and_a_consumer_has_one_place(
+    steps: Sequence[tuple[int, bool]], limit: int, accounts: int
+) -> None:
+    found, _ = pool(accounts)
+    held: dict[int, Claimed] = {}
+    for number, is_release in steps:
+        request = consumer(number, limit)
+        if is_release:
+            found.release(found.record_of(request), request.holder)
+            held.pop(number, None)
+            continue
+        census = found.look()
+        (expected,) = outlook(census, [request], ())
+        told = explain(census, request, ())
+        try:
+            held[number] = found.claim(request)
+        except Exhausted:
+            assert expected.prospect is Prospect.EXHAUSTED
+        else:
+            assert expected.prospect in (Prospect.HELD, Prospect.REUSE, Prospect.FREE)
+            assert told.record == held[number].record
+        found.flush()
+        places = [holder for record in found.records() for holder in record.holders]
+        assert sorted(places) == sorted(f"h{each}" for each in held)
+        assert all(count <= limit for count in used(found).values())
+
+
+@pytest.mark.parametrize("faults", [0, 1])
+def test_two_consumers_at_once_never_exceed_a_limit_and_each_has_one_place(faults: int) -> None:
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name)
+    explored = explore(World.of(server, (A,), (B,), faults=faults, may=ANY))
+    assert len(explored.ends) > 0
+    for end in explored.ends:
+        slots = {record.slot: dict(record.holders) for record in end.server.records}
+        assert sorted(holder for holders in slots.values() for holder in holders) == ["h1", "h2"]
+        assert [len(holders) for holders in slots.values()] == [1, 1]
+
+
+def test_one_place_left_and_two_who_want_it_is_one_place_and_one_more_account() -> None:
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name)
+    scripts = [(Claims("a", f"h{n}", limit=2, spill=True),) for n in (1, 2)]
+    Pool(server, POOL, PoolConfigMap()).claim(ClaimRequest("a", "aws", holder="h0", limit=2))
+    explored = explore(World.of(server, *scripts))
+    for end in explored.ends:
+        assert used(Pool(end.server, POOL, PoolConfigMap())) == {"0": 2, "0+1": 1}
+
+
+def test_the_order_of_records_in_a_listing_does_not_matter() -> None:
+    found, _ = pool(4)
+    for number in range(7):
+        found.claim(consumer(number, limit=2))
+    found.flush()
+    records = found.records()
+    wanted = consumer(9, limit=2).placed(POOL, ())
+    chosen = {placed(wanted, Random(seed).sample(records, len(records))).slot for seed in range(10)}
+    assert chosen == {"main+3"}
