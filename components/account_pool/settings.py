@@ -146,12 +146,6 @@ class Member(Noun):
             internal=self.internal,
         )
 
-    def may_serve(self, tenant: str, *, shared: bool) -> bool:
-        """Whether a tenant's claim could get it."""
-        if shared or self.shared_capacity is not None:
-            return shared and self.shared_capacity is not None
-        return self.tenant == tenant or (self.tenant is None and not self.internal)
-
 
 class Labels(Noun):
     """What the accounts of a pool call their labels; Kyma's pools call them otherwise than credfleet."""

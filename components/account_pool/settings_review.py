@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.declared import DeclaredMember
+from components.account_pool.judgement import judge
 from components.account_pool.members_file import ExistingMember
+from components.account_pool.model import Partition, tenant_label
 from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials
@@ -93,7 +96,7 @@ def review_accounts(
 
 @dataclass(frozen=True, slots=True)
 class _Supply:
-    """What accounts are asked of. rules: None when one is bad. whole: no member has a fault."""
+    """What accounts are asked of. rules: None when one is bad. whole: no member and no key has a fault."""
 
     rules: Ruleset | None
     keys: Collection[str]
@@ -109,6 +112,7 @@ class _Supply:
             keys=stated.partition_keys,
             members=(*pool.members.values(), *existing),
             whole=len(pool.members) == len(stated.members)
+            and set(pool.partition_keys) == set(stated.partition_keys)
             and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
             limits=PoolConfigMap(limits=pool.limits),
         )
@@ -119,12 +123,30 @@ class _Supply:
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
         """Whether any member could go to the tenant."""
+        values = tuple((key, partition.get(key)) for key in sorted(self.keys))
+        asked, owner = Partition(pool.type, values, pool.shared), tenant_label(tenant)
         return any(
-            member.type == pool.type
-            and (not isinstance(member, Member) or member.may_serve(tenant, shared=pool.shared))
-            and all(member.partition.get(key) == partition.get(key) for key in self.keys)
+            judge(each.as_member(""), asked, owner).takes
             for member in self.members
+            for each in _declared(member)
         )
+
+
+def _declared(member: Member | ExistingMember) -> Iterable[DeclaredMember]:
+    """Return what a member is: one that somebody else made is dedicated or shared, which no row says."""
+    if isinstance(member, Member):
+        return (member.declared,)
+    return (
+        DeclaredMember.of(
+            member.type,
+            member.account_id,
+            tenant=None,
+            partition=member.partition,
+            shared_capacity=capacity,
+            internal=False,
+        )
+        for capacity in (None, 1)
+    )
 
 
 def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> Problems:
