@@ -384,7 +384,7 @@ class Pool:
                 place=f"pool {self.namespace}",
                 cause=held(self._hold),
                 mend="use an account that the tenant has, or wait for whoever holds it:"
-                f" `credfleet pool resume --namespace {self.namespace}` ends it",
+                f" `credfleet pool resume -n {self.namespace}` ends it",
             )
         if self._takes_claims:
             return

@@ -28,7 +28,7 @@ def status(where: Where) -> Answer:
     found = pool.status()
     if found.accounts:
         parts = [counted(found), *_in_use(found), *_problems(found)]
-        return Answer(as_document(where.namespace, found), [*_held(found), *parts])
+        return Answer(as_document(where.namespace, found), [*_held(found, where.namespace), *parts])
     if not pool.is_declared():
         raise CredfleetError(
             code="no-pool",
@@ -106,9 +106,10 @@ def place(partition: str) -> str:
     return ",".join(f"{key}={value}" for key, value in values(partition).items())
 
 
-def _held(status: PoolStatus) -> Iterator[str]:
+def _held(status: PoolStatus, namespace: str) -> Iterator[str]:
     if status.hold:
-        yield f"This pool gives no new accounts: {status.hold}\n→ `credfleet pool resume` ends it"
+        end = f"`credfleet pool resume -n {namespace}` ends it"
+        yield f"This pool gives no new accounts: {status.hold}\n→ {end}"
 
 
 def _problems(status: PoolStatus) -> Iterator[str]:

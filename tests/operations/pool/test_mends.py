@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from components.account_pool.calls import Found, Kind
-from components.account_pool.config_map import CONFIG_MAP
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember, refusals
 from components.account_pool.keys import (
     CLEANING_TOKEN,
@@ -27,9 +27,9 @@ from components.account_pool.keys import (
 )
 from components.account_pool.pool import Pool
 from components.account_pool.status import status_of
-from components.connection import ClusterTarget
+from components.connection import ClusterTarget, Reply
 from components.labels import SHARED, TENANT_NAME
-from operations.pool.health import accounts, claims
+from operations.pool.health import accounts, claims, settings_of_pool
 from tests.cluster.test_mends import ADVISED as BY_THE_API_SERVER
 from tests.support.advice import ROOT, advised
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
@@ -203,6 +203,15 @@ def dirty_to_a_preview(world: World) -> str:
     return world.previewed()
 
 
+def held(world: World) -> str:
+    metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
+    world.server.create(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap().render()})
+    answer("hold", "--reason", "accounts are moved")
+    found = world.server.get(Kind.RECORD, CONFIG_MAP)
+    assert isinstance(found, Found)
+    return settings_of_pool(Reply(200, found.body), NAMESPACE)[1].mend
+
+
 def is_untouched(world: World) -> bool:
     return world.state() is None
 
@@ -267,6 +276,11 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
         "credfleet pool unquarantine {} --decommissioned -n {}",
         given_up_and_marked,
         lambda world: world.state() == "dirty",
+    ),
+    "a held pool": (
+        "credfleet pool resume -n {}",
+        held,
+        lambda world: world.claim() in ("m0", "m1"),
     ),
     "a retained account": (
         "credfleet pool return {} -n {}",
