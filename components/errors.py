@@ -56,12 +56,15 @@ class CredfleetError(Exception):
     """A foreseeable mistake or state, told in two lines.
 
     code: stable kebab-case word for machines. place: configuration path or object.
-    cause: what is wrong and why it matters. mend: what to do about it.
+    cause: what is wrong and why it matters. mend: what to do about it. at: file, line and column, if known.
     No field ever carries a credential.
     """
 
-    def __init__(self, *, code: str, place: str, cause: str, mend: str) -> None:
+    def __init__(
+        self, *, code: str, place: str, cause: str, mend: str, at: tuple[str, int, int] | None = None
+    ) -> None:
         super().__init__(code, place, cause, mend)
+        self.at = at
         self.code = code
         self.place = place
         self.cause = cause

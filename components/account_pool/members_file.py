@@ -6,16 +6,20 @@ Its rows are validated and never declared, so ten thousand of them are fine.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import difflib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pulumi_sandbox.documents import shown
 from pydantic import ValidationError
 
 from components.account_pool.settings import Partition
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.document import explain, unknown_key
+from components.settings.document import explain, misspelt
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, PoolType, Text
 
@@ -26,6 +30,7 @@ class ExistingMember(Noun):
     """One row: a Secret somebody else made, and the account in it."""
 
     place: str
+    at: tuple[str, int, int]
     name: ObjectName
     type: PoolType
     account_id: Text
@@ -33,11 +38,14 @@ class ExistingMember(Noun):
 
 
 def read_members_file(
-    path: Path, partition_keys: Sequence[str]
+    path: Path, partition_keys: Sequence[str] | None
 ) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
-    """Read the rows that are well formed, and list what is not; a place is `<file>:<line>`."""
+    """Read the rows that are well formed, and list what is not; a place is `<file>:<line>`.
+
+    partition_keys: None where nobody knows them; then no other column is judged.
+    """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         return (), (
@@ -47,31 +55,83 @@ def read_members_file(
                 "give the path of a CSV file, relative to Pulumi.yaml",
             ),
         )
-    rows = csv.DictReader(lines, restkey="", restval="")
-    columns = rows.fieldnames or ()
-    known = (*_COLUMNS, *partition_keys)
-    problems = [unknown_key(f"{path.name}:1", column, known) for column in columns if column not in known]
-    for column in _COLUMNS:
-        if column not in columns:
-            cause = f"column {column} is missing, so no row says it"
-            problems.append(Problem(f"{path.name}:1", cause, f"add the column {column}"))
-    if problems:
-        return (), tuple(problems)
-    members: list[ExistingMember] = []
-    for row in rows:
-        place = f"{path.name}:{rows.line_num}"
-        partition = {key: row[key] for key in partition_keys if row.get(key)}
+    rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="", strict=True)
+    reading = _Reading(path, text.splitlines(), partition_keys or ())
+    last = 0
+    try:
+        columns = rows.fieldnames or ()
+        problems = reading.header(columns, any_column=partition_keys is None)
+        if problems:
+            return (), problems
+        for row in rows:
+            further = sum(str(field).count("\n") for field in row.values())
+            reading.row(row, rows.line_num - further, columns)
+            last = rows.line_num
+    except csv.Error:
+        cause = "it is no row of a CSV file: a quote is not closed, or a field is endless"
+        reading.problem(last + 1, "", cause, 'close the quote; a quote in a quoted field is written ""')
+    return tuple(reading.members), tuple(reading.problems)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A file as far as it is read."""
+
+    path: Path
+    lines: Sequence[str]
+    partition_keys: Sequence[str]
+    members: list[ExistingMember] = field(default_factory=list[ExistingMember])
+    problems: list[Problem] = field(default_factory=list[Problem])
+    too_long: bool = False
+    """Whether a row had too many fields: where one has, often all have, and one is told."""
+
+    def header(self, columns: Sequence[str], *, any_column: bool) -> tuple[Problem, ...]:
+        """Judge the first line: which columns there are."""
+        alone = columns[0] if len(columns) == 1 else ""
+        if separator := next((each for each in (";", "\t", "|") if each in alone), None):
+            cause = f"its columns are separated by {separator!r}, and a comma does that here"
+            self.problem(1, "", cause, "save the file with commas")
+            return tuple(self.problems)
+        known = (*_COLUMNS, *self.partition_keys)
+        for column in columns if not any_column else ():
+            if column not in known:
+                self.problem(1, column, *misspelt(column, known))
+            elif columns.count(column) > 1:
+                self.problem(1, column, f"column {column} stands twice", "remove one of the two")
+        for column in _COLUMNS:
+            meant = [each for each in columns if each not in known]
+            if column not in columns and not difflib.get_close_matches(column, meant):
+                cause = f"column {column} is missing, so no row says it"
+                self.problem(1, "", cause, f"add the column {column}")
+        return tuple(dict.fromkeys(self.problems))
+
+    def row(self, row: Mapping[str, Any], line: int, columns: Sequence[str]) -> None:
+        """Take a row, or note what is wrong with it."""
+        if "" in row:
+            if not self.too_long:
+                cause = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
+                self.problem(line, "", cause, "quote a field that holds a comma, or add the column")
+            self.too_long = True
+            return
+        given = {column: row[column] for column in _COLUMNS}
+        partition = {key: row[key] for key in self.partition_keys if row.get(key)}
+        place = f"{self.path.name}:{line}"
         try:
-            members.append(
+            self.members.append(
                 ExistingMember.model_validate(
-                    {**{column: row[column] for column in _COLUMNS}, "place": place, "partition": partition}
+                    {**given, "place": place, "at": (shown(self.path), line, 1), "partition": partition}
                 )
             )
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_input=False):
-                column = str(fault["loc"][-1])
-                problems.append(Problem(f"{place} {column}", *explain(fault)))
-        if "" in row:
-            cause = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
-            problems.append(Problem(place, cause, "quote a field that holds a comma"))
-    return tuple(members), tuple(problems)
+                self.problem(line, str(fault["loc"][-1]), *explain(fault), columns=columns)
+
+    def problem(self, line: int, column: str, cause: str, mend: str, columns: Sequence[str] = ()) -> None:
+        """Note a problem, with where its field begins."""
+        place = f"{self.path.name}:{line} {column}".rstrip()
+        written = self.lines[line - 1] if line <= len(self.lines) else ""
+        fields = written.split(",")
+        known = columns if column in columns else fields
+        before = known.index(column) if column in known else 0
+        begins = 1 if '"' in written else sum(len(each) + 1 for each in fields[:before]) + 1
+        self.problems.append(Problem(place, cause, mend, (shown(self.path), line, begins)))

@@ -18,7 +18,9 @@ from components.projection.settings import Delivery
 from components.settings.noun import Noun
 from components.settings.section import Written
 from components.settings.words import (
+    Count,
     FilePath,
+    Flag,
     LabelKey,
     Name,
     NamespaceName,
@@ -26,6 +28,7 @@ from components.settings.words import (
     PartitionKey,
     PartitionValue,
     PoolType,
+    Positive,
     Region,
     Text,
     fit,
@@ -33,7 +36,6 @@ from components.settings.words import (
 )
 
 Partition = Mapping[PartitionKey, PartitionValue]
-Count = Annotated[int, Field(ge=0)]
 Cloud = Annotated[
     str,
     fit(
@@ -121,10 +123,10 @@ class Member(Noun):
     credentials_from: Text = Field(description="Name of an entry of credentials: a JSON object of texts.")
     tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
     partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
-    shared_capacity: Annotated[int, Field(ge=1)] | None = Field(
+    shared_capacity: Positive | None = Field(
         default=None, description="Claims it takes at once, for an account many tenants share."
     )
-    internal: bool = Field(
+    internal: Flag = Field(
         default=False, description="Kept out of the pool; only its own tenant may claim it."
     )
 
@@ -228,12 +230,12 @@ class AccountPool(Noun):
     members_from: FilePath | None = Field(
         default=None, description="CSV of Secrets that exist already; never declared."
     )
-    allow_destroy: bool = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
-    protect: bool = Field(
+    allow_destroy: Flag = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
+    protect: Flag = Field(
         default=False,
         description="Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.",
     )
-    admission_policy: bool = Field(
+    admission_policy: Flag = Field(
         default=False, description="Whether the API server itself keeps the rules of claims."
     )
     cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import DeclaredMember
@@ -18,7 +21,15 @@ from components.errors import Problem
 from components.labels import EU_ACCESS, hyperscaler_of
 from components.naming import config_path, is_data_key
 from components.settings.document import nearest
-from components.settings.section import Problems, Surroundings
+from components.settings.section import Dangling, Problems, Surroundings
+
+_ID_FORMS: Final = {
+    "aws": re.compile(r"[0-9]{12}"),
+    "azure": re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+}
+"""Cloud → what the ids of its accounts look like, and those of no other cloud do."""
+
+_LONGEST_ID: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,13 @@ def review_pool(
                 f"no member is of type {name}, so the limit would never count",
                 nearest(name, known),
             )
-    for name in pool.cleaning:
+    for name, command in pool.cleaning.items():
+        if "/" in command[0] and not os.access(around.root / command[0], os.X_OK):
+            yield Problem(
+                config_path("accountPool", "cleaning", name, 0),
+                f"{command[0]} is no program that can be run, so the first cleaning would fail",
+                "correct the path (relative to Pulumi.yaml), or make it executable",
+            )
         if name not in known - {"default"}:
             yield Problem(
                 config_path("accountPool", "cleaning", name),
@@ -78,11 +95,12 @@ def review_accounts(
     pool: AccountPool | None,
     existing: Sequence[ExistingMember],
     stated: Stated,
+    around: Surroundings,
 ) -> Problems:
     """Check that each account a tenant asks for could ever be claimed. tenants: name → slot → claim."""
-    supply = None if pool is None else _Supply.of(pool, existing, stated)
+    supply = None if pool is None else _Supply.of(pool, existing, stated, around)
     for name, accounts in tenants.items():
-        if supply is None and accounts:
+        if supply is None and accounts and around.whole("accountPool"):
             yield Problem(
                 config_path("tenants", name, "accounts"),
                 "there is no accountPool to claim them from",
@@ -96,23 +114,25 @@ def review_accounts(
 
 @dataclass(frozen=True, slots=True)
 class _Supply:
-    """What accounts are asked of. rules: None when one is bad. whole: no member and no key has a fault."""
+    """What accounts are asked of. rules, keys: None when one is bad. whole: no member has a fault."""
 
     rules: Ruleset | None
-    keys: Collection[str]
+    keys: Collection[str] | None
     members: Sequence[Member | ExistingMember]
     whole: bool
     limits: PoolConfigMap
 
     @classmethod
-    def of(cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated) -> _Supply:
+    def of(
+        cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, around: Surroundings
+    ) -> _Supply:
         rules, faults = pool.read_rules()
         return cls(
-            rules=None if faults else rules,
-            keys=stated.partition_keys,
+            rules=None if faults or not around.whole("accountPool.rules") else rules,
+            keys=stated.partition_keys if around.whole("accountPool.partitionKeys") else None,
             members=(*pool.members.values(), *existing),
             whole=len(pool.members) == len(stated.members)
-            and set(pool.partition_keys) == set(stated.partition_keys)
+            and around.whole("accountPool.members")
             and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
             limits=PoolConfigMap(limits=pool.limits),
         )
@@ -123,7 +143,7 @@ class _Supply:
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
         """Whether any member could go to the tenant."""
-        values = tuple((key, partition.get(key)) for key in sorted(self.keys))
+        values = tuple((key, partition.get(key)) for key in sorted(self.keys or ()))
         asked, owner = Partition(pool.type, values, pool.shared), tenant_label(tenant)
         return any(
             judge(each.as_member(""), asked, owner).takes
@@ -167,6 +187,8 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> 
             "leave it out" if choice.shared else "give limit here, or accountPool.limits for the type",
         )
     partition = account.partition_in(choice)
+    if supply.keys is None:
+        return
     strange = [key for key in partition if key not in supply.keys]
     for key in strange:
         yield _unknown_partition(f"{place}.partition", key, supply.keys)
@@ -193,10 +215,10 @@ def _review_aso(place: str, type_: str) -> Problems:
 
 def _review_member(name: str, member: Member, stated: Stated, around: Surroundings) -> Problems:
     place = config_path("accountPool", "members", name)
-    if member.tenant is not None and member.tenant not in stated.tenants:
+    if member.tenant is not None and member.tenant not in stated.tenants and around.whole("tenants"):
         cause = f"{member.tenant} is no tenant, so nobody would ever get its account"
-        yield Problem(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
-    for key in member.partition:
+        yield Dangling(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
+    for key in member.partition if around.whole("accountPool.partitionKeys") else ():
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
     yield from around.review_credential(f"{place}.credentialsFrom", member.credentials_from)
@@ -240,22 +262,42 @@ def _review_identities(members: Mapping[str, Member], existing: Sequence[Existin
         first = places.setdefault(row.name, row.place)
         if first != row.place:
             cause = f"{row.name} is named by {first} already, and a Secret is declared or exists, not both"
-            yield Problem(f"{row.place} name", cause, "remove one of the two")
+            yield Problem(f"{row.place} name", cause, "remove one of the two", row.at)
+            continue
         yield from _claim_account(accounts, row.place, row)
 
 
 def _claim_account(accounts: dict[str, str], place: str, member: Member | ExistingMember) -> Problems:
+    at = member.at if isinstance(member, ExistingMember) else None
+    own = f"{place} accountId" if at else f"{place}.accountId"
     first = accounts.setdefault(member.account_id, place)
     if first != place:
         yield Problem(
-            f"{place} accountId" if isinstance(member, ExistingMember) else f"{place}.accountId",
+            own,
             f"{first} has the same account, so two tenants would be given one account",
             "keep one of the two members",
+            at,
         )
+    elif fault := _foreign_id(member):
+        yield Problem(own, *fault, at)
+
+
+def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
+    """Return why the id of an account is that of another cloud, or of none, and the mend."""
+    id_, cloud = member.account_id, hyperscaler_of(member.type)
+    forms = [name for name, form in _ID_FORMS.items() if form.fullmatch(id_)]
+    if forms and cloud is not None and cloud not in forms:
+        return (
+            f"its type is of {cloud}, and its accountId of {forms[0]}",
+            "correct the one or the other",
+        )
+    if len(id_) > _LONGEST_ID:
+        return f"its accountId has more than {_LONGEST_ID} characters, as that of no cloud has", "correct it"
+    return None
 
 
 def _unknown_partition(place: str, key: str, known: Collection[str]) -> Problem:
-    return Problem(
+    return Dangling(
         place,
         f"{key} is none of the pool's partition keys, so it would choose nothing",
         f"{nearest(key, known)} Or add it to accountPool.partitionKeys.",

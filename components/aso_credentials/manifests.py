@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from pulumi_sandbox.documents import Document, Step, Unreadable, read_all
+
 from components.aso_credentials import keys
 from components.aso_credentials.nouns import Owner, Resource, SecretName
 from components.errors import CredfleetError
+from components.naming import is_namespace, is_object_name
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -19,154 +21,195 @@ _GROUP: Final = ".azure.com"
 _DEFAULT_NAMESPACE: Final = "default"
 
 
-def objects_in(text: str, name: str) -> Iterator[tuple[str, Manifest]]:
-    """Yield each object of YAML text with its place, those in lists too.
-
-    name: of the text, for places. Raises CredfleetError, code `yaml-invalid`.
-    """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-    try:
-        for number, document in enumerate(YAML(typ="safe").load_all(text), start=1):
-            if document is not None:
-                yield from _flattened(document, f"{name}, document {number}")
-    except MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise _invalid(f"{name}{line}", "it is not valid YAML", "correct this line") from None
-    except YAMLError:
-        raise _invalid(
-            name, "it is not valid YAML", "correct it; YAML is text without control characters"
-        ) from None
-
-
-def is_secret(manifest: Manifest) -> bool:
-    """Whether an object is a Secret."""
-    return (manifest.get("apiVersion"), manifest.get("kind")) == ("v1", "Secret")
-
-
-def is_resource(manifest: Manifest) -> bool:
-    """Whether an object is a resource of ASO: of any group of azure.com."""
-    group, _, version = str(manifest.get("apiVersion")).partition("/")
-    return bool(version) and group.endswith(_GROUP)
-
-
-def resource_of(manifest: Manifest, place: str) -> Resource:
-    """Return a resource of ASO as its manifest says it; raises CredfleetError, code `yaml-invalid`."""
-    return _Body(place, manifest).resource()
-
-
-def as_json(manifest: Manifest, place: str) -> Manifest:
-    """Return an object as JSON has it, every key a text; raises CredfleetError, code `yaml-invalid`."""
-    try:
-        return json.loads(json.dumps(manifest, allow_nan=False))
-    except (TypeError, ValueError):
-        cause = "a value of it is a date, bytes or no number to YAML, and Kubernetes knows none of these"
-        raise _invalid(place, cause, "write it in quotes") from None
-
-
-def secret_name(secret: Manifest, place: str) -> SecretName:
-    """Return where a Secret is; raises CredfleetError, code `yaml-invalid`."""
-    return _Body(place, secret).secret_name()
-
-
-def secret_data(secret: Manifest, place: str) -> Mapping[str, bytes]:
-    """Return the data of a Secret as Kubernetes would keep it; raises CredfleetError, code `yaml-invalid`."""
-    body = _Body(place, secret)
-    try:
-        data = {key: base64.b64decode(text, validate=True) for key, text in body.texts("data").items()}
-    except (binascii.Error, ValueError):
-        raise body.invalid(
-            "a value under data is not base64", "encode it, or move it to stringData"
-        ) from None
-    return data | {key: text.encode() for key, text in body.texts("stringData").items()}
-
-
 @dataclass(frozen=True, slots=True)
-class _Body:
-    """A manifest and where it stands."""
+class Found:
+    """An object and where it stands. document, path: the text it was read from, and where in it."""
 
     place: str
     manifest: Manifest
+    document: Document | None = None
+    path: tuple[Step, ...] = ()
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is a Secret."""
+        return (self.manifest.get("apiVersion"), self.manifest.get("kind")) == ("v1", "Secret")
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether it is a resource of ASO: of any group of azure.com."""
+        group, _, version = str(self.manifest.get("apiVersion")).partition("/")
+        return bool(version) and group.endswith(_GROUP)
+
+    def at(self, *steps: Step) -> tuple[str, int, int] | None:
+        """Return where a part of it stands in its file."""
+        return None if self.document is None else self.document.at((*self.path, *steps))
+
+    def as_json(self) -> Manifest:
+        """Return it as JSON has it; raises CredfleetError, code `yaml-invalid`."""
+        try:
+            return json.loads(json.dumps(self.manifest, allow_nan=False))
+        except (TypeError, ValueError):
+            cause = "a value of it is a date to YAML, and Kubernetes knows none"
+            raise self._invalid(cause, "write it in quotes", *_unfit(self.manifest)) from None
 
     def secret_name(self) -> SecretName:
-        metadata = self.metadata()
+        """Return where the Secret is; raises CredfleetError, code `yaml-invalid`."""
+        metadata = self._metadata()
         return SecretName(_namespace(metadata), str(metadata["name"]))
 
+    def secret_data(self) -> Mapping[str, bytes]:
+        """Return the data of the Secret as Kubernetes would keep it.
+
+        Raises CredfleetError, code `yaml-invalid`.
+        """
+        data = {key: self._bytes(key, text) for key, text in self._texts("data").items()}
+        return data | {key: text.encode() for key, text in self._texts("stringData").items()}
+
     def resource(self) -> Resource:
+        """Return the resource of ASO as its manifest says it; raises CredfleetError, code `yaml-invalid`."""
         if not isinstance(self.manifest.get("kind"), str):
-            raise self.invalid("it has no kind, so nobody knows what it is", "add its kind")
-        metadata = self.metadata()
+            raise self._invalid("it has no kind, so nobody knows what it is", "add its kind", "kind")
+        metadata = self._metadata()
         return Resource(
             namespace=_namespace(metadata),
             kind=str(self.manifest.get("kind")),
             name=str(metadata["name"]),
-            annotations=_Body(self.place, metadata).texts("annotations"),
-            owner=self.owner(),
-            misplaced=_Body(self.place, metadata).texts("annotation"),
+            annotations=self._texts("metadata", "annotations"),
+            owner=self._owner(),
+            misplaced=self._texts("metadata", "annotation"),
             deleting=bool(metadata.get("deletionTimestamp")),
-            writes=self.writes(),
+            writes=self._writes(),
         )
 
-    def writes(self) -> Mapping[str, frozenset[str]]:
+    def _writes(self) -> Mapping[str, frozenset[str]]:
         """Return the keys of each Secret that ASO writes of it; an expression without a key may be any id."""
-        given = self.mapping(self.mapping(self.manifest, "spec"), "operatorSpec")
-        targets = [*self.mapping(given, "secrets").values(), *(given.get("secretExpressions") or ())]
+        given = self._mapping("spec", "operatorSpec")
+        secrets = self._mapping("spec", "operatorSpec", "secrets")
         found: dict[str, frozenset[str]] = {}
-        for target in targets:
+        for target in (*secrets.values(), *(given.get("secretExpressions") or ())):
             if not isinstance(target, dict) or not target.get("name"):
-                raise self.invalid("a target under operatorSpec has no name of a Secret", "give name and key")
+                raise self._invalid(
+                    "a target under operatorSpec has no name of a Secret",
+                    "give name and key",
+                    "spec",
+                    "operatorSpec",
+                )
             keys_of = {str(target["key"])} if target.get("key") else {*keys.REQUIRED}
             name = str(target["name"])
             found[name] = found.get(name, frozenset()) | keys_of
         return found
 
-    def owner(self) -> Owner | None:
-        owner = self.mapping(self.mapping(self.manifest, "spec"), "owner")
+    def _owner(self) -> Owner | None:
+        owner = self._mapping("spec", "owner")
         return Owner(owner.get("name"), owner.get("kind"), owner.get("armId")) if owner else None
 
-    def metadata(self) -> Mapping[str, Any]:
-        metadata = self.mapping(self.manifest, "metadata")
+    def _metadata(self) -> Mapping[str, Any]:
+        metadata = self._mapping("metadata")
         if not metadata.get("name"):
-            raise self.invalid("it has no metadata.name, so nothing can refer to it", "name it")
+            raise self._invalid(
+                "it has no metadata.name, so nothing can refer to it", "name it", "metadata", "name"
+            )
+        for key, fits in (("name", is_object_name), ("namespace", is_namespace)):
+            given = metadata.get(key)
+            if given is not None and not (isinstance(given, str) and fits(given)):
+                raise self._invalid(
+                    f"its metadata.{key} is no {key} that Kubernetes takes",
+                    "write a-z, 0-9 and, inside, '-'; digits, true and false in quotes",
+                    "metadata",
+                    key,
+                )
         return metadata
 
-    def mapping(self, within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        value = within.get(key)
-        if value is not None and not isinstance(value, dict):
-            raise self.invalid(f"its {key} is no map", "write it as a map: {key: value}")
-        return value or {}
+    def _mapping(self, *keys: str) -> Mapping[str, Any]:
+        value: Any = self.manifest
+        for depth, key in enumerate(keys, start=1):
+            value = value.get(key)
+            if value is None:
+                return {}
+            if not isinstance(value, dict):
+                mend = "write it as a map: {key: value}"
+                raise self._invalid(f"its {key} is no map", mend, *keys[:depth])
+        return value
 
-    def texts(self, key: str) -> Mapping[str, str]:
-        entries = self.mapping(self.manifest, key)
-        if not all(isinstance(value, str) for value in entries.values()):
-            raise self.invalid(
-                f"a value under {key} is no text: YAML takes digits, true and false for something else",
-                "write it in quotes",
-            )
+    def _texts(self, *keys: str) -> Mapping[str, str]:
+        entries = self._mapping(*keys)
+        for key, value in entries.items():
+            if not isinstance(value, str):
+                raise self._invalid(
+                    f"a value under {keys[-1]} is no text: YAML takes digits, true and false for something"
+                    " else",
+                    "write it in quotes",
+                    *keys,
+                    key,
+                )
         return entries
 
-    def invalid(self, cause: str, mend: str) -> CredfleetError:
-        return _invalid(self.place, cause, mend)
+    def _bytes(self, key: str, text: str) -> bytes:
+        try:
+            return base64.b64decode(text, validate=True)
+        except ValueError:
+            raise self._invalid(
+                "a value under data is not base64", "encode it, or move it to stringData", "data", key
+            ) from None
+
+    def _invalid(self, cause: str, mend: str, *steps: Step) -> CredfleetError:
+        return CredfleetError(
+            code="yaml-invalid", place=self.place, cause=cause, mend=mend, at=self.at(*steps)
+        )
+
+
+def objects_in(content: bytes | str, name: str, file: str | None = None) -> Iterator[Found]:
+    """Yield each object of YAML text, those in lists too.
+
+    name: of the text, for places; file: as one can click it. Raises CredfleetError, code `yaml-invalid`.
+    """
+    try:
+        for number, document in enumerate(read_all(content, file or name), start=1):
+            if document.data is not None:
+                yield from _flattened(Found(f"{name}, document {number}", document.data, document))
+    except Unreadable as error:
+        raise CredfleetError(
+            code="yaml-invalid",
+            place=f"{name}:{error.at.line}",
+            cause=error.cause,
+            mend=error.mend,
+            at=error.at,
+        ) from None
+
+
+def _unfit(value: Any) -> tuple[Step, ...]:
+    """Return the path to what JSON has not."""
+    for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, dict | list):
+            if path := _unfit(item):
+                return (step, *path)
+        elif not isinstance(item, str | int | float | None):
+            return (step,)
+    return ()
 
 
 def _namespace(metadata: Mapping[str, Any]) -> str:
     return str(metadata.get("namespace") or _DEFAULT_NAMESPACE)
 
 
-def _flattened(document: object, place: str) -> Iterator[tuple[str, Manifest]]:
+def _flattened(found: Found) -> Iterator[Found]:
+    document: object = found.manifest
     if not isinstance(document, dict):
-        raise _invalid(place, "it is no Kubernetes object", "give it apiVersion, kind and metadata")
+        raise CredfleetError(
+            code="yaml-invalid",
+            place=found.place,
+            cause="it is no Kubernetes object",
+            mend="give it apiVersion, kind and metadata",
+            at=found.at(),
+        )
     kind, items = str(document.get("kind")), document.get("items")
     if kind.endswith("List") and isinstance(items, list):
         # the items of a list of one kind need not repeat it
         known = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
-        for number, item in enumerate(items, start=1):
+        for number, item in enumerate(items):
             whole = {**known, **item} if isinstance(item, dict) and known["kind"] else item
-            yield from _flattened(whole, f"{place}, item {number}")
+            place = f"{found.place}, item {number + 1}"
+            yield from _flattened(Found(place, whole, found.document, (*found.path, "items", number)))
     else:
-        yield place, document
-
-
-def _invalid(place: str, cause: str, mend: str) -> CredfleetError:
-    return CredfleetError(code="yaml-invalid", place=place, cause=cause, mend=mend)
+        yield found

@@ -7,16 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pulumi_sandbox.documents import shown
 from pydantic import Field
 
 from components.aso_credentials import keys
-from components.aso_credentials.manifests import (
-    Manifest,
-    as_json,
-    is_resource,
-    objects_in,
-    resource_of,
-)
+from components.aso_credentials.manifests import Found, Manifest, objects_in
 from components.aso_credentials.nouns import Resource
 from components.errors import CredfleetError, Problem
 from components.naming import config_path
@@ -37,13 +32,17 @@ class Resources(Noun):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredResource:
-    """A resource of a file: its place, entry and manifest, the Secret named for it, and what ASO sees."""
+    """A resource of a file: its place, entry and manifest, the Secret named for it, and what ASO sees.
+
+    at: file, line and column of it.
+    """
 
     place: str
     entry: str
     manifest: Manifest
     credential: str | None
     resource: Resource
+    at: tuple[str, int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -73,48 +72,49 @@ def _read_file(
 ) -> Iterator[DeclaredResource | Problem]:
     place = config_path(KEY, "resources", name, "file")
     try:
-        text = (root / entry.file).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        content = (root / entry.file).read_bytes()
+    except OSError as error:
         yield Problem(
             place,
-            f"{entry.file} cannot be read ({reason}), so its resources would be missing",
+            f"{entry.file} cannot be read ({error.strerror}), so its resources would be missing",
             "give the path of a file of Kubernetes YAML, relative to Pulumi.yaml",
         )
         return
     try:
-        objects = [*objects_in(text, entry.file)]
+        objects = [*objects_in(content, entry.file, shown(root / entry.file))]
         if not objects:
             yield Problem(
                 place, f"{entry.file} holds no resource", "write its resources, or remove the entry"
             )
-        for where, manifest in objects:
-            yield _read(name, secret, f"{place} ({where})", manifest)
+        for found in objects:
+            yield _read(name, secret, f"{place} ({found.place})", found)
     except CredfleetError as error:
-        yield Problem(f"{place} ({error.place})", error.cause, error.mend)
+        yield Problem(f"{place} ({error.place})", error.cause, error.mend, error.at)
 
 
-def _read(name: str, secret: str | None, place: str, manifest: Manifest) -> DeclaredResource | Problem:
-    if not is_resource(manifest):
+def _read(name: str, secret: str | None, place: str, found: Found) -> DeclaredResource | Problem:
+    if not found.is_resource:
         return Problem(
             place,
             "it is no resource of Azure Service Operator, and nothing else is declared from this file",
             "leave it out; only kinds of *.azure.com belong here",
+            found.at("apiVersion"),
         )
     try:
-        resource = resource_of(manifest, place)
-        manifest = as_json(manifest, place)
+        resource, manifest = found.resource(), found.as_json()
     except CredfleetError as error:
-        return Problem(place, error.cause, error.mend)
+        return Problem(place, error.cause, error.mend, error.at)
+    at = found.at("metadata", "namespace")
     given = resource.annotations.get(keys.CREDENTIAL_FROM)
     if secret is None:
-        return DeclaredResource(place, name, manifest, None, resource)
+        return DeclaredResource(place, name, manifest, None, resource, at)
     if given not in (None, secret):
         return Problem(
             place,
             f"its annotation {keys.CREDENTIAL_FROM} and the credential of its entry name two Secrets",
             "keep one of the two",
+            found.at("metadata", "annotations", keys.CREDENTIAL_FROM),
         )
     annotations = {**resource.annotations, keys.CREDENTIAL_FROM: secret}
     annotated = replace(resource, annotations=annotations)
-    return DeclaredResource(place, name, manifest, secret, annotated)
+    return DeclaredResource(place, name, manifest, secret, annotated, at)

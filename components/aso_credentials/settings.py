@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -34,9 +34,7 @@ from components.projection.settings import Delivery
 from components.settings.document import nearest
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import Flag, Name, NamespaceName, ObjectName, Text
-
-Positive: TypeAlias = Annotated[int, Field(ge=1)]
+from components.settings.words import Flag, Name, NamespaceName, ObjectName, Positive, Text
 
 _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
     keys.CLIENT_SECRET: (
@@ -373,7 +371,8 @@ class AsoCredentials(Section):
         yield from problems
         yield from self._review_resources(resources, around)
         if around.whole(self.KEY, "tenants"):
-            yield from _review_resolutions(self.resolved(resources, around))
+            served = [one for one in resources if one.resource.namespace in around.namespaces]
+            yield from _review_resolutions(self.resolved(served, around))
 
     def _review_credential(self, entry: Entry, around: Surroundings, *, strict: bool) -> Problems:
         """Check references of a credential, what it is made of, and whether the operator would take it."""
@@ -463,12 +462,15 @@ class AsoCredentials(Section):
         for one in resources:
             if not one.manifest["metadata"].get("namespace"):
                 cause = "it says no namespace, and nothing is declared in default"
-                yield Problem(one.place, cause, "add metadata.namespace")
+                yield Problem(one.place, cause, "add metadata.namespace", one.at)
             else:
-                yield from around.review_namespace(one.place, one.resource.namespace)
+                unknown = around.review_namespace(one.place, one.resource.namespace)
+                yield from (replace(each, at=one.at) for each in unknown)
             first = seen.setdefault(one.name, one.place)
             if first != one.place:
-                yield Problem(one.place, f"{one.resource} is also declared at {first}", "keep one of the two")
+                yield Problem(
+                    one.place, f"{one.resource} is also declared at {first}", "keep one of the two", one.at
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,7 +498,10 @@ def _review_resolutions(resolved: Sequence[tuple[DeclaredResource, Resolution]])
         if resolution.secret is None and resolution.scope is None:
             mend = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
         yield Problem(
-            f"{one.place} {one.resource}", f"{fault.severity}, {fault.reason}: {fault.message}", mend
+            f"{one.place} {one.resource}",
+            f"{fault.severity}, {fault.reason}: {fault.message}",
+            mend,
+            one.at,
         )
 
 

@@ -23,7 +23,18 @@ from components.pull_secret.retention import Retention
 from components.settings.document import nearest
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import FilePath, Name, NamespaceName, ObjectName, Region, Text, fit, unfit
+from components.settings.words import (
+    FilePath,
+    Flag,
+    Name,
+    NamespaceName,
+    ObjectName,
+    Positive,
+    Region,
+    Text,
+    fit,
+    unfit,
+)
 
 _PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -32,7 +43,11 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def _reachable(text: str) -> str:
-    url = urlsplit(text)
+    try:
+        url = urlsplit(text)
+        _ = url.port
+    except ValueError:
+        raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example") from None
     if not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
         raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example")
     if url.scheme == "http" and url.hostname not in _LOOPBACK:
@@ -116,7 +131,7 @@ class ClusterEntry(Noun):
     """A cluster of HyperFleet, and the pull secret it gets."""
 
     name: Text = Field(description="Name of the cluster, for people: label cluster-name.")
-    generation: Annotated[int, Field(ge=1)] = Field(description="Generation of the cluster, from 1 on.")
+    generation: Positive = Field(description="Generation of the cluster, from 1 on.")
     region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
     provider: Text = Field(default="gcp", description="Cloud of the cluster; only gcp gets a pull secret.")
     project: Annotated[
@@ -163,11 +178,11 @@ class PullSecretsSection(Section):
         default=Retention.DISABLE,
         description="What becomes of versions when a cluster leaves; destroy: the entry goes with them.",
     )
-    strict: bool = Field(default=False, description="Whether doubts about a pull secret are errors.")
+    strict: Flag = Field(default=False, description="Whether doubts about a pull secret are errors.")
     locations: tuple[Region, ...] = Field(
         default=(), description="Regions entries are kept in, settled when one is made; empty: automatic."
     )
-    deletion_protection: bool = Field(
+    deletion_protection: Flag = Field(
         default=False, description="Whether Google's provider refuses to delete entries."
     )
     reader: EntryUser | None = Field(default=None, description="Who may read pull secrets in Secret Manager.")

@@ -17,7 +17,7 @@ from components.secret_stores.consumers import (
 from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 from components.settings.noun import Noun
-from components.settings.words import NamespaceName, ObjectName, Text, unfit
+from components.settings.words import Flag, NamespaceName, ObjectName, Text, unfit
 
 
 class ProviderEntry(Noun):
@@ -53,7 +53,7 @@ class ProviderEntry(Noun):
 class StoreEntry(Noun):
     """What reads and pushes name: a provider, and who may use it."""
 
-    cluster: bool = Field(default=False, description="Whether the whole cluster's namespaces use it.")
+    cluster: Flag = Field(default=False, description="Whether the whole cluster's namespaces use it.")
     namespace: NamespaceName | None = Field(default=None, description="The one namespace that uses it.")
     provider_ref: ObjectName | None = Field(default=None, description="Entry of providers.")
     provider: Mapping[str, JsonValue] | None = Field(

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from components.naming import is_data_key, is_namespace, is_object_name
-from components.settings.words import fit, unfit
+from components.settings.words import Count, fit, unfit
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
 """The mend of what is wrong with a document in a way nobody has words of ours for."""
@@ -46,7 +46,7 @@ def _base64(text: str) -> str:
 def _refresh_interval(given: Any) -> Any:
     if isinstance(given, str) and not _DURATION.fullmatch(given):
         raise unfit(*_NO_DURATION)
-    if not isinstance(given, int | str) or (isinstance(given, int) and given < 0):
+    if not isinstance(given, int | str) or isinstance(given, bool) or (isinstance(given, int) and given < 0):
         raise unfit("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
     return given
 
@@ -190,7 +190,7 @@ class Condition(Shape):
 class RetrySettings(Shape):
     """How often a client tries again, and after which duration (`10s`)."""
 
-    max_retries: Annotated[int, Field(ge=0)] | None = Field(
+    max_retries: Count | None = Field(
         default=None, description="How often it is tried again; absent, the back end decides."
     )
     retry_interval: Duration | None = Field(

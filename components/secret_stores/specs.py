@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from components.secret_stores.model import (
     CaBundle,
@@ -18,7 +18,7 @@ from components.secret_stores.model import (
     ServiceAccountSelector,
     Shape,
 )
-from components.settings.words import fit, unfit
+from components.settings.words import Flag, fit, unfit
 
 _REGION: Final = re.compile("[a-z0-9-]{1,50}")
 _SERVICE_ACCOUNT: Final = re.compile(r".*@.*\.iam\.gserviceaccount\.com")
@@ -46,7 +46,7 @@ class FakeSpec(ProviderSpec):
     """Secrets written in the provider itself, for tests."""
 
     data: tuple[FakeEntry, ...]
-    validation_result: Annotated[int, Field(ge=0, le=2)] | None = None
+    validation_result: Annotated[int, Strict(), Field(ge=0, le=2)] | None = None
 
 
 class KubernetesServer(Shape):
@@ -174,7 +174,7 @@ class GitLabSpec(ProviderSpec):
     url: str | None = None
     project_id: Annotated[str | None, Field(alias="projectID")] = None
     group_ids: Annotated[tuple[str, ...] | None, Field(alias="groupIDs")] = None
-    inherit_from_groups: bool | None = None
+    inherit_from_groups: Flag | None = None
     environment: str | None = None
     ca_bundle: CaBundle | None = None
     ca_provider: CaSelector | None = None

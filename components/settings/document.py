@@ -32,6 +32,16 @@ _PLAIN: Final = {
         "it is neither true nor false",
         "write true or false, without quotes",
     ),
+    **dict.fromkeys(
+        ("tuple_type", "list_type", "sequence_type", "set_type"),
+        ("it is no list", "write it as a list, also of one: [ … ]"),
+    ),
+    **dict.fromkeys(
+        ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
+        ("it is no whole number", "write digits, without quotes"),
+    ),
+    **dict.fromkeys(("less_than", "less_than_equal"), ("the number is too large", "write a smaller one")),
+    **dict.fromkeys(("string_too_short", "string_too_long"), ("the text is too short or too long", _SEE)),
     "too_short": ("it is empty, so nothing would come of it", "add an entry, or leave out what holds it"),
     **dict.fromkeys(("mapping_type", "dict_type", "model_type"), _NO_MAP),
 }
@@ -52,7 +62,8 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Pr
         if not problems:
             schema = model.model_json_schema()
             problems = tuple(
-                _problem(fault, schema, lambda path: config_path(str(path[0]), *path[1:])) for fault in faults
+                _problem(fault, schema, lambda path: config_path(str(path[0]), *path[1:]))
+                for fault in _own(faults)
             )
         _take_out(document, (fault["loc"] for fault in faults))
 
@@ -65,8 +76,18 @@ def problems_of(
     place: of the document. otherwise: the mend of what nobody has words of ours for.
     """
     schema = model.model_json_schema()
-    for fault in error.errors(include_url=False, include_input=False):
+    for fault in _own(error.errors(include_url=False, include_input=False)):
         yield _problem(fault, schema, lambda path: _dotted(place, path), otherwise)
+
+
+def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
+    """Leave out what is missing only since it is misspelt beside."""
+    extra = [fault["loc"] for fault in faults if fault["type"] == "extra_forbidden"]
+    for fault in faults:
+        *around, name = fault["loc"]
+        beside = [str(loc[-1]).lower() for loc in extra if [*loc[:-1]] == around]
+        if fault["type"] != "missing" or not difflib.get_close_matches(str(name).lower(), beside):
+            yield fault
 
 
 def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]:
@@ -82,6 +103,25 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]
         if near:
             problems.append(unknown_key(config_path(key), key, near))
             document[near[0]] = document.pop(key)
+    return tuple(problems)
+
+
+def without_values(document: Document) -> tuple[Problem, ...]:
+    """Take out what is given as null below the sections, and list it: a value that somebody forgot."""
+    problems: list[Problem] = []
+
+    def look(value: Any, path: tuple[str | int, ...]) -> None:
+        entries = list(value.items() if isinstance(value, dict) else enumerate(value))
+        for step, item in entries:
+            here = (*path, step)
+            if isinstance(item, dict | list):
+                look(item, here)
+            elif item is None and isinstance(value, dict) and path:
+                place = config_path(str(here[0]), *here[1:])
+                problems.append(Problem(place, "it has no value", "give it one, or remove the key"))
+                del value[step]
+
+    look(document, ())
     return tuple(problems)
 
 
@@ -126,12 +166,15 @@ def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
     match fault["type"]:
         case "missing":
             return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
+        case "greater_than" | "greater_than_equal":
+            least = context["ge"] if "ge" in context else context["gt"] + 1
+            return "the number is too small", f"write {least} or more"
         case "literal_error" | "enum":
             return "it is none of the words known here", f"use {context['expected']}"
         case kind if kind == UNFIT:
             return context["cause"], context["mend"]
         case kind:
-            return _PLAIN.get(kind, (fault["msg"], otherwise))
+            return _PLAIN.get(kind, (f"it is not of the form that is meant here ({kind})", otherwise))
 
 
 def _problem(

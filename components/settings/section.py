@@ -26,6 +26,11 @@ Written: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Dangling(Problem):
+    """A reference to what is not there. Several with one cause are one mistake."""
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """An account that a tenant claims, as other sections refer to it by `tenant/slot`.
 
@@ -66,14 +71,14 @@ class Surroundings:
         mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
     ) -> Problems:
         """Refuse a namespace that rooms may not write into."""
-        if namespace not in self.namespaces:
+        if namespace not in self.namespaces and self.whole("tenants", "cluster"):
             cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
-            yield Problem(place, cause, mend)
+            yield Dangling(place, cause, mend)
 
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""
         if name not in self.credentials.names:
-            yield Problem(place, f"{name} is no entry of credentials", nearest(name, self.credentials.names))
+            yield Dangling(place, f"{name} is no entry of credentials", nearest(name, self.credentials.names))
 
 
 class Section(Noun):

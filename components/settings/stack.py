@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
@@ -20,12 +22,20 @@ from components.naming import config_path
 from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
-from components.settings.document import read_as_meant, well_formed
+from components.settings.cloud_keys import NAMESPACES, review_cloud_keys
+from components.settings.document import read_as_meant, well_formed, without_values
 from components.settings.noun import Noun
 from components.settings.nouns import Cluster, Tenant
 from components.settings.places import located
 from components.settings.review import review_cluster, review_namespaces, usable_namespaces
-from components.settings.section import Account, Section, Surroundings, Written, review_written
+from components.settings.section import (
+    Account,
+    Dangling,
+    Section,
+    Surroundings,
+    Written,
+    review_written,
+)
 from components.settings.words import Name, unfit
 
 if TYPE_CHECKING:
@@ -120,10 +130,13 @@ class Settings(Noun):
         document[KEY] = credentials
         misspelt = read_as_meant(cls, document)
         stated = _stated(document)
+        absent = without_values(document)
         settings, malformed = well_formed(cls, document)
+        malformed = (*absent, *(each for each in malformed if not _follows(each, absent)))
         review = settings._review(stated, root, malformed)
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
-        found = (*_foreign(values), *unreadable, *misspelt, *malformed, *review)
+        written = (*_foreign(values), *unreadable, *misspelt, *malformed)
+        found = (*written, *_told_once(each for each in review if not _follows(each, written)))
         problems = [problem for problem in found if problem.place not in unknown]
         if problems:
             raise ConfigurationError(problems)
@@ -159,15 +172,17 @@ class Settings(Noun):
     def _review(self, stated: Stated, root: Path, malformed: Sequence[Problem]) -> Iterator[Problem]:
         pool, existing = self.account_pool, ()
         around = self.surroundings(root, malformed)
-        yield from review_cluster(self.cluster, writes=any((self.tenants, pool, self.sections)))
+        writes = any((self.tenants, pool, self.sections))
+        yield from review_cluster(self.cluster, writes=writes and around.whole("cluster"))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
             if pool.members_from is not None:
-                existing, problems = read_members_file(root / pool.members_from, pool.partition_keys)
+                keys = pool.partition_keys if around.whole("accountPool.partitionKeys") else None
+                existing, problems = read_members_file(root / pool.members_from, keys)
                 yield from problems
             yield from review_pool(pool, existing, stated, around)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
-        yield from review_accounts(accounts, pool, existing, stated)
+        yield from review_accounts(accounts, pool, existing, stated, around)
         for section in self.sections:
             yield from section.review(around)
         yield from review_written(self._written())
@@ -179,6 +194,29 @@ class Settings(Noun):
             yield from tenant.written(name)
         for section in self.sections:
             yield from section.written()
+
+
+def _follows(problem: Problem, written: Iterable[Problem]) -> bool:
+    """Whether what a review says is of a part that is not even well formed."""
+    return any(_is_within(problem.place, each.place) for each in written)
+
+
+def _is_within(place: str, around: str) -> bool:
+    return place == around or (place.startswith(around) and place[len(around)] in ".[ (")
+
+
+def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Tell of references to one thing that is not there at the first place, and name the others."""
+    first: dict[str, list[Problem]] = {}
+    told = list(problems)
+    for each in told:
+        if isinstance(each, Dangling):
+            first.setdefault(each.cause, []).append(each)
+    for each in told:
+        alike = first.get(each.cause, [each])
+        if each is alike[0]:
+            others = ", ".join(dict.fromkeys(other.place for other in alike[1:]))
+            yield replace(each, cause=f"{each.cause} (also at {others})") if others else each
 
 
 def _decoded(text: str) -> Any:
@@ -212,10 +250,28 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
             " the CLI passes it in one environment string, which Linux bounds",
             "name accounts whose Secrets exist already in the file of accountPool.membersFrom instead",
         )
+    yield from review_cloud_keys(values)
     for key in values:
+        if (near := _meant(key)) is not None:
+            yield Problem(
+                key,
+                "nobody reads a key of this namespace, so what stands below it would count as absent, and the"
+                " next update would delete it",
+                f"did you mean {near}?",
+            )
         if key.startswith("kubernetes:"):
             yield Problem(
                 key,
                 "the program's Kubernetes provider is its own and reads no such key, so it would be ignored",
                 "remove it; the cluster is chosen by credfleet:cluster",
             )
+
+
+def _meant(key: str) -> str | None:
+    """Return the key of ours that was meant by one of a namespace that nobody reads, if it is like one."""
+    namespace, _, name = key.partition(":")
+    own = {field.alias or name for name, field in Settings.model_fields.items()}
+    alike = difflib.get_close_matches(namespace.lower(), [NAMESPACE.removesuffix(":")], cutoff=0.75)
+    if namespace + ":" == NAMESPACE or namespace in NAMESPACES or not (alike or name in own):
+        return None
+    return NAMESPACE + next(iter(difflib.get_close_matches(name, own, n=1)), name)

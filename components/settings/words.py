@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, Strict
+from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
@@ -17,6 +17,7 @@ UNFIT: Final = "unfit"
 """The kind of pydantic error that carries a cause and a mend of ours."""
 
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
+_UNFILLED = re.compile(r"\$\(|\$\{|\{\{")
 _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
 _FILE_NAME = re.compile(r"[-a-z0-9.]{1,253}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -41,6 +42,9 @@ def fit(test: Callable[[str], object], cause: str, mend: str) -> AfterValidator:
 
 Flag: TypeAlias = Annotated[bool, Strict()]
 """true or false; a text such as "yes" is neither, and pydantic alone would take it."""
+
+Count: TypeAlias = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
+Positive: TypeAlias = Annotated[int, Strict(), Field(ge=1, lt=2**63)]
 
 NamespaceName: TypeAlias = Annotated[
     str,
@@ -111,8 +115,8 @@ Region: TypeAlias = Annotated[
 Text: TypeAlias = Annotated[
     str,
     fit(
-        lambda text: bool(text) and text == text.strip() and text.isprintable(),
-        "it is empty, has blanks at its ends or characters nobody sees, so two spellings would be two things",
+        lambda text: text and text == text.strip() and text.isprintable() and not _UNFILLED.search(text),
+        "it is empty, has blanks at its ends, characters nobody sees, or $(…), ${…} or {{…}} unfilled",
         "write it without them",
     ),
 ]

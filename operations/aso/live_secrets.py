@@ -5,7 +5,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from components.aso_credentials import keys
-from components.aso_credentials.manifests import secret_data
+from components.aso_credentials.manifests import Found
 from components.aso_credentials.nouns import Resource, SecretName, Secrets
 from components.connection import Connection, NoReply
 from components.errors import CredfleetError
@@ -39,7 +39,7 @@ def _read(connection: Connection, secret: SecretName) -> Mapping[str, bytes] | N
     if reply.status != 200:
         raise _failed("not-allowed", secret, f"the API server does not show it: {reply.text}")
     body: Mapping[str, Any] = reply.body
-    return secret_data(body, f"Secret {secret}")
+    return Found(f"Secret {secret}", body).secret_data()
 
 
 def _failed(code: str, secret: SecretName, cause: str) -> CredfleetError:

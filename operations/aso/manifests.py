@@ -5,14 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.aso_credentials.manifests import (
-    is_resource,
-    is_secret,
-    objects_in,
-    resource_of,
-    secret_data,
-    secret_name,
-)
+from components.aso_credentials.manifests import objects_in
 from components.aso_credentials.nouns import Resource, SecretName, Secrets
 from components.errors import CredfleetError
 from operations.cli.inputs import STANDARD_INPUT, place_of
@@ -34,11 +27,11 @@ def read_manifests(files: Iterable[Path]) -> Manifests:
     resources: list[Resource] = []
     secrets: dict[SecretName, Mapping[str, bytes]] = {}
     for path in _each_file(files):
-        for place, manifest in objects_in(_text(path), place_of(str(path))):
-            if is_secret(manifest):
-                secrets[secret_name(manifest, place)] = secret_data(manifest, place)
-            elif is_resource(manifest):
-                resources.append(resource_of(manifest, place))
+        for found in objects_in(_content(path), place_of(str(path))):
+            if found.is_secret:
+                secrets[found.secret_name()] = found.secret_data()
+            elif found.is_resource:
+                resources.append(found.resource())
     return Manifests(tuple(resources), secrets)
 
 
@@ -50,14 +43,13 @@ def _each_file(files: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _text(path: Path) -> str:
+def _content(path: Path) -> bytes:
     try:
-        content = sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
-        return content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        return sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
+    except OSError as error:
         raise CredfleetError(
             code="yaml-invalid",
             place=place_of(str(path)),
-            cause=f"it cannot be read as text ({type(error).__name__})",
+            cause=f"it cannot be read ({error.strerror})",
             mend="name files of Kubernetes YAML, a folder of them, or - for standard input",
         ) from None

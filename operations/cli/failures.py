@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import typer
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import Unreadable
 from pulumi_sandbox.errors import SandboxError
 from typer.core import TyperGroup
 
@@ -64,12 +65,17 @@ def exit_code(error: Foreseen) -> int:
 
 def as_document(error: Foreseen) -> dict[str, Any]:
     """Return the JSON answer of a failed command: a stable code and the message; problems one by one."""
-    body: dict[str, Any] = {"code": error.code, "message": f"{error.place}: {error.cause} → {error.mend}"}
+    at = _at(error)
+    body: dict[str, Any] = {
+        "code": error.code,
+        "message": f"{error.place}: {error.cause} → {error.mend}",
+        **(_place(at) if at else {}),
+    }
     if isinstance(error, ConfigurationError):
         body["problems"] = [
             {
                 "place": problem.place,
-                **dict(zip(("file", "line", "column"), problem.at or (None, None, None), strict=True)),
+                **_place(problem.at),
                 "cause": problem.cause,
                 "mend": problem.mend,
             }
@@ -83,7 +89,38 @@ def as_lines(error: Foreseen) -> list[str]:
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
         return [*problems, f"{error.cause}; {error.mend}"]
-    return _two_lines(error.place, error.cause, error.mend)
+    at = error.at if isinstance(error, CredfleetError) else None
+    place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
+    return _two_lines(place, error.cause, error.mend)
+
+
+def as_annotations(error: Foreseen) -> list[str]:
+    """Return what GitHub shows beside the lines of a pull request: one command for each problem in a file.
+
+    The form is that of GitHub's own toolkit: data escapes %, CR and LF, properties `:` and `,` as well.
+    """
+    problems = error.problems if isinstance(error, ConfigurationError) else ()
+    told = [(each.at, each) for each in problems] or [(_at(error), error)]
+    return [
+        f"::error file={_escaped(at[0], ':,')},line={at[1]},col={at[2]}::"
+        + _escaped(f"{each.place}: {each.cause} → {each.mend}")
+        for at, each in told
+        if at is not None
+    ]
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for character in f"%\r\n{more}":
+        text = text.replace(character, f"%{ord(character):02X}")
+    return visible(text)
+
+
+def _at(error: Foreseen) -> tuple[str, int, int] | None:
+    return error.at if isinstance(error, CredfleetError | Unreadable) else None
+
+
+def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
+    return dict(zip(("file", "line", "column"), at or (None, None, None), strict=True))
 
 
 def _two_lines(place: str, cause: str, mend: str) -> list[str]:
@@ -159,6 +196,8 @@ class ReportingGroup(TyperGroup):
                 write_json(as_document(told))
             else:
                 typer.echo("\n".join(as_lines(told)), err=True)
+                if os.environ.get("GITHUB_ACTIONS") == "true":
+                    typer.echo("\n".join(as_annotations(told)), err=True)
             raise typer.Exit(exit_code(told)) from error
         if isinstance(answer, Answer):
             raise typer.Exit(answer.exit_code)

@@ -105,7 +105,8 @@ def judged(at_rest: StackAtRest, crypter: PassphraseCrypter | None = None) -> Se
     try:
         settings = Settings.parse(config.values, config.secret_keys, at_rest.project.directory, config.sealed)
     except ConfigurationError as error:
-        problems += error.problems
+        told = {problem.place for problem in problems}
+        problems += (problem for problem in error.problems if problem.place not in told)
     told = {problem.place for problem in problems}
     for fault in faults:
         place = _place(fault.path)

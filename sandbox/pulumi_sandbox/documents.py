@@ -70,8 +70,13 @@ class Document:
 
 def read_file(path: Path) -> Document:
     """Read a file of one document; an empty one holds None. Raises Unreadable."""
+    return read_one(file_bytes(path), shown(path))
+
+
+def shown(path: Path) -> str:
+    """Return how a file is named to people: from here on, where it lies below."""
     below = path.is_absolute() and path.is_relative_to(Path.cwd())
-    return read_one(file_bytes(path), str(path.relative_to(Path.cwd()) if below else path))
+    return str(path.relative_to(Path.cwd()) if below else path)
 
 
 def file_bytes(path: Path) -> bytes:

@@ -228,7 +228,7 @@ def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "place", "words"),
     [
-        (["name,typ,type,accountId"], "members.csv:1", "did you mean type?"),
+        (["name,typ,type,accountId"], "members.csv:1 typ", "did you mean type?"),
         (["name,type"], "members.csv:1", "add the column accountId"),
         (["name,type,accountId", "Aws,aws,222"], "members.csv:2 name", "rename"),
         (["name,type,accountId", "", "aws-2,AWS,222"], "members.csv:3 type", "lower case"),

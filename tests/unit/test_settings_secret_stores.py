@@ -122,7 +122,11 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
         ({"stores__own__namespace": "elsewhere"}, "stores.own.namespace", "existingNamespaces"),
         ({"stores__own__conditions": [{}]}, "stores.own", "leave conditions out"),
         ({"stores__own__provider": {"fake": {"data": []}}}, "stores.own", "both are given"),
-        ({"stores__own__retrySettings": {"maxRetries": -1}}, "stores.own.retrySettings.maxRetries", "schema"),
+        (
+            {"stores__own__retrySettings": {"maxRetries": -1}},
+            "stores.own.retrySettings.maxRetries",
+            "write 0 or more",
+        ),
         ({"reads__account__store": "shard"}, "reads.account.store", "did you mean shared?"),
         ({"reads__account__refreshInterval": "1h"}, "reads.account", "choose backend: eso"),
         ({"reads__account__namespace": "nowhere"}, "reads.account.namespace", "existingNamespaces"),

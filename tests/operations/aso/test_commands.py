@@ -179,7 +179,7 @@ def test_what_is_no_text_is_told_as_such(tmp_path: Path, given: str) -> None:
     words = [given if given == "-" else str(path)]
     result = CliRunner().invoke(app, ["aso", "explain", *words], input=b"\xff\xfe")
     assert result.exit_code == 2
-    assert "cannot be read as text" in result.stderr
+    assert "no text in UTF-8" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ config:
   credfleet:tenants: {acme: {namespace: tenant-acme, accounts: {aws: {type: aws}}}}
   credfleet:accountPool:
     rules: [gcp]
-    cleaning: {aws: [cleaners/aws.sh]}
+    cleaning: {aws: [cleaner]}
     members: {aws-1: {type: aws, accountId: "1", credentialsFrom: aws-1}}
 """
 
@@ -149,7 +149,7 @@ def test_the_pool_the_cleaners_and_the_rules_of_a_stack_are_known_without_its_ke
     (project / "Pulumi.prod.yaml").write_text(how + SEALED)
 
     assert settings_of("prod").account_pool is not None
-    assert configured("prod")[0] == {"aws": ("cleaners/aws.sh",)}
+    assert configured("prod")[0] == {"aws": ("cleaner",)}
     assert pool_of_plan("prod", Request("gcp", None, None, None)).type == "gcp"
 
 

@@ -1,0 +1,55 @@
+"""What is said of more than 150 misconfigurations, over all rooms: misconfigurations.yaml.
+
+Each is one mistake in a copy of the dev stack. That the stack without one is sound is the first test. To read
+what is said of each: python -m tests.support.misconfigurations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.misconfigurations import ROWS, copied_stack, made, told
+
+
+@pytest.fixture(autouse=True)
+def stack() -> Iterator[None]:
+    with copied_stack():
+        yield
+
+
+def test_the_stack_that_the_mistakes_are_made_in_has_none() -> None:
+    assert told() == ()
+
+
+def test_there_are_many_mistakes_and_hardly_one_is_told_as_two() -> None:
+    rows = [row for each in ROWS.values() for row in each]
+    assert len(rows) >= 150
+    assert sum(row.get("problems", 1) for row in rows) / len(rows) <= 1.2
+
+
+@pytest.mark.parametrize("room", ROWS)
+def test_each_mistake_is_told_where_it_is_with_cause_and_mend_and_in_words_of_ours(room: str) -> None:
+    wrong: list[str] = []
+    for row in ROWS[room]:
+        with made(row) as lines:
+            problems = told()
+            pointed = [problem.at for problem in problems if problem.at]
+            texts = [Path(at[0]).read_text().split("\n")[at[1] - 1] for at in pointed]
+        file = row.get("file", "Pulumi.dev.yaml")
+        faults = {
+            "accepted": not problems,
+            f"{len(problems)} problems": len(problems) > row.get("problems", 1),
+            "no place": len(pointed) < len(problems),
+            "no mend": not all(problem.cause and problem.mend for problem in problems),
+            "not told": not any(row["told"] in str(problem) for problem in problems),
+            "elsewhere": not any(
+                row["at"] in text if "at" in row else at[0] == file and at[1] in lines
+                for at, text in zip(pointed, texts, strict=True)
+            ),
+            "words of a library": any("nput should" in str(problem) for problem in problems),
+        }
+        wrong += [f"{row}: {fault}: {[*map(str, problems)]}" for fault, is_so in faults.items() if is_so]
+    assert not wrong, "\n".join(wrong)
