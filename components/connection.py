@@ -8,11 +8,16 @@ connection.
 from __future__ import annotations
 
 import json
+import logging
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+
+from pulumi_sandbox.documents import Unreadable, read_file
 
 from components.errors import ClusterError
 from components.http_answers import Answer, answer_of
@@ -182,10 +187,14 @@ def _client(target: ClusterTarget) -> ApiClient:
     with ALONE:
         from kubernetes.client import ApiClient, Configuration
         from kubernetes.config import ConfigException, list_kube_config_contexts, load_kube_config
+        from yaml import YAMLError
 
     place = f"kubeconfig {target.kubeconfig or '$KUBECONFIG'}"
     configuration = Configuration()
+    complaints = _Complaints()
+    logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:
+        _refuse_unreadable(target, place)
         listed: Any = list_kube_config_contexts(config_file=target.kubeconfig)
         names = [str(context["name"]) for context in listed[0]]
         if target.context is not None and target.context not in names:
@@ -198,15 +207,50 @@ def _client(target: ClusterTarget) -> ApiClient:
         load_kube_config(
             config_file=target.kubeconfig, context=target.context, client_configuration=configuration
         )
-    except (ConfigException, OSError, TypeError) as error:
+    except (ConfigException, YAMLError, OSError, TypeError, ValueError, LookupError, AttributeError) as error:
+        said = str(error) if isinstance(error, ConfigException | OSError) else type(error).__name__
         raise ClusterError(
             code="misconfigured",
             place=place,
-            cause=f"no cluster can be reached with it: {error}",
+            cause=f"no cluster can be reached with it: {said}",
             mend="set KUBECONFIG, or kubeconfig in credfleet:cluster, to a readable file",
         ) from None
+    finally:
+        logging.root.removeHandler(complaints)
+    if complaints.kept:
+        raise ClusterError(
+            code="misconfigured",
+            place=place,
+            cause="its plugin for credentials failed, so nobody would be signed in",
+            mend="sign in again, or run the command under users.exec of the file to see why it fails",
+        )
     configuration.connection_pool_maxsize = CONNECTIONS
     return ApiClient(configuration)
+
+
+class _Complaints(logging.Handler):
+    """Keeps the errors that a library only logs from the terminal: their text may be anything."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.kept: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.kept.append(record)
+
+
+def _refuse_unreadable(target: ClusterTarget, place: str) -> None:
+    """Refuse a file that is no YAML, with its line and without its text. Raises ClusterError."""
+    files = (target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
+    for path in (Path(each).expanduser() for each in files if each):
+        try:
+            if path.is_file():
+                read_file(path)
+        except Unreadable as error:
+            raise ClusterError(
+                code="misconfigured", place=place, cause=error.cause, mend=error.mend, at=error.at
+            ) from None
 
 
 def _verify(connection: Connection, uid: str) -> None:

@@ -30,6 +30,7 @@ CANCELLED = 8
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
+        "ambiguous-cluster": CONFIGURATION,
         "bad-configuration": CONFIGURATION,
         "ciphertext-unreadable": CONFIGURATION,
         "config-invalid": CONFIGURATION,

@@ -31,7 +31,8 @@ class Where:
     """The pool a command means: its namespace, in the cluster of a kubeconfig file and a context of it.
 
     uid: of kube-system, which the cluster must have; None does not check it.
-    Without a file it is the cluster of KUBECONFIG, else the sandbox's own; without a context the current.
+    Without a file it is the cluster of KUBECONFIG, else the sandbox's own, and an error where these are two;
+    without a context the current.
     """
 
     namespace: NamespaceOption = "account-pool"
@@ -55,8 +56,8 @@ class Where:
         from components.connection import ClusterTarget
 
         kubeconfig = self.kubeconfig
-        if kubeconfig is None and "KUBECONFIG" not in os.environ:
-            kubeconfig = _of_sandbox()
+        if kubeconfig is None:
+            kubeconfig = _of_environment()
         file = None if kubeconfig is None else str(kubeconfig)
         return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)
 
@@ -67,6 +68,9 @@ class Where:
         """
         from components.account_pool.pool import CLAIMS, Pool
 
+        if self.kubeconfig is None:
+            named = self.target().kubeconfig or os.environ["KUBECONFIG"]
+            typer.echo(f"· pool {self.namespace}, {self.context or 'current context'} of {named}", err=True)
         return Pool.open(self.target(), self.namespace, manager=manager or CLAIMS)
 
 
@@ -77,7 +81,36 @@ class Named(Where):
     namespace: NamespaceOption = field()
 
 
-def _of_sandbox() -> Path:
+def _of_environment() -> Path | None:
+    """Return the kubeconfig of the sandbox that runs here; None where only KUBECONFIG names a cluster.
+
+    Raises CredfleetError: `ambiguous-cluster` where both do and differ, since a write could go to either;
+    `no-cluster`.
+    """
+    inherited = os.environ.get("KUBECONFIG")
+    own = _of_sandbox()
+    if inherited is None and own is None:
+        raise CredfleetError(
+            code="no-cluster",
+            place="--kubeconfig",
+            cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
+            mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
+        )
+    if (
+        inherited
+        and own
+        and [Path(part).resolve() for part in inherited.split(os.pathsep)] != [own.resolve()]
+    ):
+        raise CredfleetError(
+            code="ambiguous-cluster",
+            place="KUBECONFIG",
+            cause=f"it names {inherited}, and the sandbox of this folder runs as well: either could be meant",
+            mend=f"say which: --kubeconfig {own}, or --kubeconfig {inherited}",
+        )
+    return own
+
+
+def _of_sandbox() -> Path | None:
     from pulumi_sandbox.errors import SandboxError
     from pulumi_sandbox.services import ControlPlane, Part
 
@@ -88,12 +121,7 @@ def _of_sandbox() -> Path:
     else:
         plane = ControlPlane.find(folders.control_plane)
     if plane is None or plane.pid(Part.API_SERVER) is None:
-        raise CredfleetError(
-            code="no-cluster",
-            place="--kubeconfig",
-            cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
-            mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
-        )
+        return None
     return plane.kubeconfig("admin")
 
 
@@ -121,7 +149,13 @@ class Asked:
     shared: Annotated[
         bool, typer.Option("--shared", help="A place on an account that tenants share; --slot names it.")
     ] = False
-    slot: Annotated[str, typer.Option("--slot", help="Which of the tenant's accounts of this type.")] = "0"
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            "--slot",
+            help="Which of the tenant's accounts of this type; needed where its slots are named, else 0.",
+        ),
+    ] = None
     spill: Annotated[
         bool, typer.Option("--spill", help="One more account when those of the slot are full.")
     ] = False

@@ -22,6 +22,9 @@ from operations.pool.access import Asked, AskedIfAny, Where
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand."""
 
+UNNAMED_SLOT: Final = "0"
+"""The slot of tenants that name none."""
+
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 _STACK_PARTS: Final = 3
 _FIRST_PAUSE: Final = 1.0
@@ -44,6 +47,7 @@ def claim(asked: Asked, where: Where, wait: str | None) -> Answer:
     patience = seconds(wait) if wait else 0.0
     request, _ = placed(asked)
     pool = where.open()
+    refuse_unnamed_slot(asked, request, pool.records())
     try:
         with ProgressLine() as progress:
             claimed = claim_within(pool, request, patience, progress)
@@ -106,6 +110,7 @@ def release(asked: Asked, where: Where, *, yes: bool) -> Answer:
             yes=yes,
         )
     pool = where.open()
+    refuse_unnamed_slot(asked, request, pool.records())
     record = pool.record_of(request)
     try:
         released = pool.release(record, holder)
@@ -202,6 +207,25 @@ def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Re
     return dict(sorted(held.items()))
 
 
+def named_slots(request: ClaimRequest, records: Iterable[Record]) -> Sequence[str]:
+    """Return the slots of a type that a tenant names; none where it has one without a name."""
+    slots = {
+        each.slot for each in records if (each.tenant, each.partition.type) == (request.tenant, request.type)
+    }
+    return () if UNNAMED_SLOT in slots else sorted(slots)
+
+
+def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[Record]) -> None:
+    """Raise Misconfigured where no slot was given and the tenant's are named, so that any could be meant."""
+    if asked.slot is None and (named := named_slots(request, records)):
+        raise Misconfigured(
+            place="--slot",
+            cause=f"tenant {request.tenant} has {request.type} accounts in slots {', '.join(named)}, and none"
+            " is named",
+            mend=f"add --slot {named[0]}, or --slot {UNNAMED_SLOT} for another account",
+        )
+
+
 def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
     """Return the request of the protocol, and the rule of the stack that chose the pool of a plan.
 
@@ -211,7 +235,7 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
     request = ClaimRequest(
         tenant=asked.tenant,
         type=asked.type or "",
-        slot=asked.slot,
+        slot=asked.slot or UNNAMED_SLOT,
         partition=values,
         shared=asked.shared,
         holder=asked.holder or CLI_HOLDER,

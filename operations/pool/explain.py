@@ -1,13 +1,14 @@
 """`credfleet pool explain`: why a claim gets the account it gets, or none; nothing is written."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Candidate, Explanation, explain
 from operations.cli.answer import Answer, Part, Table, Verdict
 from operations.pool.access import Asked, Where
-from operations.pool.claims import placed
+from operations.pool.claims import named_slots, placed
 from operations.pool.outlook import BAD
 
 _SHOWN: Final = 20
@@ -18,7 +19,11 @@ def explained(asked: Asked, where: Where) -> Answer:
     """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
     request, rule = placed(asked)
     pool = where.open()
-    explanation = explain(pool.look(), request, pool.settings.partition_keys)
+    look = pool.look()
+    named = named_slots(request, look.records)
+    if asked.slot is None and len(named) == 1:
+        request = replace(request, slot=named[0])
+    explanation = explain(look, request, pool.settings.partition_keys)
     expected = explanation.expected
     about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"
     return Answer(

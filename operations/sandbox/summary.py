@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,17 +31,8 @@ if TYPE_CHECKING:
     from components.account_pool.settings import AccountPool
     from components.settings.stack import Settings
 
-_NEXT: Final = (
-    ("credfleet pool status", "who has which account, and what is free"),
-    ("credfleet sandbox preview", "what the next update would change"),
-    (
-        'eval "$(credfleet sandbox env)"',
-        "let kubectl and the genuine pulumi work on the same state",
-    ),
-    ("credfleet sandbox destroy", "delete what was declared"),
-    ("make down", "stop what runs; data and state are kept"),
-)
-"""What one may want to do after an update, and what for."""
+_USUAL: Final = "account-pool"
+"""The namespace that commands on a pool mean without being told."""
 
 
 def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, result: Result) -> Report:
@@ -80,7 +72,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
         services=_services(folders, cluster),
         next=tuple(
             (command.replace("credfleet", typed, 1), purpose)
-            for command, purpose in _next(settings.account_pool, shares)
+            for command, purpose in _next(settings, workspace.stack, cluster, shares)
         ),
     )
 
@@ -93,12 +85,29 @@ def typed_command() -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _next(pool: AccountPool | None, shares: Iterable[Share]) -> Iterator[tuple[str, str]]:
-    free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
-    if pool is not None and free:
-        claim = f"credfleet pool claim -n {pool.namespace} -t {free[0]} --tenant umbrella"
-        yield claim, "claim one by hand"
-    yield from _NEXT
+def _next(
+    settings: Settings, stack: str, cluster: StackCluster, shares: Iterable[Share]
+) -> Iterator[tuple[str, str]]:
+    """Yield what one may want to do after an update, and what for, with all options that it needs there."""
+    on = "" if stack == "dev" else f" --stack {stack}"
+    at = "" if cluster.own else f" --kubeconfig {shlex.quote(str(cluster.kubeconfig))}"
+    if at and settings.cluster.context is not None:
+        at += f" --context {shlex.quote(settings.cluster.context)}"
+    if (pool := settings.account_pool) is not None:
+        within = f" -n {pool.namespace}"
+        free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
+        if free:
+            yield f"credfleet pool claim{within} -t {free[0]} --tenant umbrella{at}", "claim one by hand"
+        status = f"credfleet pool status{within if pool.namespace != _USUAL else ''}{at}"
+        yield status, "who has which account, and what is free"
+    yield f"credfleet sandbox preview{on}", "what the next update would change"
+    yield (
+        f'eval "$(credfleet sandbox env{on})"',
+        "let kubectl and the genuine pulumi work on the same state",
+    )
+    yield f"credfleet sandbox destroy{on}", "delete what was declared"
+    if cluster.own:
+        yield "make down", "stop what runs; data and state are kept"
 
 
 def as_parts(report: Report, page: Path) -> Iterator[Part]:

@@ -26,6 +26,7 @@ from pulumi_sandbox.engine import (
     display_for,
 )
 from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.stack_cluster import StackCluster, choose
@@ -43,6 +44,10 @@ from operations.sandbox.results import declared
 from operations.sandbox.runs import Run
 from operations.sandbox.stack_state import open_workspace, outputs
 from operations.sandbox.summary import as_document, as_parts, report_of
+
+_TAKEN_AWAY: Final = ("delete", "replace", "delete-replaced")
+_SHOWN: Final = 20
+"""Resources told one by one before the question."""
 
 _NOT_GOING_ON: Final = "The preview found a reason not to go on"
 
@@ -106,6 +111,7 @@ def up(wanted: Run) -> Answer:
     ready.cluster.remember(ready.folders.clusters(wanted.stack))
     if _is_all_there(ready.workspace.store.load(), foreseen):
         return _told(ready, wanted, foreseen, silent)
+    _agree(ready, wanted, foreseen)
     return _told(ready, wanted, _deploy(engine.up, ready, wanted, silent), silent)
 
 
@@ -199,6 +205,27 @@ def _catch_up(workspace: Workspace, wanted: Run) -> None:
             cause="what is left of it on the new API server was not looked up to the end",
             mend="run the same command again" if stopped else "mend what is said above, then run it again",
         )
+
+
+def _agree(ready: _Prepared, wanted: Run, foreseen: Result) -> None:
+    """Show what an update would take away, and ask; raises CredfleetError, code `not-confirmed`.
+
+    Where nobody is there to ask, the sandbox's own cluster may lose it: its data are throw-away.
+    """
+    lost = {
+        each.step.urn: each.step.op
+        for each in foreseen.steps
+        if each.step.op in _TAKEN_AWAY and not urns.is_default_provider(each.step.urn)
+    }
+    if not lost:
+        return
+    for urn, op in list(lost.items())[:_SHOWN]:
+        verb = "deleted" if op == "delete" else "replaced"
+        typer.echo(f"· would be {verb}: {urns.parse(urn).type} {urns.parse(urn).name}", err=True)
+    if not ready.cluster.own or sys.stdin.isatty():
+        more = f", {len(lost) - _SHOWN} of them not shown" if len(lost) > _SHOWN else ""
+        where = f"stack {wanted.stack} on {ready.cluster.server}"
+        ask(f"{len(lost)} resources of {where} will be deleted or replaced{more}. Go on?", yes=wanted.yes)
 
 
 def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:

@@ -49,7 +49,7 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
         if name not in known:
             raise _wrong_context(path, name, known, context_from)
         api = config.new_client_from_config(config_file=str(path), context=name, persist_config=False)
-    except (ConfigException, YAMLError, TypeError, KeyError) as error:
+    except (ConfigException, YAMLError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise SandboxError(
             code="kubeconfig-broken",
             place=str(path),

@@ -1,12 +1,14 @@
-"""The connection to the cluster: what it sends of the user's token."""
+"""The connection to the cluster: what it sends of the user's token, and which kubeconfigs it refuses."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from components import connection
-from components.connection import TOKEN_SECONDS, Connection
+from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, connect
+from components.errors import ClusterError
 
 
 class TokenSource:
@@ -51,3 +53,45 @@ def test_a_token_the_client_renewed_is_used_half_a_minute_later(clock: SimpleNam
     clock.now += TOKEN_SECONDS
     made.call("GET", "/version")
     assert source.sent == ["Bearer 1", "Bearer 2"]
+
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: here
+contexts: [{name: here, context: {cluster: one, user: me}}]
+clusters: [{name: one, cluster: {server: "https://127.0.0.1:1", certificate-authority-data: CA}}]
+users:
+  - name: me
+    user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        pytest.param(b"contexts:\n\t- hunter2\n", "a tab indents this line", id="tab"),
+        pytest.param(b"\xff\xfe", "no text in UTF-8", id="not UTF-8"),
+        pytest.param(b"contexts: [hunter2", "is not closed", id="cut off"),
+        pytest.param(b"[" * 5000, "nested more than", id="nested"),
+        pytest.param(b"- hunter2\n", "no cluster can be reached", id="list"),
+        pytest.param(b"", "no cluster can be reached", id="empty"),
+        pytest.param(b"contexts: hunter2\ncurrent-context: a\n", "no cluster can be reached", id="text"),
+        pytest.param(
+            KUBECONFIG.replace("CA", "hunter2?").encode(), "no cluster can be reached", id="bad base64"
+        ),
+        pytest.param(
+            KUBECONFIG.replace("CA", '""').encode(), "its plugin for credentials failed", id="plugin"
+        ),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes, cause: str
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_bytes(content)
+    with pytest.raises(ClusterError) as refused:
+        connect(ClusterTarget(kubeconfig=str(file)))
+    assert cause in refused.value.cause
+    assert "hunter2" not in str(refused.value)
+    assert capfd.readouterr().err == ""

@@ -9,6 +9,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from components.account_pool.protocol import Outcome, Released
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.sweeping import sweep
 from components.errors import (
+    CredfleetError,
     Exhausted,
     LimitReached,
     Misconfigured,
@@ -31,6 +33,7 @@ from components.errors import (
     Unreachable,
 )
 from operations.main import app
+from operations.pool import access
 from operations.pool.access import Where
 from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
@@ -473,3 +476,39 @@ def test_the_release_that_a_sweep_advises_is_one_this_command_takes(pool: FakePo
     typed = shlex.split(advised.partition("`credfleet ")[2].partition("`")[0])
     assert CliRunner().invoke(app, typed).exit_code == 0
     assert pool.let_go == [("claim-0", "ci")]
+
+
+@pytest.mark.parametrize("command", ["claim", "release"])
+def test_where_the_tenants_slots_are_named_none_is_taken_by_default(pool: FakePool, command: str) -> None:
+    pool.all_records = (replace(record_of("acme", "aws-1", {"stack": 1}), slot="main"),)
+    arguments = [command, "--namespace", "account-pool", "--type", "aws", "--tenant", "acme"]
+
+    refused = run(*arguments)
+
+    assert refused.exit_code == 4
+    assert "slots main" in refused.stderr
+    assert "--slot main" in refused.stderr
+    assert pool.let_go == []
+    assert run(*arguments, "--slot", "main").exit_code == 0
+    assert pool.asked[-1].slot == "main"
+
+
+def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, inherited = tmp_path / "own", tmp_path / "inherited"
+    monkeypatch.setattr(access, "_of_sandbox", lambda: own)
+    monkeypatch.setenv("KUBECONFIG", str(inherited))
+    with pytest.raises(CredfleetError) as refused:
+        Where().target()
+
+    assert refused.value.code == "ambiguous-cluster"
+    assert f"--kubeconfig {own}, or --kubeconfig {inherited}" in refused.value.mend
+    assert Where(kubeconfig=inherited).target().kubeconfig == str(inherited)
+    monkeypatch.setenv("KUBECONFIG", str(own))
+    assert Where().target().kubeconfig == str(own)
+    monkeypatch.delenv("KUBECONFIG")
+    assert Where().target().kubeconfig == str(own)
+    monkeypatch.setattr(access, "_of_sandbox", lambda: None)
+    monkeypatch.setenv("KUBECONFIG", str(inherited))
+    assert Where().target().kubeconfig is None

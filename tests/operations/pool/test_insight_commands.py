@@ -152,12 +152,13 @@ def test_an_explanation_in_json_tells_the_claim_and_every_account_with_its_reaso
 def test_an_explanation_names_what_the_tenant_has_under_other_slots(pool: FakePool) -> None:
     carrier, record = claim_of("acme", "main", "aws-2", "ci")
     pool.all_members, pool.all_records = (carrier,), (record,)
-    told = explained("--type", "aws")
+    told = explained("--type", "aws", "--slot", "0")
     assert told["claim"] is None
     assert told["otherSlots"] == [
         {"slot": "main", "partition": "!eu-access,hyperscaler-type=aws", "secretName": "aws-2"}
     ]
-    assert "The tenant has aws-2 under slot main" in explain("--type", "aws").stdout
+    assert "The tenant has aws-2 under slot main" in explain("--type", "aws", "--slot", "0").stdout
+    assert explained("--type", "aws")["claim"]["secretName"] == "aws-2"  # the one slot it names
 
 
 @pytest.mark.usefixtures("stack")

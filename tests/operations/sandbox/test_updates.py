@@ -305,6 +305,33 @@ def test_the_projects_own_pack_is_told_the_limits_of_the_stack_and_other_packs_a
     assert [options.policy_configs for _, options in engine.calls] == [{}, {own: limits}, {}]
 
 
+@pytest.mark.parametrize("op", ["delete", "replace"])
+def test_up_asks_before_it_takes_away_what_is_on_a_cluster_of_yours(engine: Engine, op: Op) -> None:
+    engine.ops = {"preview": [op], "update": [op]}
+    refused = run("up", "--kubeconfig", "mine")
+
+    assert refused.exit_code == 1
+    assert "--yes" in refused.stderr
+    assert "update" not in engine.operations
+    assert run("up", "--kubeconfig", "mine", "--yes").exit_code == 0
+    assert engine.operations[-1] == "update"
+
+
+def test_up_shows_what_the_sandboxs_own_cluster_loses_and_goes_on_where_nobody_could_answer(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def own(*_: object, **__: object) -> tuple[StackCluster, bool]:
+        return StackCluster(Path("kubeconfig"), "https://127.0.0.1:6443", "uid", own=True), False
+
+    monkeypatch.setattr(updates, "choose", own)
+    engine.ops = {"preview": ["delete"], "update": ["delete"]}
+    result = run("up")
+
+    assert result.exit_code == 0
+    assert "would be deleted: " in result.stderr
+    assert engine.operations == ["preview", "update"]
+
+
 def test_destroy_asks_first(engine: Engine) -> None:
     run("up")
     engine.calls.clear()
