@@ -235,7 +235,7 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
     request = ClaimRequest(
         tenant=asked.tenant,
         type=asked.type or "",
-        slot=asked.slot or UNNAMED_SLOT,
+        slot=UNNAMED_SLOT if asked.slot is None else asked.slot,
         partition=values,
         shared=asked.shared,
         holder=asked.holder or CLI_HOLDER,
