@@ -229,16 +229,14 @@ def _namespaces(steps: Iterable[Step]) -> Mapping[str, str]:
             if named.type == urns.ROOT_STACK_TYPE:
                 tenants = _below(state.outputs, "tenants")
                 owners |= {
-                    str(_below(tenants, name).get("namespace")): name for name in tenants if _is_name(name)
+                    str(_below(tenants, name).get("namespace")): name
+                    for name in tenants
+                    if _OBJECT_NAME.fullmatch(name)
                 }
             elif named.type == _NAMESPACE and _is_labelled(state):
                 name = _below(state.inputs, "metadata").get("name")
                 owners[str(name)] = named.name.removesuffix("-namespace")
     return owners
-
-
-def _is_name(text: str) -> bool:
-    return _OBJECT_NAME.fullmatch(text) is not None
 
 
 def _below(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:

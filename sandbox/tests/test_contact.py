@@ -70,7 +70,7 @@ def write(folder: Path, address: str) -> Path:
 
 def test_a_cluster_says_its_address_context_and_uid(
     kubeconfig: Path, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     answering(monkeypatch, 200, 200)
     cluster = contact(kubeconfig, None)
     assert cluster.context == "mine"
@@ -80,14 +80,14 @@ def test_a_cluster_says_its_address_context_and_uid(
 
 def test_the_context_a_stack_means_is_asked_not_the_current_one(
     kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     answering(monkeypatch, 200, 200)
     assert contact(kubeconfig, "other").context == "other"
 
 
 def test_a_uid_that_may_not_be_read_is_unknown_not_an_error(
     kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     answering(monkeypatch, 200, 403)
     assert contact(kubeconfig, None).uid is None
 
@@ -95,21 +95,21 @@ def test_a_uid_that_may_not_be_read_is_unknown_not_an_error(
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_user_the_server_does_not_let_in_is_not_allowed(
     kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
+):
     answering(monkeypatch, status, 200)
     with pytest.raises(SandboxError) as told:
         contact(kubeconfig, None)
     assert told.value.code == "not-allowed"
 
 
-def test_a_context_the_file_has_not_is_named_with_those_it_has(kubeconfig: Path) -> None:
+def test_a_context_the_file_has_not_is_named_with_those_it_has(kubeconfig: Path):
     with pytest.raises(SandboxError) as told:
         contact(kubeconfig, "absent", "shop:context")
     assert (told.value.code, told.value.place) == ("wrong-context", "shop:context")
     assert "mine, other" in told.value.cause
 
 
-def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, server: HTTPServer) -> None:
+def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, server: HTTPServer):
     port = server.server_port
     kubeconfig = write(tmp_path, f"https://127.0.0.1:{port}")
     with pytest.raises(SandboxError) as told:
@@ -119,14 +119,14 @@ def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, se
     assert "t0ken-nobody-may-see" not in str(told.value)
 
 
-def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_named(tmp_path: Path):
     with pytest.raises(SandboxError) as told:
         contact(tmp_path / "none", None)
     assert (told.value.code, told.value.place) == ("kubeconfig-missing", str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "clusters: 7", "kind: Config\ncontexts: []\n"])
-def test_a_file_that_is_no_kubeconfig_is_named_without_its_text(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_kubeconfig_is_named_without_its_text(tmp_path: Path, text: str):
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(SandboxError) as told:

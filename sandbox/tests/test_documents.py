@@ -48,7 +48,7 @@ def read(text: str | bytes) -> Document:
         ("\ufeffa: é".encode(), {"a": "é"}),
     ],
 )
-def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value: Any) -> None:
+def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value: Any):
     assert read(text).data == value
 
 
@@ -98,7 +98,7 @@ def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value
 )
 def test_what_cannot_be_read_is_refused_where_it_stands_in_words_of_ours(
     text: str | bytes, at: str, cause: str
-) -> None:
+):
     with pytest.raises(Unreadable) as caught:
         read(text)
     assert caught.value.place == f"file:{at}"
@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_refused_where_it_stands_in_words_of_ours(
     assert HIDDEN not in str(caught.value)
 
 
-def test_every_part_has_its_place_and_what_is_missing_that_of_what_is_around_it() -> None:
+def test_every_part_has_its_place_and_what_is_missing_that_of_what_is_around_it():
     document = read("# first\na:\n  b: [1, {c: 2}]\n  d: &d {e: 3}\nf:\n  <<: *d\n")
     places = {
         (): "2:1",
@@ -122,7 +122,7 @@ def test_every_part_has_its_place_and_what_is_missing_that_of_what_is_around_it(
     assert {path: str(document.at(path)).removeprefix("file:") for path in places} == places
 
 
-def test_several_documents_are_read_one_by_one() -> None:
+def test_several_documents_are_read_one_by_one():
     assert [(each.data, each.mark.line) for each in read_all("a: 1\n---\n---\nb: 2\n", "file")] == [
         ({"a": 1}, 1),
         (None, 3),
@@ -133,7 +133,7 @@ def test_several_documents_are_read_one_by_one() -> None:
 @given(
     st.text(alphabet="ab01:-?[]{}&*!|>'\"%@`,#~<=. \n\t\\é\x00\ud800", max_size=60) | st.binary(max_size=60)
 )
-def test_whatever_is_given_is_read_or_refused_with_a_place(text: str | bytes) -> None:
+def test_whatever_is_given_is_read_or_refused_with_a_place(text: str | bytes):
     try:
         marks = [document.mark for document in read_all(text, "file")]
     except Unreadable as error:

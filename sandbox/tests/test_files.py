@@ -11,7 +11,7 @@ def mode(path: Path) -> str:
 
 
 @pytest.mark.parametrize("wanted", [0o644, files.PRIVATE])
-def test_a_file_has_the_mode_asked_for_whatever_the_one_before_had(tmp_path: Path, wanted: int) -> None:
+def test_a_file_has_the_mode_asked_for_whatever_the_one_before_had(tmp_path: Path, wanted: int):
     path = tmp_path / "file"
     path.write_text("old")
     path.chmod(0o666)
@@ -19,13 +19,13 @@ def test_a_file_has_the_mode_asked_for_whatever_the_one_before_had(tmp_path: Pat
     assert (path.read_text(), mode(path)) == ("new", oct(wanted))
 
 
-def test_folders_made_on_the_way_are_their_owners_alone_and_others_stay_as_they_are(tmp_path: Path) -> None:
+def test_folders_made_on_the_way_are_their_owners_alone_and_others_stay_as_they_are(tmp_path: Path):
     tmp_path.chmod(0o755)
     files.replace(tmp_path / "a" / "b" / "file", "text")
     assert [mode(tmp_path / each) for each in ("", "a", "a/b")] == ["0o755", "0o700", "0o700"]
 
 
-def test_a_file_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path):
     (tmp_path / "taken" / "inside").mkdir(parents=True)
     with pytest.raises(OSError, match="taken"):
         files.replace(tmp_path / "taken", "text")

@@ -14,7 +14,7 @@ WORDS = re.compile(
 )
 
 
-def test_no_word_of_the_project_beside_it_is_in_the_sandbox() -> None:
+def test_no_word_of_the_project_beside_it_is_in_the_sandbox():
     files = [
         path
         for path in SANDBOX.rglob("*")

@@ -21,11 +21,11 @@ class Terminal(io.StringIO):
         (Step("starting", 0.0), "· starting"),
     ],
 )
-def test_a_step_is_said_with_its_time_so_far_and_the_usual_one(step: Step, line: str) -> None:
+def test_a_step_is_said_with_its_time_so_far_and_the_usual_one(step: Step, line: str):
     assert worded(step) == line
 
 
-def test_a_terminal_has_one_line_that_is_gone_at_the_end() -> None:
+def test_a_terminal_has_one_line_that_is_gone_at_the_end():
     terminal = Terminal()
     with ProgressLine(terminal) as progress:
         progress(Step("building", 1.0))
@@ -34,7 +34,7 @@ def test_a_terminal_has_one_line_that_is_gone_at_the_end() -> None:
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
-def test_a_log_gets_a_line_for_each_step_and_a_sign_of_life_now_and_then() -> None:
+def test_a_log_gets_a_line_for_each_step_and_a_sign_of_life_now_and_then():
     log = io.StringIO()
     with ProgressLine(log) as progress:
         for second in range(32):

@@ -55,14 +55,14 @@ def chosen(
 
 def test_without_a_cluster_of_the_users_the_sandboxs_own_is_started(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     found, stale = chosen(folders)
     assert (found.own, found.uid, stale) == (True, "uid-own", False)
 
 
 def test_a_cluster_of_the_users_is_written_to_only_when_it_is_confirmed(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     with pytest.raises(SandboxError) as told:
         chosen(folders, MINE)
     assert told.value.code == "not-confirmed"
@@ -73,7 +73,7 @@ def test_a_cluster_of_the_users_is_written_to_only_when_it_is_confirmed(
 
 def test_a_cluster_that_was_confirmed_is_used_again_without_being_named(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
     found, stale = chosen(folders)
     assert (found.own, found.kubeconfig, stale) == (False, MINE, False)
@@ -81,7 +81,7 @@ def test_a_cluster_that_was_confirmed_is_used_again_without_being_named(
 
 def test_a_stack_that_is_on_one_cluster_is_not_written_to_another(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     chosen(folders)[0].remember(folders.clusters("dev"))
     with pytest.raises(SandboxError) as told:
         chosen(folders, MINE, yes=True)
@@ -90,7 +90,7 @@ def test_a_stack_that_is_on_one_cluster_is_not_written_to_another(
 
 def test_a_users_cluster_that_was_made_anew_is_another_cluster(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
     clusters[str(MINE)] = "uid-after"
     with pytest.raises(SandboxError) as told:
@@ -100,7 +100,7 @@ def test_a_users_cluster_that_was_made_anew_is_another_cluster(
 
 def test_the_state_of_an_own_cluster_that_was_made_anew_is_stale(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     chosen(folders)[0].remember(folders.clusters("dev"))
     assert chosen(folders)[1] is False
     clusters["own"] = "uid-after"
@@ -109,14 +109,14 @@ def test_the_state_of_an_own_cluster_that_was_made_anew_is_stale(
 
 def test_naming_the_file_of_the_cluster_a_stack_is_on_already_asks_nothing(
     folders: Folders, clusters: dict[str, str | None]
-) -> None:
+):
     chosen(folders)[0].remember(folders.clusters("dev"))
     clusters[str(MINE)] = "uid-own"
     found, stale = chosen(folders, MINE)
     assert (found.own, stale) == (True, False)
 
 
-def test_clusters_that_hide_their_uid_are_told_apart_by_their_address() -> None:
+def test_clusters_that_hide_their_uid_are_told_apart_by_their_address():
     hidden = StackCluster(MINE, "https://a", None, own=False)
     assert hidden.is_same_cluster(StackCluster(MINE, "https://a", "uid", own=False))
     assert not hidden.is_same_cluster(StackCluster(MINE, "https://b", None, own=False))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import signal
-from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +20,7 @@ from sandbox.tests.support.kubernetes_provider import provider_at
 from sandbox.tests.support.provider_engine import urn
 from tests.support.claim_process import Mortal, processes
 from tests.support.fault_proxy import Fault, Once, running
+from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -33,8 +32,8 @@ FAULTS = (Fault.REFUSED, Fault.LOST, Fault.LATE, Fault.CONFLICT, Fault.BROKEN_AF
 
 
 @pytest.fixture
-def api(admin: DynamicClient) -> Any:
-    return admin.resources.get(api_version="v1", kind="Secret")
+def secrets(admin: DynamicClient, namespace: str) -> Secrets:
+    return Secrets(admin, namespace)
 
 
 @pytest.fixture
@@ -43,10 +42,9 @@ def kubeconfig(control_plane: ControlPlane) -> Path:
 
 
 @pytest.fixture
-def legacy(api: Any, namespace: str) -> Migration:
+def legacy(secrets: Secrets, namespace: str) -> Migration:
     """A migration whose legacy Secret is there."""
-    body = {"metadata": {"name": "queue"}, "type": "servicebinding.io/rabbitmq", "stringData": LEGACY}
-    api.create(body=body, namespace=namespace)
+    secrets.put("queue", LEGACY, "servicebinding.io/rabbitmq")
     return Migration(
         SecretRef(namespace, "queue"), SecretRef(namespace, "queue-migrated"), "pulumi/o/p/s/queue", "guid-1"
     )
@@ -54,19 +52,6 @@ def legacy(api: Any, namespace: str) -> Migration:
 
 def projector(kubeconfig: Path) -> Projector:
     return Projector(KubernetesSecrets(connect(ClusterTarget(kubeconfig=str(kubeconfig)))))
-
-
-def live(api: Any, ref: SecretRef) -> Any:
-    return api.get(name=ref.name, namespace=ref.namespace)
-
-
-def content(api: Any, ref: SecretRef) -> dict[str, str]:
-    data: Mapping[str, str] = live(api, ref).data.to_dict()
-    return {key: base64.b64decode(value).decode() for key, value in data.items()}
-
-
-def names(api: Any, ref: SecretRef) -> set[str]:
-    return {one.metadata.name for one in api.get(namespace=ref.namespace).items}
 
 
 # What a migration does when it breaks off.
@@ -88,28 +73,28 @@ def was_killed(kubeconfig: Path, wanted: Migration, what: str, calls: int) -> bo
 
 
 def test_a_migration_killed_after_any_call_is_finished_by_the_next_run(
-    api: Any, kubeconfig: Path, legacy: Migration
+    secrets: Secrets, kubeconfig: Path, legacy: Migration
 ) -> None:
-    before = live(api, legacy.source).to_dict()
+    before = secrets.live("queue")
     calls = 1
     while was_killed(kubeconfig, legacy, "write", calls):
         written = projector(kubeconfig).write(legacy)
-        assert content(api, legacy.target) == MIGRATED
+        assert secrets.data("queue-migrated") == MIGRATED
         assert projector(kubeconfig).is_current(legacy, written.digest)
         projector(kubeconfig).remove(legacy)
         calls += 1
     assert calls > 3
-    assert live(api, legacy.source).to_dict() == before
+    assert secrets.live("queue") == before
 
 
 def test_handing_the_name_over_can_be_killed_after_any_call_and_done_again(
-    api: Any, kubeconfig: Path, legacy: Migration
+    secrets: Secrets, kubeconfig: Path, legacy: Migration
 ) -> None:
     calls = 1
     projector(kubeconfig).write(legacy)
     while was_killed(kubeconfig, legacy, "remove", calls):
         projector(kubeconfig).remove(legacy)
-        assert names(api, legacy.target) == {"queue"}
+        assert secrets.names() == {"queue"}
         projector(kubeconfig).write(legacy)
         calls += 1
     assert calls > 2
@@ -124,14 +109,14 @@ def migrate(wanted: Migration, kubeconfig: Path) -> Written | ProjectionError:
 
 @pytest.mark.parametrize("broken", [*product((0, 2), FAULTS)])
 def test_a_call_that_fails_leaves_nothing_that_a_second_run_does_not_mend(
-    api: Any, kubeconfig: Path, legacy: Migration, tmp_path: Path, broken: tuple[int, Fault]
+    secrets: Secrets, kubeconfig: Path, legacy: Migration, tmp_path: Path, broken: tuple[int, Fault]
 ) -> None:
     with running(kubeconfig, tmp_path, Once(*broken)) as proxy:
         first = migrate(legacy, proxy.kubeconfig)
         proxy.settle()
     assert isinstance(first, Written) or "old" not in str(first)
     second = projector(kubeconfig).write(legacy)
-    assert content(api, legacy.target) == MIGRATED
+    assert secrets.data("queue-migrated") == MIGRATED
     assert first == second or isinstance(first, ProjectionError)
 
 
@@ -149,22 +134,22 @@ def bound(namespace: str, text: bytes) -> dict[str, Any]:
 
 
 def test_changed_and_removed_credentials_change_the_binding_secret_in_place(
-    api: Any, kubeconfig: Path, namespace: str
+    secrets: Secrets, kubeconfig: Path, namespace: str
 ) -> None:
-    ref, name = SecretRef(namespace, "orders-api"), urn("kubernetes:core/v1:Secret", "orders-api")
+    name = urn("kubernetes:core/v1:Secret", "orders-api")
     with provider_at(kubeconfig, enableSecretMutable="true") as provider:
         made = provider.create(name, bound(namespace, b'{"type":"database","user":{"name":"a"},"port":5}'))
-        uid = live(api, ref).metadata.uid
-        assert content(api, ref) == {"type": "database", "user": '{"name":"a"}', "port": "5"}
+        uid = secrets.live("orders-api")["metadata"]["uid"]
+        assert secrets.data("orders-api") == {"type": "database", "user": '{"name":"a"}', "port": "5"}
         changed = bound(namespace, b'{"type":"database","user":{"name":"b"}}')
         assert not provider.diff(made, changed).replaces
         provider.update(made, changed)
-    assert content(api, ref) == {"type": "database", "user": '{"name":"b"}'}
-    assert live(api, ref).metadata.uid == uid
+    assert secrets.data("orders-api") == {"type": "database", "user": '{"name":"b"}'}
+    assert secrets.live("orders-api")["metadata"]["uid"] == uid
 
 
 def test_another_type_is_a_reason_to_replace_the_binding_secret_and_the_only_one(
-    api: Any, kubeconfig: Path, namespace: str
+    secrets: Secrets, kubeconfig: Path, namespace: str
 ) -> None:
     name = urn("kubernetes:core/v1:Secret", "orders-api")
     with provider_at(kubeconfig, enableSecretMutable="true") as provider:
@@ -173,4 +158,4 @@ def test_another_type_is_a_reason_to_replace_the_binding_secret_and_the_only_one
         assert list(answer.replaces) == ["type"]
         provider.delete(made)
         provider.create(name, bound(namespace, b'{"type":"cache"}'))
-    assert live(api, SecretRef(namespace, "orders-api")).type == "servicebinding.io/cache"
+    assert secrets.live("orders-api")["type"] == "servicebinding.io/cache"

@@ -151,7 +151,7 @@ def test_an_account_kept_back_says_so() -> None:
 def test_the_roster_knows_every_member_and_nothing_of_its_data() -> None:
     roster = the(recorded(pool(tenant="globex")), ROSTER)
 
-    assert {key: value for key, value in roster.inputs.items() if key != "__provider"} == {
+    assert roster.own_inputs == {
         "namespace": "account-pool",
         "partitionKeys": ["eu-access"],
         "allowDestroy": True,
@@ -392,7 +392,7 @@ def accounts(settings: PoolConfigMap | None = None) -> TenantAccounts:
 def test_each_slot_is_a_claim_that_says_who_asks_for_what(name: str, inputs: dict[str, object]) -> None:
     claim = recorded(accounts).named(CLAIM, name)
 
-    assert {key: value for key, value in claim.inputs.items() if key != "__provider"} == inputs
+    assert claim.own_inputs == inputs
     assert claim.parent.endswith("credfleet:index:TenantAccounts::acme")
 
 

@@ -27,7 +27,7 @@ from tests.support.aso import (
 from tests.support.cases import cases
 from tests.support.certificates import pem, pkcs12
 from tests.support.policies import objections
-from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 from tests.support.stacks import SECRET_KEYS, settings
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -71,28 +71,11 @@ def declared(values: Mapping[str, str] | None = None, *, preview: bool = False) 
     )
 
 
-def inputs(one: Registration) -> dict[str, Any]:
-    return {key: value for key, value in one.inputs.items() if key != "__provider"}
-
-
 def data(recorder: Recorder, name: str) -> dict[str, str]:
     """Read what a Secret holds, which travels marked as secret."""
     given = recorder.named(SECRET, name).inputs["data"]
     assert isinstance(given, Secret)
     return {key: base64.b64decode(value).decode() for key, value in plain(given).items()}
-
-
-def waits_for(recorder: Recorder, one: Registration) -> set[str]:
-    """Name what must be there before a resource and stays until it is gone, directly or not."""
-    by_urn = {each.urn: each for each in recorder.registrations}
-    seen: set[str] = set()
-    open_ = [*one.dependencies]
-    while open_:
-        each = by_urn[open_.pop()]
-        if each.name not in seen:
-            seen.add(each.name)
-            open_ += each.dependencies
-    return seen
 
 
 def test_each_secret_has_its_name_and_exactly_the_keys_of_its_method() -> None:
@@ -120,16 +103,16 @@ def test_each_secret_has_its_name_and_exactly_the_keys_of_its_method() -> None:
 
 def test_an_identity_its_trust_and_its_roles_are_drawn_to_the_letter() -> None:
     recorder = declared()
-    assert inputs(recorder.named(GROUP, "rg-identities-group")) == {
+    assert recorder.named(GROUP, "rg-identities-group").own_inputs == {
         "resourceGroupName": "rg-identities",
         "location": "westeurope",
     }
-    assert inputs(recorder.named(IDENTITY, "team-b-identity")) == {
+    assert recorder.named(IDENTITY, "team-b-identity").own_inputs == {
         "resourceGroupName": "rg-identities",
         "resourceName": "team-b",
         "location": "westeurope",
     }
-    assert inputs(recorder.named(FEDERATION, f"team-b-{OPERATOR}-federation")) == {
+    assert recorder.named(FEDERATION, f"team-b-{OPERATOR}-federation").own_inputs == {
         "resourceGroupName": "rg-identities",
         "resourceName": "as-made",
         "federatedIdentityCredentialResourceName": OPERATOR,
@@ -139,7 +122,7 @@ def test_an_identity_its_trust_and_its_roles_are_drawn_to_the_letter() -> None:
     }
     role = recorder.named(ROLE, "team-b-own-group-role")
     name = role.inputs["roleAssignmentName"]
-    assert inputs(role) == {
+    assert role.own_inputs == {
         "scope": GROUP_SCOPE,
         "roleDefinitionId": f"/subscriptions/{SUB}/providers/Microsoft.Authorization/roleDefinitions/"
         "b24988ac-6180-42a0-ab88-20f7382dd24c",
@@ -204,7 +187,7 @@ def test_what_the_operator_ran_as_is_trusted_beside_what_it_runs_as() -> None:
     assert pin["trusted"] == [
         f"{mode} {ISSUER} azureserviceoperator-default" for mode in ("strict", "relaxed")
     ]
-    assert "aso-operator" in waits_for(both, both.named(SECRET, "aso-secret"))
+    assert "aso-operator" in both.waits_for(both.named(SECRET, "aso-secret"))
 
 
 def test_two_issuers_of_one_serviceaccount_are_trusted_under_two_names() -> None:
@@ -297,7 +280,7 @@ def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_n
         ],
     )
     assert data(recorder, "team-b-secret")["AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"] == "mine"
-    needed = waits_for(recorder, recorder.named(SECRET, "team-b-secret"))
+    needed = recorder.waits_for(recorder.named(SECRET, "team-b-secret"))
     assert needed >= {account.name, role.name, binding.name}
 
 
@@ -319,7 +302,7 @@ def test_relaxed_credentials_trust_the_serviceaccount_that_the_operator_runs_as(
 
 def test_a_resource_has_the_annotation_of_its_entry_and_is_else_as_its_file_says() -> None:
     recorder = declared()
-    assert inputs(recorder.named(ASO_GROUP, "billing/team-a/ResourceGroup/billing")) == {
+    assert recorder.named(ASO_GROUP, "billing/team-a/ResourceGroup/billing").own_inputs == {
         "apiVersion": "resources.azure.com/v1api20200601",
         "kind": "ResourceGroup",
         "metadata": {
@@ -364,7 +347,7 @@ spec: {location: westeurope, tags: {2024: budget}}
 def test_a_resource_waits_for_all_its_deletion_needs() -> None:
     recorder = declared()
     waits = {
-        one.name: waits_for(recorder, one)
+        one.name: recorder.waits_for(one)
         for type_ in (ASO_GROUP, ASO_STORAGE)
         for one in recorder.of_type(type_).values()
     }
@@ -399,7 +382,7 @@ def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings(
         "AZURE_CLIENT_ID": CLIENT,
     }
     shop = recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop")
-    assert waits_for(recorder, shop) >= {"aso-secret", "aso-subscription"}
+    assert recorder.waits_for(shop) >= {"aso-secret", "aso-subscription"}
     assert recorder.stack_outputs["asoCredentials"]["resources"] == {
         "team-a/ResourceGroup.resources.azure.com/shop": "azureserviceoperator-system/aso-controller-settings"
     }
@@ -439,7 +422,7 @@ def test_another_method_keeps_a_secret_and_its_pin_where_they_are_in_the_state()
 
 def test_every_credential_is_pinned_to_its_subscription_before_its_secret() -> None:
     recorder = declared(aso_stack(**{"named__billing__allowSubscriptionChange": True}))
-    assert {name: inputs(one) for name, one in recorder.of_type(PIN).items()} == {
+    assert {name: one.own_inputs for name, one in recorder.of_type(PIN).items()} == {
         f"{name}-subscription": {
             "secret": reference,
             "subscriptionId": SUB,

@@ -20,7 +20,7 @@ from components.pull_secret.retention import Retention
 from components.pull_secret.settings import PullSecretsSection
 from components.pull_secret.verification import digest_of
 from tests.support.cases import cases
-from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 
 ENTRY = "gcp:secretmanager/secret:Secret"
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
@@ -110,30 +110,13 @@ def _unknown(_: object) -> str:
     return cast("str", pulumi.UNKNOWN)
 
 
-def inputs(one: Registration) -> dict[str, Any]:
-    return {key: value for key, value in one.inputs.items() if key != "__provider"}
-
-
 def types(recorder: Recorder) -> set[str]:
     return {one.type for one in recorder.registrations} - {COMPONENT, "pulumi:providers:gcp"}
 
 
-def waits_for(recorder: Recorder, resource: Registration) -> set[str]:
-    """Names of every resource that must be there before this one, and stays until it is gone."""
-    by_urn = {one.urn: one for one in recorder.registrations}
-    seen: set[str] = set()
-    open_ = [*resource.dependencies]
-    while open_:
-        one = by_urn[open_.pop()]
-        if one.name not in seen:
-            seen.add(one.name)
-            open_ += one.dependencies
-    return seen
-
-
 def test_an_entry_is_automatic_labelled_sixfold_and_abandoned() -> None:
     entry = declared().named(ENTRY, "cls-1-entry")
-    assert inputs(entry) == {
+    assert entry.own_inputs == {
         "project": "fleet-1",
         "secretId": "hyperfleet-cls-1-pull-secret",
         "labels": {**secret_labels("cls-1"), "cluster-name": "east"},
@@ -213,7 +196,7 @@ def test_an_entry_that_was_imported_is_the_components_wherever_the_import_has_pu
 
 
 def test_a_version_holds_the_pull_secret_byte_for_byte_and_secret() -> None:
-    assert inputs(declared().named(VERSION, "cls-1-version")) == {
+    assert declared().named(VERSION, "cls-1-version").own_inputs == {
         "secret": "cls-1-entry-id",
         "secretData": Secret(TEXT),
         "deletionPolicy": "ABANDON",
@@ -222,7 +205,7 @@ def test_a_version_holds_the_pull_secret_byte_for_byte_and_secret() -> None:
 
 def test_the_verification_knows_the_very_version_and_a_secret_digest_and_no_byte() -> None:
     verification = declared().named(VERIFICATION, "cls-1-verification")
-    assert {key: value for key, value in inputs(verification).items() if value is not None} == {
+    assert {key: value for key, value in verification.own_inputs.items() if value is not None} == {
         "project": "fleet-1",
         "secretId": "hyperfleet-cls-1-pull-secret",
         "version": "3",
@@ -244,7 +227,7 @@ def test_the_retention_knows_both_policies() -> None:
 
 def test_the_cluster_reads_a_docker_config_that_says_where_it_comes_from() -> None:
     secret = declared().named(KUBERNETES_SECRET, "cls-1-secret")
-    assert inputs(secret) == {
+    assert secret.own_inputs == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
@@ -292,9 +275,9 @@ def test_the_order_is_entry_version_verification_retention_secret_report_and_bac
     chain = ["cls-1-entry", "cls-1-version", "cls-1-verification", "cls-1-retention"]
     for number, name in enumerate(chain[1:], start=1):
         one = next(each for each in recorder.registrations if each.name == name)
-        assert waits_for(recorder, one) >= {*chain[:number]}
-    assert waits_for(recorder, secret) == {START, *chain, "cls-1-namespace"}
-    assert waits_for(recorder, status) == {START, *chain, "cls-1-namespace", "cls-1-secret"}
+        assert recorder.waits_for(one) >= {*chain[:number]}
+    assert recorder.waits_for(secret) == {START, *chain, "cls-1-namespace"}
+    assert recorder.waits_for(status) == {START, *chain, "cls-1-namespace", "cls-1-secret"}
 
 
 def test_rights_are_given_on_the_one_entry() -> None:
@@ -371,7 +354,7 @@ def test_one_that_was_overtaken_is_told_as_not_healthy() -> None:
 @pytest.mark.parametrize("on_delete", Retention)
 def test_the_clusters_own_namespace_goes_only_with_everything_else(on_delete: Retention) -> None:
     namespace = declared(onDelete=on_delete).named(NAMESPACE, "cls-1-namespace")
-    assert inputs(namespace)["metadata"] == {"name": "clusters-cls-1"}
+    assert namespace.own_inputs["metadata"] == {"name": "clusters-cls-1"}
     assert namespace.request.retainOnDelete is (on_delete is not Retention.DESTROY)
 
 

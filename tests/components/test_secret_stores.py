@@ -92,13 +92,9 @@ def eso_objects(recorder: Recorder) -> dict[str, Registration]:
     return {one.name: one for one in found}
 
 
-def inputs(one: Registration) -> dict[str, object]:
-    return {key: value for key, value in one.inputs.items() if key != "__provider"}
-
-
 def test_a_direct_read_states_references_and_nothing_else() -> None:
     recorder = declared()
-    assert inputs(recorder.named(READ, "stores/direct-read")) == {
+    assert recorder.named(READ, "stores/direct-read").own_inputs == {
         "namespace": "acme",
         "target": "copy",
         "owner": "pulumi/organization/credfleet/dev/secretStores/reads/direct",

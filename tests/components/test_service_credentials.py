@@ -18,7 +18,7 @@ from components.service_credentials.component import (
 )
 from components.service_credentials.settings import Binding, Instance, Services
 from tests.support.cases import cases
-from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
 MIGRATION = "pulumi-python:dynamic/credfleet:ServiceMigration"
@@ -91,13 +91,9 @@ def recorded(declared: Callable[[], object], *, preview: bool = False) -> Record
     return record(program, preview=preview, outputs=outputs)
 
 
-def inputs(one: Registration) -> dict[str, object]:
-    return {key: value for key, value in one.inputs.items() if key != "__provider"}
-
-
 def test_one_credentials_object_becomes_the_three_secrets_of_an_instance_and_its_binding() -> None:
     secrets = recorded(declare()).of_type(SECRET)
-    assert {name: inputs(one) for name, one in secrets.items() if name != "orders-api-env"} == {
+    assert {name: one.own_inputs for name, one in secrets.items() if name != "orders-api-env"} == {
         "orders-db-source": {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -194,7 +190,7 @@ def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old
         "handedOver": False,
     }
     assert recorder.of_type(SECRET) == {}
-    assert {name: inputs(one) for name, one in recorder.of_type(MIGRATION).items()} == {
+    assert {name: one.own_inputs for name, one in recorder.of_type(MIGRATION).items()} == {
         "orders-db-migration": {**shared, "targetName": "orders-db-migrated"},
         "orders-api-env-migration": {
             **shared,
@@ -331,7 +327,7 @@ def test_two_namespaces_have_services_of_one_name() -> None:
 def test_a_workload_is_given_the_files_and_variables_of_its_application_after_their_secrets() -> None:
     recorder = recorded(app(True, {"kind": "StatefulSet", "name": "shop", "restart": True}))
     bound = recorder.named("pulumi-python:dynamic/credfleet:WorkloadBinding", "shop-workload")
-    told = inputs(bound)
+    told = bound.own_inputs
     assert isinstance(told.pop("content"), Secret)
     assert told == {
         "namespace": "tenant-acme",

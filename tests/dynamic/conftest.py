@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.dynamic_host import Host, dynamic_host
 from tests.support.members import Members
+from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -25,6 +26,11 @@ def host(control_plane: ControlPlane) -> Generator[Host]:
 def api(admin: DynamicClient) -> Any:
     """Secrets, as an administrator of the cluster has them."""
     return admin.resources.get(api_version="v1", kind="Secret")
+
+
+@pytest.fixture
+def secrets(admin: DynamicClient, namespace: str) -> Secrets:
+    return Secrets(admin, namespace)
 
 
 @pytest.fixture

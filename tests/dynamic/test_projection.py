@@ -1,18 +1,15 @@
 """The projection of a Secret in the genuine host, on a real API server."""
 
 import base64
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import pytest
 
 from components.projection.provider import SecretProjectionProvider
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
-
-if TYPE_CHECKING:
-    pass
+from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-credential"
 GUID = "00000000-0000-4000-8000-000000000001"
@@ -24,7 +21,8 @@ def provider(host: Host) -> Provider:
     return host.provider(SecretProjectionProvider())
 
 
-def projection(namespace: str, **more: Any) -> Properties:
+def projection(secrets: Secrets | None = None, **more: Any) -> Properties:
+    namespace = "pool" if secrets is None else secrets.namespace
     return {
         "sourceNamespace": namespace,
         "sourceName": "account",
@@ -37,116 +35,93 @@ def projection(namespace: str, **more: Any) -> Properties:
     }
 
 
-def put(api: Any, namespace: str, name: str, values: Mapping[str, str], **metadata: Any) -> None:
-    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
-    body = {"metadata": {"name": name, **metadata}, "data": data}
-    api.create(body=body, namespace=namespace)
-
-
-def rotate(api: Any, namespace: str, name: str, key: str, value: str) -> None:
-    body = {"data": {key: base64.b64encode(value.encode()).decode()}}
-    where = {"name": name, "namespace": namespace}
-    api.patch(**where, body=body, content_type="application/merge-patch+json")
-
-
-def content(api: Any, namespace: str, name: str = "copy") -> dict[str, str]:
-    data = api.get(name=name, namespace=namespace).to_dict()["data"]
-    return {key: base64.b64decode(value).decode() for key, value in data.items()}
-
-
-def exists(api: Any, namespace: str, name: str = "copy") -> bool:
-    return name in {item.metadata.name for item in api.get(namespace=namespace).items}
-
-
 def test_a_copy_is_made_followed_and_removed_and_no_byte_leaves_the_cluster(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": SENTINEL})
-    made = provider.create(projection(namespace))
-    assert content(api, namespace) == {"key": SENTINEL}
-    assert made.outputs["reference"] == f"{namespace}/copy"
-    assert not provider.is_changed(made, projection(namespace))
-    rotate(api, namespace, "account", "key", "rotated")
-    assert provider.is_changed(made, projection(namespace))
-    followed = provider.update(made, projection(namespace))
-    assert content(api, namespace) == {"key": "rotated"}
+    secrets.put("account", {"key": SENTINEL})
+    made = provider.create(projection(secrets))
+    assert secrets.data("copy") == {"key": SENTINEL}
+    assert made.outputs["reference"] == f"{secrets.namespace}/copy"
+    assert not provider.is_changed(made, projection(secrets))
+    secrets.change("account", "key", "rotated")
+    assert provider.is_changed(made, projection(secrets))
+    followed = provider.update(made, projection(secrets))
+    assert secrets.data("copy") == {"key": "rotated"}
     assert followed.outputs["digest"] != made.outputs["digest"]
     assert SENTINEL not in repr((made, followed))
     assert base64.b64encode(SENTINEL.encode()).decode() not in repr((made, followed))
     provider.delete(followed)
-    assert not exists(api, namespace)
+    assert "copy" not in secrets.names()
     provider.delete(followed)
 
 
-def test_what_is_written_is_booked_under_its_own_manager(
-    provider: Provider, api: Any, namespace: str
-) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    provider.create(projection(namespace))
-    managed = api.get(name="copy", namespace=namespace).metadata.managedFields
-    assert {entry.manager for entry in managed} == {"credfleet-projection"}
+def test_what_is_written_is_booked_under_its_own_manager(provider: Provider, secrets: Secrets) -> None:
+    secrets.put("account", {"key": "x"})
+    provider.create(projection(secrets))
+    managed = secrets.live("copy")["metadata"]["managedFields"]
+    assert {entry["manager"] for entry in managed} == {"credfleet-projection"}
 
 
 def test_a_refresh_sees_a_copy_changed_by_hand_and_an_update_mends_it(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    made = provider.create(projection(namespace))
-    rotate(api, namespace, "copy", "key", "tampered")
+    secrets.put("account", {"key": "x"})
+    made = provider.create(projection(secrets))
+    secrets.change("copy", "key", "tampered")
     seen = provider.refresh(made)
     assert seen.outputs["digest"] != made.outputs["digest"]
-    assert provider.is_changed(seen, projection(namespace))
-    provider.update(seen, projection(namespace))
-    assert content(api, namespace) == {"key": "x"}
+    assert provider.is_changed(seen, projection(secrets))
+    provider.update(seen, projection(secrets))
+    assert secrets.data("copy") == {"key": "x"}
 
 
-def test_a_refresh_of_an_untouched_copy_changes_nothing(provider: Provider, api: Any, namespace: str) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    made = provider.create(projection(namespace))
+def test_a_refresh_of_an_untouched_copy_changes_nothing(provider: Provider, secrets: Secrets) -> None:
+    secrets.put("account", {"key": "x"})
+    made = provider.create(projection(secrets))
     seen = provider.refresh(made)
     assert (seen.inputs, seen.outputs) == (made.inputs, made.outputs)
 
 
 def test_a_copy_deleted_by_hand_is_gone_on_refresh_and_made_again_without_one(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    made = provider.create(projection(namespace))
-    api.delete(name="copy", namespace=namespace)
+    secrets.put("account", {"key": "x"})
+    made = provider.create(projection(secrets))
+    secrets.remove("copy")
     assert provider.refresh(made).id == ""
-    assert provider.is_changed(made, projection(namespace))
-    provider.update(made, projection(namespace))
-    assert content(api, namespace) == {"key": "x"}
+    assert provider.is_changed(made, projection(secrets))
+    provider.update(made, projection(secrets))
+    assert secrets.data("copy") == {"key": "x"}
 
 
 def test_somebody_elses_secret_is_refused_in_a_preview_and_left_alone(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    put(api, namespace, "copy", {"theirs": "y"})
-    (said,) = provider.refusals(projection(namespace))
-    assert said.startswith(f"Secret {namespace}/copy: it exists and this claim did not write it")
-    assert content(api, namespace) == {"theirs": "y"}
+    secrets.put("account", {"key": "x"})
+    secrets.put("copy", {"theirs": "y"})
+    (said,) = provider.refusals(projection(secrets))
+    assert said.startswith(f"Secret {secrets.namespace}/copy: it exists and this claim did not write it")
+    assert secrets.data("copy") == {"theirs": "y"}
 
 
 def test_a_copy_that_was_taken_over_by_somebody_else_is_not_deleted(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    made = provider.create(projection(namespace))
-    api.delete(name="copy", namespace=namespace)
-    put(api, namespace, "copy", {"theirs": "y"})
+    secrets.put("account", {"key": "x"})
+    made = provider.create(projection(secrets))
+    secrets.remove("copy")
+    secrets.put("copy", {"theirs": "y"})
     assert provider.refresh(made).id == ""
     provider.delete(made)
-    assert content(api, namespace) == {"theirs": "y"}
+    assert secrets.data("copy") == {"theirs": "y"}
 
 
 def test_an_aso_credential_has_the_keys_of_its_method_and_no_other(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", AZURE)
-    provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
-    assert content(api, namespace) == {
+    secrets.put("account", AZURE)
+    provider.create(projection(secrets, asoCredential="servicePrincipalSecret"))
+    assert secrets.data("copy") == {
         "AZURE_SUBSCRIPTION_ID": GUID,
         "AZURE_TENANT_ID": GUID,
         "AZURE_CLIENT_ID": GUID,
@@ -154,34 +129,36 @@ def test_an_aso_credential_has_the_keys_of_its_method_and_no_other(
     }
 
 
-def test_another_method_takes_the_keys_of_the_former_one_away(
-    provider: Provider, api: Any, namespace: str
-) -> None:
-    put(api, namespace, "account", AZURE)
-    made = provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
-    assert "AZURE_CLIENT_SECRET" in content(api, namespace)
-    provider.update(made, projection(namespace, asoCredential="workloadIdentity"))
-    assert content(api, namespace).keys() == {"AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID"}
+def test_another_method_takes_the_keys_of_the_former_one_away(provider: Provider, secrets: Secrets) -> None:
+    secrets.put("account", AZURE)
+    made = provider.create(projection(secrets, asoCredential="servicePrincipalSecret"))
+    assert "AZURE_CLIENT_SECRET" in secrets.data("copy")
+    provider.update(made, projection(secrets, asoCredential="workloadIdentity"))
+    assert secrets.data("copy").keys() == {
+        "AZURE_SUBSCRIPTION_ID",
+        "AZURE_TENANT_ID",
+        "AZURE_CLIENT_ID",
+    }
 
 
 def test_an_unfit_value_is_refused_when_it_is_written_without_showing_it(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {**AZURE, "clientID": SENTINEL})
+    secrets.put("account", {**AZURE, "clientID": SENTINEL})
     with pytest.raises(grpc.RpcError) as refused:
-        provider.create(projection(namespace, asoCredential="servicePrincipalSecret"))
+        provider.create(projection(secrets, asoCredential="servicePrincipalSecret"))
     said = str(refused.value.details())
-    assert f"RunError: value-unfit: Secret {namespace}/account, key clientID: " in said
+    assert f"RunError: value-unfit: Secret {secrets.namespace}/account, key clientID: " in said
     assert SENTINEL not in said
-    assert not exists(api, namespace)
+    assert "copy" not in secrets.names()
 
 
 def test_a_source_that_is_another_tenants_by_now_is_not_delivered(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": "x"}, labels={"tenant-name": "globex"})
+    secrets.put("account", {"key": "x"}, labels={"tenant-name": "globex"})
     with pytest.raises(grpc.RpcError) as refused:
-        provider.create(projection(namespace, sourceLabels={"tenant-name": "acme"}))
+        provider.create(projection(secrets, sourceLabels={"tenant-name": "acme"}))
     assert "RunError: source-not-owned: " in str(refused.value.details())
 
 
@@ -198,31 +175,29 @@ def test_a_source_that_is_another_tenants_by_now_is_not_delivered(
 def test_what_can_never_be_written_is_refused_in_a_preview(
     provider: Provider, wrong: Properties, said: str
 ) -> None:
-    (reason,) = provider.refusals(projection("pool", **wrong))
+    (reason,) = provider.refusals(projection(**wrong))
     assert said in reason
 
 
-def test_a_source_that_is_not_known_yet_passes_a_preview(
-    provider: Provider, api: Any, namespace: str
-) -> None:
-    provider.check(projection(namespace, sourceName=UNKNOWN))
-    put(api, namespace, "copy", {"theirs": "y"})
-    assert provider.refusals(projection(namespace, sourceName=UNKNOWN))
+def test_a_source_that_is_not_known_yet_passes_a_preview(provider: Provider, secrets: Secrets) -> None:
+    provider.check(projection(secrets, sourceName=UNKNOWN))
+    secrets.put("copy", {"theirs": "y"})
+    assert provider.refusals(projection(secrets, sourceName=UNKNOWN))
 
 
 def test_another_target_is_another_copy_made_before_the_first_is_removed(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "account", {"key": "x"})
-    made = provider.create(projection(namespace))
-    answer = provider.diff(made, projection(namespace, targetName="other"))
+    secrets.put("account", {"key": "x"})
+    made = provider.create(projection(secrets))
+    answer = provider.diff(made, projection(secrets, targetName="other"))
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (["targetName"], False)
 
 
 def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_path: Path) -> None:
     with dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as host:
         provider = host.provider(SecretProjectionProvider())
-        inputs = provider.check(projection("pool"))
+        inputs = provider.check(projection())
         with pytest.raises(grpc.RpcError) as refused:
             provider.create(inputs)
     assert "RunError: misconfigured: kubeconfig " in str(refused.value.details())

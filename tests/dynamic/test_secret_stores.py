@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from tests.support.certificates import only_key, without_key
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
 from tests.support.mutual_tls import Server, mutual_tls
 from tests.support.people import grant
+from tests.support.secrets import Secrets
 from tests.support.stores import cluster_store, provider, ref, store_in, token_spec
 
 if TYPE_CHECKING:
@@ -64,32 +65,9 @@ class Cluster:
 
     def __init__(self, admin: DynamicClient) -> None:
         self._admin = admin
-        self._secrets = admin.resources.get(api_version="v1", kind="Secret")
 
-    def put(self, namespace: str, name: str, **values: str) -> None:
-        body = {"metadata": {"name": name}, "stringData": values}
-        self._secrets.create(body=body, namespace=namespace)
-
-    def change(self, namespace: str, name: str, **values: str) -> None:
-        self._secrets.patch(
-            name=name,
-            namespace=namespace,
-            body={"stringData": values},
-            content_type="application/merge-patch+json",
-        )
-
-    def data(self, namespace: str, name: str) -> dict[str, str] | None:
-        for item in self._secrets.get(namespace=namespace).items:
-            if item.metadata.name == name:
-                data: Mapping[str, str] = item.to_dict().get("data") or {}
-                return {key: base64.b64decode(value).decode() for key, value in data.items()}
-        return None
-
-    def remove(self, namespace: str, name: str) -> None:
-        self._secrets.delete(name=name, namespace=namespace)
-
-    def version(self, namespace: str, name: str) -> str:
-        return str(self._secrets.get(name=name, namespace=namespace).metadata.resourceVersion)
+    def of(self, namespace: str) -> Secrets:
+        return Secrets(self._admin, namespace)
 
     def dismiss(self, namespace: str) -> None:
         """Delete the ServiceAccount `reader`."""
@@ -161,13 +139,13 @@ def failure(refused: pytest.ExceptionInfo[grpc.RpcError]) -> str:
 def test_a_read_brings_a_value_into_a_secret_and_no_byte_leaves_the_cluster(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(other, "db", password=SENTINEL, user="u")
+    cluster.of(other).put("db", {"password": SENTINEL, "user": "u"})
     cluster.account(namespace, "db", of=other)
     inputs = read(namespace, "db", kubernetes_way(other))
     made = reads.create(inputs)
-    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert cluster.of(namespace).data("copy") == {"password": SENTINEL}
     assert made.id == made.outputs["reference"] == f"{namespace}/copy"
-    assert made.outputs["sourceVersion"] == f"db@{cluster.version(other, 'db')}"
+    assert made.outputs["sourceVersion"] == f"db@{cluster.of(other).version('db')}"
     assert SENTINEL not in repr(made)
     assert base64.b64encode(SENTINEL.encode()).decode() not in repr(made)
     assert not reads.is_changed(made, inputs)
@@ -180,56 +158,56 @@ def test_a_caller_never_reads_what_only_another_caller_may(
     pool = f"{namespace}-pool"
     admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": pool}})
     for tenant, account in ((namespace, "aws-1"), (other, "aws-2")):
-        cluster.put(pool, account, password=f"{SENTINEL}-{account}")
+        cluster.of(pool).put(account, {"password": f"{SENTINEL}-{account}"})
         cluster.account(tenant, account, of=pool)
     through = kubernetes_way(pool)
     for tenant, own, foreign in ((namespace, "aws-1", "aws-2"), (other, "aws-2", "aws-1")):
         reads.create(read(tenant, own, through))
-        assert cluster.data(tenant, "copy") == {"password": f"{SENTINEL}-{own}"}
+        assert cluster.of(tenant).data("copy") == {"password": f"{SENTINEL}-{own}"}
         with pytest.raises(grpc.RpcError) as refused:
             reads.create(read(tenant, foreign, through, target="stolen"))
         assert f"not-allowed: Kubernetes/it: Secret {pool}/{foreign}: " in failure(refused)
         assert f'User "system:serviceaccount:{tenant}:{READER}" cannot get' in failure(refused)
         assert SENTINEL not in failure(refused)
-        assert cluster.data(tenant, "stolen") is None
+        assert "stolen" not in cluster.of(tenant).names()
 
 
 def test_a_rotated_value_is_followed_and_a_target_changed_by_hand_is_put_right(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(other, "db", password="one")
+    cluster.of(other).put("db", {"password": "one"})
     cluster.account(namespace, "db", of=other)
     inputs = read(namespace, "db", kubernetes_way(other))
     made = reads.create(inputs)
-    cluster.change(other, "db", password="two")
+    cluster.of(other).change("db", "password", "two")
     assert reads.is_changed(made, inputs)
     followed = reads.update(made, inputs)
-    assert cluster.data(namespace, "copy") == {"password": "two"}
+    assert cluster.of(namespace).data("copy") == {"password": "two"}
     assert followed.outputs["digest"] != made.outputs["digest"]
-    cluster.change(namespace, "copy", password="by hand")
+    cluster.of(namespace).change("copy", "password", "by hand")
     seen = reads.refresh(followed)
     assert seen.outputs["digest"] != followed.outputs["digest"]
     assert reads.is_changed(seen, inputs)
     reads.update(seen, inputs)
-    assert cluster.data(namespace, "copy") == {"password": "two"}
-    cluster.remove(namespace, "copy")
+    assert cluster.of(namespace).data("copy") == {"password": "two"}
+    cluster.of(namespace).remove("copy")
     assert reads.refresh(followed).id == ""
 
 
 def test_a_target_of_somebody_else_is_refused_in_a_preview_and_outlives_the_read(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(other, "db", password=SENTINEL)
+    cluster.of(other).put("db", {"password": SENTINEL})
     cluster.account(namespace, "db", of=other)
-    cluster.put(namespace, "copy", theirs="x")
+    cluster.of(namespace).put("copy", {"theirs": "x"})
     inputs = read(namespace, "db", kubernetes_way(other))
     (reason,) = reads.refusals(inputs)
     assert reason.startswith(f"Secret {namespace}/copy: it exists and this read did not write it")
     elsewhere = reads.create({**inputs, "target": "mine"})
     reads.delete(elsewhere)
     reads.delete(elsewhere)
-    assert cluster.data(namespace, "mine") is None
-    assert cluster.data(namespace, "copy") == {"theirs": "x"}
+    assert "mine" not in cluster.of(namespace).names()
+    assert cluster.of(namespace).data("copy") == {"theirs": "x"}
 
 
 NOWHERE = {
@@ -345,13 +323,13 @@ def test_a_value_that_the_store_does_not_have_is_told_by_its_key(reads: Provider
 def test_a_token_kept_in_a_secret_logs_in(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(other, "db", password=SENTINEL)
+    cluster.of(other).put("db", {"password": SENTINEL})
     cluster.account(namespace, "db", of=other)
-    cluster.put(namespace, "login", token=cluster.token(namespace))
+    cluster.of(namespace).put("login", {"token": cluster.token(namespace)})
     auth = {"token": {"bearerToken": {"name": "login", "key": "token"}}}
     through = way(store_in(namespace, provider={"kubernetes": {"remoteNamespace": other, "auth": auth}}))
     reads.create(read(namespace, "db", through))
-    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert cluster.of(namespace).data("copy") == {"password": SENTINEL}
 
 
 def test_a_certificate_kept_in_a_secret_logs_in_to_another_server(
@@ -361,10 +339,10 @@ def test_a_certificate_kept_in_a_secret_logs_in_to_another_server(
         "metadata": {"name": "db", "resourceVersion": "7"},
         "data": {"password": base64.b64encode(SENTINEL.encode()).decode()},
     }
-    cluster.put(namespace, "login", crt=without_key().decode(), key=only_key().decode())
+    cluster.of(namespace).put("login", {"crt": without_key().decode(), "key": only_key().decode()})
     with mutual_tls(tmp_path, clients=without_key(), status=200, answer=answer) as server:
         reads.create(read(namespace, "db", server_way(namespace, server)))
-    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert cluster.of(namespace).data("copy") == {"password": SENTINEL}
     assert server.asked == ["credfleet test GET /api/v1/namespaces/default/secrets/db"]
 
 
@@ -373,7 +351,7 @@ def test_the_words_of_another_server_are_not_repeated(
     reads: Provider, cluster: Cluster, namespace: str, tmp_path: Path, status: int
 ) -> None:
     answer = {"kind": "Status", "message": SENTINEL, "reason": SENTINEL}
-    cluster.put(namespace, "login", crt=without_key().decode(), key=only_key().decode())
+    cluster.of(namespace).put("login", {"crt": without_key().decode(), "key": only_key().decode()})
     with (
         mutual_tls(tmp_path, clients=without_key(), status=status, answer=answer) as server,
         pytest.raises(grpc.RpcError) as refused,
@@ -394,7 +372,7 @@ def server_way(namespace: str, server: Server) -> Properties:
 def test_a_certificate_that_is_none_is_told_without_its_key(
     reads: Provider, cluster: Cluster, namespace: str
 ) -> None:
-    cluster.put(namespace, "login", crt="no certificate", key=SENTINEL)
+    cluster.of(namespace).put("login", {"crt": "no certificate", "key": SENTINEL})
     pair = {"clientCert": {"name": "login", "key": "crt"}, "clientKey": {"name": "login", "key": "key"}}
     through = way(store_in(namespace, provider={"kubernetes": {"auth": {"cert": pair}}}))
     with pytest.raises(grpc.RpcError) as refused:
@@ -416,51 +394,51 @@ WRITE = "get,create,update,delete"
 def test_a_push_follows_its_secret_and_takes_what_it_wrote_with_it(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(namespace, "db", password=SENTINEL, user="u")
+    cluster.of(namespace).put("db", {"password": SENTINEL, "user": "u"})
     cluster.account(namespace, "pushed", of=other, verbs=WRITE)
     inputs = push(namespace, kubernetes_way(other))
     made = pushes.create(inputs)
-    assert cluster.data(other, "pushed") == {"password": SENTINEL}
+    assert cluster.of(other).data("pushed") == {"password": SENTINEL}
     assert made.outputs["places"] == ["pushed, property password"]
     assert SENTINEL not in repr(made)
-    version = cluster.version(other, "pushed")
+    version = cluster.of(other).version("pushed")
     assert pushes.create(inputs) == made
-    assert cluster.version(other, "pushed") == version
+    assert cluster.of(other).version("pushed") == version
     assert not pushes.is_changed(made, inputs)
 
-    cluster.change(namespace, "db", password="two")
+    cluster.of(namespace).change("db", "password", "two")
     assert pushes.is_changed(made, inputs)
     user = {"secret": "db", "key": "user", "remoteKey": "pushed", "property": "user"}
     widened = pushes.update(
         made, push(namespace, kubernetes_way(other), data=[*inputs["push"]["data"], user])
     )
-    assert cluster.data(other, "pushed") == {"password": "two", "user": "u"}
+    assert cluster.of(other).data("pushed") == {"password": "two", "user": "u"}
     narrowed = pushes.update(widened, push(namespace, kubernetes_way(other), data=[user]))
-    assert cluster.data(other, "pushed") == {"user": "u"}
+    assert cluster.of(other).data("pushed") == {"user": "u"}
 
     refreshed = pushes.refresh(narrowed)
     assert (refreshed.id, refreshed.outputs) == (narrowed.id, narrowed.outputs)
     pushes.delete(narrowed)
     pushes.delete(narrowed)
-    assert cluster.data(other, "pushed") is None
+    assert "pushed" not in cluster.of(other).names()
     assert pushes.refresh(narrowed).id == ""
 
 
 def test_what_a_push_leaves_in_the_store_needs_no_login_to_be_left(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(namespace, "db", password="one")
+    cluster.of(namespace).put("db", {"password": "one"})
     cluster.account(namespace, "pushed", of=other, verbs=WRITE)
     made = pushes.create(push(namespace, kubernetes_way(other), deletionPolicy="None"))
     cluster.dismiss(namespace)
     pushes.delete(made)
-    assert cluster.data(other, "pushed") == {"password": "one"}
+    assert cluster.of(other).data("pushed") == {"password": "one"}
 
 
 def test_what_cannot_be_removed_for_want_of_a_login_is_told_with_both_ways_on(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(other, "pushed", password=SENTINEL)
+    cluster.of(other).put("pushed", {"password": SENTINEL})
     inputs = push(namespace, kubernetes_way(other))
     with pytest.raises(grpc.RpcError) as refused:
         pushes.delete(Recorded("it", inputs, inputs))
@@ -468,27 +446,27 @@ def test_what_cannot_be_removed_for_want_of_a_login_is_told_with_both_ways_on(
     assert f"PushSecret/{namespace}/it: what it pushed is to be removed, and is left in the store" in told
     assert f"ServiceAccount {namespace}/{READER}: it is not there" in told
     assert "make it, or correct the selector; or, to leave it there for good" in told
-    assert cluster.data(other, "pushed") == {"password": SENTINEL}
+    assert cluster.of(other).data("pushed") == {"password": SENTINEL}
 
 
 def test_a_pushed_value_changed_by_hand_is_put_right(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(namespace, "db", password="one")
+    cluster.of(namespace).put("db", {"password": "one"})
     cluster.account(namespace, "pushed", of=other, verbs=WRITE)
     inputs = push(namespace, kubernetes_way(other))
     made = pushes.create(inputs)
-    cluster.change(other, "pushed", password="by hand")
+    cluster.of(other).change("pushed", "password", "by hand")
     assert pushes.is_changed(made, inputs)
     pushes.update(made, inputs)
-    assert cluster.data(other, "pushed") == {"password": "one"}
+    assert cluster.of(other).data("pushed") == {"password": "one"}
 
 
 def test_a_place_of_somebody_else_is_refused_in_a_preview_and_kept_if_that_is_asked_for(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(namespace, "db", password=SENTINEL)
-    cluster.put(other, "pushed", password="theirs")
+    cluster.of(namespace).put("db", {"password": SENTINEL})
+    cluster.of(other).put("pushed", {"password": "theirs"})
     cluster.account(namespace, "pushed", of=other, verbs=WRITE)
     (reason,) = pushes.refusals(push(namespace, kubernetes_way(other)))
     assert "pushed, property password is in store already; this push did not write it" in reason
@@ -496,15 +474,15 @@ def test_a_place_of_somebody_else_is_refused_in_a_preview_and_kept_if_that_is_as
     made = pushes.create(modest)
     assert not pushes.is_changed(made, modest)
     pushes.delete(made)
-    assert cluster.data(other, "pushed") == {"password": "theirs"}
+    assert cluster.of(other).data("pushed") == {"password": "theirs"}
 
 
 def test_a_push_to_a_namespace_that_is_not_there_is_told_so(
     pushes: Provider, cluster: Cluster, namespace: str, control_plane: ControlPlane
 ) -> None:
     admin = yaml.safe_load(control_plane.kubeconfig("admin").read_text())["users"][0]["user"]
-    cluster.put(namespace, "db", password="one")
-    cluster.put(namespace, "login", token=admin["token"])
+    cluster.of(namespace).put("db", {"password": "one"})
+    cluster.of(namespace).put("login", {"token": admin["token"]})
     auth = {"token": {"bearerToken": {"name": "login", "key": "token"}}}
     block = {"kubernetes": {"remoteNamespace": f"{namespace}-none", "auth": auth}}
     with pytest.raises(grpc.RpcError) as refused:
@@ -515,7 +493,7 @@ def test_a_push_to_a_namespace_that_is_not_there_is_told_so(
 def test_two_pushes_to_one_place_never_take_turns(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(namespace, "db", password="one")
+    cluster.of(namespace).put("db", {"password": "one"})
     cluster.account(namespace, "pushed", of=other, verbs=WRITE)
     pushes.create(push(namespace, kubernetes_way(other)))
     second = {**push(namespace, kubernetes_way(other)), "owner": "another"}
@@ -526,7 +504,7 @@ def test_two_pushes_to_one_place_never_take_turns(
 def test_a_push_to_another_place_is_another_push_and_a_new_login_is_not(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(namespace, "db", password="one")
+    cluster.of(namespace).put("db", {"password": "one"})
     cluster.account(namespace, "pushed", of=other, verbs=WRITE)
     made = pushes.create(push(namespace, kubernetes_way(other)))
     login = pushes.diff(made, push(namespace, kubernetes_way(other, namespace)))
@@ -548,7 +526,7 @@ def gcpsm_way(namespace: str, **spec: Any) -> Properties:
 def test_secret_manager_is_pushed_to_and_read_from(
     pushes: Provider, reads: Provider, cluster: Cluster, namespace: str
 ) -> None:
-    cluster.put(namespace, "db", password=SENTINEL)
+    cluster.of(namespace).put("db", {"password": SENTINEL})
     entry = {"secret": "db", "key": "password", "remoteKey": "db"}
     inputs = push(namespace, gcpsm_way(namespace), data=[entry])
     pushed = pushes.create(inputs)
@@ -556,20 +534,20 @@ def test_secret_manager_is_pushed_to_and_read_from(
     wanted = read(namespace, "db", gcpsm_way(namespace))
     wanted["read"]["data"] = {"password": {"key": "db"}}
     got = reads.create(wanted)
-    assert cluster.data(namespace, "copy") == {"password": SENTINEL}
+    assert cluster.of(namespace).data("copy") == {"password": SENTINEL}
     assert got.outputs["sourceVersion"] == "db@1"
 
-    cluster.change(namespace, "db", password="two")
+    cluster.of(namespace).change("db", "password", "two")
     followed = pushes.update(pushed, inputs)
     assert reads.is_changed(got, wanted)
     assert reads.update(got, wanted).outputs["sourceVersion"] == "db@2"
-    assert cluster.data(namespace, "copy") == {"password": "two"}
+    assert cluster.of(namespace).data("copy") == {"password": "two"}
     assert SENTINEL not in repr((pushed, got, followed))
 
     pinned = {**wanted, "target": "first"}
     pinned["read"] = {**wanted["read"], "data": {"password": {"key": "db", "version": "1"}}}
     reads.create(pinned)
-    assert cluster.data(namespace, "first") == {"password": SENTINEL}
+    assert cluster.of(namespace).data("first") == {"password": SENTINEL}
     pushes.delete(followed)
     assert pushes.refresh(followed).id == ""
     with pytest.raises(grpc.RpcError) as refused:
@@ -580,7 +558,7 @@ def test_secret_manager_is_pushed_to_and_read_from(
 def test_a_secret_of_secret_manager_that_somebody_else_made_is_not_pushed_to(
     pushes: Provider, cluster: Cluster, namespace: str
 ) -> None:
-    cluster.put(namespace, "db", password="one")
+    cluster.of(namespace).put("db", {"password": "one"})
     entry = {"secret": "db", "key": "password", "remoteKey": "db"}
     pushes.create(push(namespace, gcpsm_way(namespace), data=[entry]))
     (reason,) = pushes.refusals({**push(namespace, gcpsm_way(namespace), data=[entry]), "owner": "another"})
@@ -591,9 +569,9 @@ def test_a_newest_version_that_is_disabled_is_missed_or_passed_over_as_the_provi
     reads: Provider, pushes: Provider, cluster: Cluster, namespace: str, google: SecretManagerTarget
 ) -> None:
     entry = {"secret": "db", "key": "password", "remoteKey": "db"}
-    cluster.put(namespace, "db", password="one")
+    cluster.of(namespace).put("db", {"password": "one"})
     pushed = pushes.create(push(namespace, gcpsm_way(namespace), data=[entry]))
-    cluster.change(namespace, "db", password="two")
+    cluster.of(namespace).change("db", "password", "two")
     pushes.update(pushed, pushed.inputs)
     manager = open_secret_manager(google)
     manager.disable(manager.versions(secret_name(namespace, "db"))[0])
@@ -603,7 +581,7 @@ def test_a_newest_version_that_is_disabled_is_missed_or_passed_over_as_the_provi
         reads.create(wanted)
     fetching = gcpsm_way(namespace, secretVersionSelectionPolicy="LatestOrFetch")
     reads.create({**wanted, **fetching})
-    assert cluster.data(namespace, "copy") == {"password": "one"}
+    assert cluster.of(namespace).data("copy") == {"password": "one"}
 
 
 def echo(namespace: str, kind: str = "Echo") -> Properties:
@@ -623,7 +601,7 @@ def test_a_kind_of_the_stacks_own_code_is_served_by_its_own_client(
     wanted = read(namespace, "db", echo(namespace))
     wanted["read"]["data"] = {"said": {"key": "db"}}
     reads.create(wanted)
-    assert cluster.data(namespace, "copy") == {"said": f"hello {namespace}: db"}
+    assert cluster.of(namespace).data("copy") == {"said": f"hello {namespace}: db"}
     (reason,) = reads.refusals(read(namespace, "db", echo(namespace, "Ecko")))
     assert "Fake (providers.credfleet.io/v1alpha1)" in reason
     assert "did you mean Echo?" in reason
@@ -632,12 +610,12 @@ def test_a_kind_of_the_stacks_own_code_is_served_by_its_own_client(
 def test_a_secret_is_read_as_a_whole_without_a_property_and_has_no_versions(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.put(other, "db", password="p", user="u")
+    cluster.of(other).put("db", {"password": "p", "user": "u"})
     cluster.account(namespace, "db", of=other)
     wanted = read(namespace, "db", kubernetes_way(other))
     wanted["read"]["data"] = {"all": {"key": "db"}}
     reads.create(wanted)
-    assert cluster.data(namespace, "copy") == {"all": '{"password": "p", "user": "u"}'}
+    assert cluster.of(namespace).data("copy") == {"all": '{"password": "p", "user": "u"}'}
     wanted["read"]["data"] = {"all": {"key": "db", "version": "1"}}
     (reason,) = reads.refusals(wanted)
     assert reason.startswith(f"ExternalSecret/{namespace}/it: data.all asks for version 1 of db")
@@ -669,7 +647,7 @@ def test_a_cluster_that_cannot_be_seen_counts_as_it_was_seen_last(tmp_path: Path
 def test_a_key_of_a_service_account_that_is_none_is_told_without_it(
     reads: Provider, cluster: Cluster, namespace: str, key: str
 ) -> None:
-    cluster.put(namespace, "login", key=key)
+    cluster.of(namespace).put("login", {"key": key})
     auth = {"secretRef": {"secretAccessKeySecretRef": {"name": "login", "key": "key"}}}
     with pytest.raises(grpc.RpcError) as refused:
         reads.create(read(namespace, "db", gcpsm_way(namespace, auth=auth)))

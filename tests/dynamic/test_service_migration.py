@@ -3,16 +3,14 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider
-
-if TYPE_CHECKING:
-    pass
+from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-credential"
 LEGACY = {"type": "rabbitmq", "password": SENTINEL}
@@ -42,55 +40,31 @@ def environment(namespace: str, **more: Any) -> Properties:
     return migration(namespace, targetName="worker-env", binding=binding, **more)
 
 
-def put(api: Any, namespace: str, name: str, values: Mapping[str, str], type_: str, **metadata: Any) -> None:
-    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
-    body = {"metadata": {"name": name, **metadata}, "type": type_, "data": data}
-    api.create(body=body, namespace=namespace)
-
-
-def rotate(api: Any, namespace: str, name: str, key: str, value: bytes) -> None:
-    body = {"data": {key: base64.b64encode(value).decode()}}
-    api.patch(name=name, namespace=namespace, body=body, content_type="application/merge-patch+json")
-
-
-def live(api: Any, namespace: str, name: str = "queue-migrated") -> dict[str, Any]:
-    return api.get(name=name, namespace=namespace).to_dict()
-
-
-def content(api: Any, namespace: str, name: str = "queue-migrated") -> dict[str, str]:
-    data = live(api, namespace, name)["data"]
-    return {key: base64.b64decode(value).decode() for key, value in data.items()}
-
-
-def exists(api: Any, namespace: str, name: str = "queue-migrated") -> bool:
-    return name in {item.metadata.name for item in api.get(namespace=namespace).items}
-
-
 def test_a_legacy_service_is_adopted_and_no_byte_leaves_the_cluster(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    before = live(api, namespace, "queue")
-    made = provider.create(migration(namespace))
-    assert content(api, namespace) == {"credentials": f'{{"password":"{SENTINEL}","type":"rabbitmq"}}'}
-    migrated = live(api, namespace)
+    secrets.put("queue", LEGACY, TYPE)
+    before = secrets.live("queue")
+    made = provider.create(migration(secrets.namespace))
+    assert secrets.data("queue-migrated") == {"credentials": f'{{"password":"{SENTINEL}","type":"rabbitmq"}}'}
+    migrated = secrets.live("queue-migrated")
     assert migrated["type"] == "Opaque"
     assert migrated["metadata"]["labels"] == {"korifi.cloudfoundry.org/service-instance-guid": "guid-1"}
-    assert live(api, namespace, "queue") == before
-    assert made.outputs["reference"] == f"{namespace}/queue-migrated"
+    assert secrets.live("queue") == before
+    assert made.outputs["reference"] == f"{secrets.namespace}/queue-migrated"
     assert made.outputs["sourceType"] == TYPE
     assert made.outputs["sourceResourceVersion"] == before["metadata"]["resourceVersion"]
     assert SENTINEL not in repr(made)
     assert base64.b64encode(SENTINEL.encode()).decode() not in repr(made)
-    assert not provider.is_changed(made, migration(namespace))
+    assert not provider.is_changed(made, migration(secrets.namespace))
 
 
 def test_the_environment_of_a_legacy_binding_shows_a_defaulted_type_too(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", {"type": "user-provided", "uri": "a&b"}, "servicebinding.io/user-provided")
-    provider.create(environment(namespace))
-    (entry,) = json.loads(content(api, namespace, "worker-env")["VCAP_SERVICES"])["user-provided"]
+    secrets.put("queue", {"type": "user-provided", "uri": "a&b"}, "servicebinding.io/user-provided")
+    provider.create(environment(secrets.namespace))
+    (entry,) = json.loads(secrets.data("worker-env")["VCAP_SERVICES"])["user-provided"]
     assert entry == {
         "label": "user-provided",
         "name": "queue",
@@ -106,70 +80,70 @@ def test_the_environment_of_a_legacy_binding_shows_a_defaulted_type_too(
 
 
 def test_a_second_run_after_a_lost_checkpoint_finds_what_the_first_one_made(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    first = provider.create(migration(namespace))
-    version = live(api, namespace)["metadata"]["resourceVersion"]
-    assert provider.create(migration(namespace)) == first
-    assert live(api, namespace)["metadata"]["resourceVersion"] == version
+    secrets.put("queue", LEGACY, TYPE)
+    first = provider.create(migration(secrets.namespace))
+    version = secrets.version("queue-migrated")
+    assert provider.create(migration(secrets.namespace)) == first
+    assert secrets.version("queue-migrated") == version
 
 
-def test_a_legacy_secret_changed_by_hand_is_followed(provider: Provider, api: Any, namespace: str) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    made = provider.create(migration(namespace))
-    rotate(api, namespace, "queue", "password", b"rotated")
-    assert provider.is_changed(made, migration(namespace))
-    followed = provider.update(made, migration(namespace))
-    assert content(api, namespace) == {"credentials": '{"password":"rotated","type":"rabbitmq"}'}
+def test_a_legacy_secret_changed_by_hand_is_followed(provider: Provider, secrets: Secrets) -> None:
+    secrets.put("queue", LEGACY, TYPE)
+    made = provider.create(migration(secrets.namespace))
+    secrets.change("queue", "password", b"rotated")
+    assert provider.is_changed(made, migration(secrets.namespace))
+    followed = provider.update(made, migration(secrets.namespace))
+    assert secrets.data("queue-migrated") == {"credentials": '{"password":"rotated","type":"rabbitmq"}'}
     assert followed.outputs["digest"] != made.outputs["digest"]
 
 
 def test_a_refresh_sees_what_was_changed_by_hand_and_an_update_mends_it(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    made = provider.create(migration(namespace))
+    secrets.put("queue", LEGACY, TYPE)
+    made = provider.create(migration(secrets.namespace))
     untouched = provider.refresh(made)
     assert (untouched.inputs, untouched.outputs) == (made.inputs, made.outputs)
-    rotate(api, namespace, "queue-migrated", "credentials", b"{}")
+    secrets.change("queue-migrated", "credentials", b"{}")
     seen = provider.refresh(made)
     assert seen.outputs["digest"] != made.outputs["digest"]
-    assert provider.is_changed(seen, migration(namespace))
-    provider.update(seen, migration(namespace))
-    assert SENTINEL in content(api, namespace)["credentials"]
-    api.delete(name="queue-migrated", namespace=namespace)
+    assert provider.is_changed(seen, migration(secrets.namespace))
+    provider.update(seen, migration(secrets.namespace))
+    assert SENTINEL in secrets.data("queue-migrated")["credentials"]
+    secrets.remove("queue-migrated")
     assert provider.refresh(made).id == ""
 
 
 def test_a_name_that_is_handed_over_is_free_and_never_taken_back(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    made = provider.create(migration(namespace))
-    handed = provider.update(made, migration(namespace, handedOver=True))
-    assert not exists(api, namespace)
-    put(api, namespace, "queue-migrated", {"credentials": "{}"}, "Opaque")
-    again = provider.update(handed, migration(namespace, handedOver=True))
-    assert not provider.is_changed(again, migration(namespace, handedOver=True))
+    secrets.put("queue", LEGACY, TYPE)
+    made = provider.create(migration(secrets.namespace))
+    handed = provider.update(made, migration(secrets.namespace, handedOver=True))
+    assert "queue-migrated" not in secrets.names()
+    secrets.put("queue-migrated", {"credentials": "{}"})
+    again = provider.update(handed, migration(secrets.namespace, handedOver=True))
+    assert not provider.is_changed(again, migration(secrets.namespace, handedOver=True))
     refreshed = provider.refresh(again)
     assert (refreshed.id, refreshed.outputs) == (again.id, again.outputs)
-    (said,) = provider.refusals(migration(namespace), again.inputs)
-    assert said.startswith(f"Secret {namespace}/queue-migrated: its credentials are declared by now")
+    (said,) = provider.refusals(migration(secrets.namespace), again.inputs)
+    assert said.startswith(f"Secret {secrets.namespace}/queue-migrated: its credentials are declared by now")
     provider.delete(again)
-    assert content(api, namespace) == {"credentials": "{}"}
-    assert exists(api, namespace, "queue")
+    assert secrets.data("queue-migrated") == {"credentials": "{}"}
+    assert secrets.data("queue") == LEGACY
 
 
 def test_what_was_migrated_goes_with_its_instance_and_the_legacy_secret_stays(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    made = provider.create(migration(namespace))
+    secrets.put("queue", LEGACY, TYPE)
+    made = provider.create(migration(secrets.namespace))
     provider.delete(made)
     provider.delete(made)
-    assert not exists(api, namespace)
-    assert exists(api, namespace, "queue")
+    assert "queue-migrated" not in secrets.names()
+    assert secrets.data("queue") == LEGACY
 
 
 @pytest.mark.parametrize(
@@ -187,55 +161,51 @@ def test_what_was_migrated_goes_with_its_instance_and_the_legacy_secret_stays(
     ],
 )
 def test_a_taken_name_is_refused_in_a_preview_and_left_alone(
-    provider: Provider, api: Any, namespace: str, taker: tuple[str, Mapping[str, str]], said: str
+    provider: Provider, secrets: Secrets, taker: tuple[str, Mapping[str, str]], said: str
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
+    secrets.put("queue", LEGACY, TYPE)
     type_, annotations = taker
-    put(api, namespace, "queue-migrated", {"theirs": "x"}, type_, annotations=annotations)
-    (reason,) = provider.refusals(migration(namespace))
-    assert reason.startswith(f"Secret {namespace}/queue-migrated: it exists ")
+    secrets.put("queue-migrated", {"theirs": "x"}, type_, annotations=annotations)
+    (reason,) = provider.refusals(migration(secrets.namespace))
+    assert reason.startswith(f"Secret {secrets.namespace}/queue-migrated: it exists ")
     assert said in reason
-    assert content(api, namespace) == {"theirs": "x"}
+    assert secrets.data("queue-migrated") == {"theirs": "x"}
 
 
-def test_a_service_that_is_not_legacy_is_refused_in_a_preview(
-    provider: Provider, api: Any, namespace: str
-) -> None:
-    put(api, namespace, "queue", {"credentials": "{}"}, "Opaque")
-    (reason,) = provider.refusals(migration(namespace))
-    assert reason.startswith(f"Secret {namespace}/queue: its type is Opaque, and a legacy instance")
+def test_a_service_that_is_not_legacy_is_refused_in_a_preview(provider: Provider, secrets: Secrets) -> None:
+    secrets.put("queue", {"credentials": "{}"})
+    (reason,) = provider.refusals(migration(secrets.namespace))
+    assert reason.startswith(f"Secret {secrets.namespace}/queue: its type is Opaque, and a legacy instance")
     assert "leave out `legacy: true`" in reason
 
 
-def test_a_legacy_secret_that_is_gone_is_refused_in_a_preview(
-    provider: Provider, api: Any, namespace: str
-) -> None:
-    (reason,) = provider.refusals(migration(namespace))
-    assert reason.startswith(f"Secret {namespace}/queue: it is not there")
-    assert not exists(api, namespace)
+def test_a_legacy_secret_that_is_gone_is_refused_in_a_preview(provider: Provider, secrets: Secrets) -> None:
+    (reason,) = provider.refusals(migration(secrets.namespace))
+    assert reason.startswith(f"Secret {secrets.namespace}/queue: it is not there")
+    assert "queue-migrated" not in secrets.names()
 
 
 def test_a_value_that_is_no_text_is_named_by_its_key_and_not_shown(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    made = provider.create(migration(namespace))
-    rotate(api, namespace, "queue", "keystore", b"\xff\xfe" + SENTINEL.encode())
-    (reason,) = provider.refusals(migration(namespace))
-    assert reason.startswith(f"Secret {namespace}/queue, key keystore: its value is no UTF-8")
+    secrets.put("queue", LEGACY, TYPE)
+    made = provider.create(migration(secrets.namespace))
+    secrets.change("queue", "keystore", b"\xff\xfe" + SENTINEL.encode())
+    (reason,) = provider.refusals(migration(secrets.namespace))
+    assert reason.startswith(f"Secret {secrets.namespace}/queue, key keystore: its value is no UTF-8")
     with pytest.raises(grpc.RpcError) as refused:
         provider.update_unchecked(made, made.inputs)
     said = str(refused.value.details())
-    assert f"RunError: value-unfit: Secret {namespace}/queue, key keystore: " in said
+    assert f"RunError: value-unfit: Secret {secrets.namespace}/queue, key keystore: " in said
     assert SENTINEL not in reason + said
 
 
 def test_another_name_is_another_secret_and_the_former_is_removed_first(
-    provider: Provider, api: Any, namespace: str
+    provider: Provider, secrets: Secrets
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
-    made = provider.create(migration(namespace))
-    answer = provider.diff(made, migration(namespace, targetName="other"))
+    secrets.put("queue", LEGACY, TYPE)
+    made = provider.create(migration(secrets.namespace))
+    answer = provider.diff(made, migration(secrets.namespace, targetName="other"))
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (["targetName"], True)
 
 
@@ -282,9 +252,9 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_the_legacy_secret_goes_on_request_once_nothing_refers_to_it(
-    provider: Provider, api: Any, admin: Any, namespace: str, reader: str
+    provider: Provider, secrets: Secrets, admin: Any, namespace: str, reader: str
 ) -> None:
-    put(api, namespace, "queue", LEGACY, TYPE)
+    secrets.put("queue", LEGACY, TYPE)
     accounts = admin.resources.get(api_version="v1", kind="ServiceAccount")
     accounts.server_side_apply(
         body={
@@ -300,18 +270,18 @@ def test_the_legacy_secret_goes_on_request_once_nothing_refers_to_it(
         body=pod("other", volumes=[{"name": "v", "secret": {"secretName": "queue-2"}}]), namespace=namespace
     )
     made = provider.create(migration(namespace, handedOver=True))
-    assert live(api, namespace, "queue")["type"] == TYPE
+    assert secrets.live("queue")["type"] == TYPE
     going = migration(namespace, handedOver=True, removeLegacy=True)
     (reason,) = provider.refusals(going, made.inputs)
     assert f"Secret {namespace}/queue is still read by pods/reader" in reason
     pods.delete(name="reader", namespace=namespace, body={"gracePeriodSeconds": 0})
     assert provider.refusals(going, made.inputs) == []
     gone = provider.update(made, going)
-    assert [each.metadata.name for each in api.get(namespace=namespace).items] == []
+    assert secrets.names() == set()
     assert provider.update(gone, going).outputs == gone.outputs
 
 
-def test_a_secret_that_is_no_legacy_one_stays(provider: Provider, api: Any, namespace: str) -> None:
-    put(api, namespace, "queue", LEGACY, "Opaque")
-    provider.create(migration(namespace, handedOver=True, removeLegacy=True))
-    assert live(api, namespace, "queue")["type"] == "Opaque"
+def test_a_secret_that_is_no_legacy_one_stays(provider: Provider, secrets: Secrets) -> None:
+    secrets.put("queue", LEGACY)
+    provider.create(migration(secrets.namespace, handedOver=True, removeLegacy=True))
+    assert secrets.live("queue")["type"] == "Opaque"

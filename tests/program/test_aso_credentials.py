@@ -182,9 +182,7 @@ class Stack:
         return {letter: {"file": f"{letter}.yaml"} for letter in letters}
 
     def up(self) -> None:
-        done = self.project.up()
-        assert done.code == 0, done.out + done.err
-        assert "sentinel-" not in done.out + done.err
+        self.project.up().quiet()
 
     def federations(self, letters: str) -> list[str]:
         """Name the federated credentials for the ServiceAccounts of these namespaces."""
@@ -310,8 +308,7 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("e")
     assert stack.azure.asked("DELETE", "") == stack.federations("c")
     assert stack.resources_went_first(since, "cy")
-    again = stack.project.sandbox("preview", "--expect-no-changes")
-    assert again.code == 0, again.out + again.err
+    stack.project.sandbox("preview", "--expect-no-changes").quiet()
 
 
 def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_time(stack: Stack) -> None:

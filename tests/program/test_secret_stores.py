@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
+from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -25,7 +25,6 @@ class Stack:
         self.project = project
         self.vault = vault
         self._admin = admin
-        self._secrets = admin.resources.get(api_version="v1", kind="Secret")
 
     def namespace(self, tenant: str) -> str:
         return f"{self.project.pool}-{tenant}"
@@ -104,17 +103,10 @@ class Stack:
             api.create(body={"metadata": {"name": tenant}, **body}, namespace=self.vault)
 
     def sandbox(self, verb: str, *words: str) -> str:
-        done = self.project.sandbox(verb, *words)
-        assert done.code == 0, done.out + done.err
-        assert "sentinel-" not in done.out + done.err
-        return done.out
+        return self.project.sandbox(verb, *words).quiet().out
 
-    def data(self, namespace: str, name: str) -> dict[str, str]:
-        data = self._secrets.get(name=name, namespace=namespace).data.to_dict()
-        return {key: base64.b64decode(value).decode() for key, value in data.items()}
-
-    def names(self, namespace: str) -> set[str]:
-        return {one.metadata.name for one in self._secrets.get(namespace=namespace).items}
+    def secrets(self, namespace: str) -> Secrets:
+        return Secrets(self._admin, namespace)
 
 
 @pytest.fixture
@@ -129,10 +121,10 @@ def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it
 
     said = stack.sandbox("up")
 
-    keys = {stack.data(acme, "acme-account")["key"], stack.data(globex, "copied")["key"]}
+    keys = {stack.secrets(acme).data("acme-account")["key"], stack.secrets(globex).data("copied")["key"]}
     assert keys == {"sentinel-1", "sentinel-2"}
-    assert json.loads(stack.data(stack.vault, "db")["credentials"]) == SERVICE
-    assert stack.data(acme, "gitlab-credentials") == {"token": TOKEN}
+    assert json.loads(stack.secrets(stack.vault).data("db")["credentials"]) == SERVICE
+    assert stack.secrets(acme).data("gitlab-credentials") == {"token": TOKEN}
     assert "ExternalSecret ci-token" in said
     assert "install External Secrets Operator" in said
     stack.sandbox("preview", "--expect-no-changes")
@@ -141,4 +133,4 @@ def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it
     assert not any(b"sentinel-" in each for each in state)
 
     stack.sandbox("destroy")
-    assert stack.names(stack.vault) == set()
+    assert stack.secrets(stack.vault).names() == set()

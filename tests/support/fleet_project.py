@@ -36,6 +36,12 @@ class Ran:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    def quiet(self, code: int = 0) -> Ran:
+        """Assert that it ended so, and told no credential."""
+        assert self.code == code, self.out + self.err
+        assert "sentinel-" not in self.out + self.err
+        return self
+
 
 @dataclass(frozen=True)
 class FleetProject:

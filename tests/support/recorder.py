@@ -44,6 +44,11 @@ class Registration:
     dependencies: frozenset[str]
     request: Any = field(repr=False)
 
+    @property
+    def own_inputs(self) -> dict[str, Any]:
+        """All inputs but the code of a dynamic resource."""
+        return {key: value for key, value in self.inputs.items() if key != "__provider"}
+
 
 class Recorder(mocks.MockMonitor):
     """Answers every registration with its inputs, and what `outputs` says of its type.
@@ -69,6 +74,18 @@ class Recorder(mocks.MockMonitor):
         """The one registration of this type and name."""
         (found,) = (one for one in self.registrations if (one.type, one.name) == (type_, name))
         return found
+
+    def waits_for(self, one: Registration) -> set[str]:
+        """Name what must be there before a resource and stays until it is gone, directly or not."""
+        by_urn = {each.urn: each for each in self.registrations}
+        seen: set[str] = set()
+        open_ = [*one.dependencies]
+        while open_:
+            each = by_urn[open_.pop()]
+            if each.name not in seen:
+                seen.add(each.name)
+                open_ += each.dependencies
+        return seen
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
         """Write down a resource."""

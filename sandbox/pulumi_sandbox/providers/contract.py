@@ -1,9 +1,12 @@
 """What the engine asks of a provider for one resource, and what it gets to know, in plain values."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.differences import Kind
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties
@@ -75,6 +78,22 @@ class RefusedError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message or f"HTTP status {status}")
         self.status = status
+
+
+def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
+    """Return the error that something is there that the stack does not know; it is never taken over.
+
+    id_: what it is imported by, and its place where it has no other.
+    """
+    parsed = urns.parse(urn)
+    command = shlex.join(["pulumi", "import", parsed.type, parsed.name, id_])
+    return SandboxError(
+        code="already-exists",
+        place=place or id_,
+        cause="it already exists, and this resource did not create it",
+        mend="if this resource was renamed, give it an alias of the old name; if it belongs to others, take "
+        f"another name; to adopt it: {command}",
+    )
 
 
 class Provider(Protocol):

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from http.client import RemoteDisconnected
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
@@ -16,9 +17,6 @@ from pulumi_sandbox.providers import contract
 
 if TYPE_CHECKING:
     from requests import RequestException, Response
-import shlex
-
-from pulumi_sandbox.protocol import urns
 
 _LATER: Final = ("service-busy", "run again later: the request was repeated as often as is sensible")
 _ADVICE: Final = {
@@ -54,20 +52,6 @@ class ServiceRefusedError(contract.RefusedError):
         self.retry_after = retry_after
 
 
-class Api(Protocol):
-    """One service, as one user sees it."""
-
-    def send(
-        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
-    ) -> Properties:
-        """Make one request and return the answer's JSON object, empty when it has none.
-
-        Raises ServiceRefusedError when the service answered with an error; SandboxError
-        `service-unreachable` when it did not answer.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Retries:
     """When a request is made again.
@@ -84,10 +68,13 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service is and how it is spoken to; `authority` is the file of the CA it is trusted by."""
+    """Where a service is and how it is spoken to, as one user.
+
+    `find` tells its address, once it is needed; `authority` is the file of the CA it is trusted by.
+    """
 
     title: str
-    url: str
+    find: Callable[[], str]
     headers: Mapping[str, str] = field(repr=False)
     authority: str = ""
 
@@ -110,10 +97,18 @@ class Rest:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=_CONNECTIONS))
 
+    @cached_property
+    def _url(self) -> str:
+        return self._service.find()
+
     def send(
         self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
     ) -> Properties:
-        """See `Api`."""
+        """Make one request and return the answer's JSON object, empty when it has none.
+
+        Raises ServiceRefusedError when the service answered with an error; SandboxError
+        `service-unreachable` when it did not answer.
+        """
         attempts = 0
         while True:
             try:
@@ -137,7 +132,7 @@ class Rest:
 
         try:
             answer = self._session.request(
-                method, self._service.url + path, params=query, json=body, timeout=_TIMEOUT_SECONDS
+                method, self._url + path, params=query, json=body, timeout=_TIMEOUT_SECONDS
             )
         except RequestException as error:
             raise _LostError(_loss(error), error) from error
@@ -147,7 +142,7 @@ class Rest:
         answered = "it cannot be reached" if lost.loss == "unreachable" else "its answer was lost"
         return SandboxError(
             code="service-unreachable",
-            place=f"{self._service.title} at {self._service.url}",
+            place=f"{self._service.title} at {self._url}",
             cause=f"{answered} ({lost.reason})",
             mend="start it (the sandbox's `status` tells what runs), or correct its address in the "
             "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
@@ -221,7 +216,7 @@ def refused(operation: str, place: str, refusal: ServiceRefusedError) -> Sandbox
 
 
 def ask(
-    api: Api,
+    api: Rest,
     operation: str,
     place: str,
     method: Method,
@@ -241,7 +236,7 @@ def ask(
 
 
 def ask_for(
-    api: Api, operation: str, place: str, method: Method, path: str, *, query: Query = NO_QUERY
+    api: Rest, operation: str, place: str, method: Method, path: str, *, query: Query = NO_QUERY
 ) -> Properties | None:
     """Make a request as `ask` does, without a body; None when nothing is there."""
     try:
@@ -250,15 +245,3 @@ def ask_for(
         if refusal.status == HTTPStatus.NOT_FOUND:
             return None
         raise refused(operation, place, refusal) from refusal
-
-
-def already_exists(urn: str, place: str) -> SandboxError:
-    """Return the error that something is there that the stack does not know; it is never taken over."""
-    parsed = urns.parse(urn)
-    command = shlex.join(["pulumi", "import", parsed.type, parsed.name, place])
-    return SandboxError(
-        code="already-exists",
-        place=place,
-        cause="it already exists, and this resource did not create it",
-        mend=f"take another name if it belongs to others; to adopt it: {command}",
-    )

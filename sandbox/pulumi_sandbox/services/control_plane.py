@@ -162,7 +162,7 @@ class ControlPlane:
 
     def pid(self, part: Part) -> int | None:
         """Return the process of a part, None when it does not run."""
-        return next(iter(_running(self._layout, part)), None)
+        return next(iter(processes.find(part, self._layout.mark(part))), None)
 
     def kill(self, part: Part) -> None:
         """End a part with SIGKILL, as a failure would."""
@@ -246,10 +246,6 @@ class ControlPlane:
 
 def _accounts(layout: Layout) -> list[Account]:
     return from_token_file(layout.tokens.read_text()) if layout.tokens.exists() else []
-
-
-def _running(layout: Layout, part: Part) -> list[int]:
-    return processes.find(part, layout.mark(part))
 
 
 def _stop(layout: Layout) -> None:

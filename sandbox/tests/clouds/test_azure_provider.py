@@ -119,7 +119,7 @@ def failing(cloud: Served, method: str, *, status: int | None = None, times: int
 # Lives
 
 
-def test_a_group_is_made_changed_and_deleted(engine: Engine, cloud: Served) -> None:
+def test_a_group_is_made_changed_and_deleted(engine: Engine, cloud: Served):
     made = engine.create(GROUP, group(tags={"team": "blue"}))
     assert made.id == GROUP_ID
     assert made.outputs == {
@@ -139,7 +139,7 @@ def test_a_group_is_made_changed_and_deleted(engine: Engine, cloud: Served) -> N
     assert request(cloud, "GET", GROUP_ID).status_code == 404
 
 
-def test_an_identity_tells_its_three_ids_and_lies_where_its_group_does(engine: Engine, cloud: Served) -> None:
+def test_an_identity_tells_its_three_ids_and_lies_where_its_group_does(engine: Engine, cloud: Served):
     made = reader(engine)
     properties = cast("Properties", live(cloud, IDENTITY_ID)["properties"])
     assert made.id == IDENTITY_ID
@@ -147,14 +147,14 @@ def test_an_identity_tells_its_three_ids_and_lies_where_its_group_does(engine: E
     assert made.inputs["location"] == made.outputs["location"] == "westeurope"
 
 
-def test_the_location_of_the_stack_comes_before_that_of_the_group(engine: Engine, cloud: Served) -> None:
+def test_the_location_of_the_stack_comes_before_that_of_the_group(engine: Engine, cloud: Served):
     engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION, location="northeurope")
     engine.create(GROUP, group())
     assert engine.check(IDENTITY, identity())["location"] == "northeurope"
     assert engine.check(IDENTITY, identity(), {"location": "francecentral"})["location"] == "francecentral"
 
 
-def test_a_federated_credential_is_changed_in_place(engine: Engine, cloud: Served) -> None:
+def test_a_federated_credential_is_changed_in_place(engine: Engine, cloud: Served):
     reader(engine)
     made = engine.create(FEDERATION, federation())
     assert made.id == FEDERATION_ID
@@ -168,7 +168,7 @@ def test_a_federated_credential_is_changed_in_place(engine: Engine, cloud: Serve
     assert engine.refresh(made).id == ""
 
 
-def test_a_role_is_assigned_as_declared(engine: Engine, cloud: Served) -> None:
+def test_a_role_is_assigned_as_declared(engine: Engine, cloud: Served):
     principal = reader(engine).outputs["principalId"]
     made = engine.create(ASSIGNMENT, assignment(principal, description="reads"))
     assert made.id == f"{GROUP_ID}/providers/Microsoft.Authorization/roleAssignments/{NAME}"
@@ -192,7 +192,7 @@ def test_a_role_is_assigned_as_declared(engine: Engine, cloud: Served) -> None:
 )
 def test_a_name_is_made_up_of_the_logical_one_and_kept(
     engine: Engine, which: str, inputs: Properties, name: str
-) -> None:
+):
     checked = engine.check(which, inputs)
     logical = which.rpartition("::")[2]
     assert str(checked[name]).startswith(logical)
@@ -201,7 +201,7 @@ def test_a_name_is_made_up_of_the_logical_one_and_kept(
     assert engine.check(which, inputs)[name] != checked[name]
 
 
-def test_a_role_assignment_is_named_by_a_guid(engine: Engine) -> None:
+def test_a_role_assignment_is_named_by_a_guid(engine: Engine):
     nameless = assignment(NAME, roleAssignmentName=None)
     assert uuid.UUID(str(engine.check(ASSIGNMENT, nameless)["roleAssignmentName"]))
 
@@ -216,15 +216,13 @@ def test_a_role_assignment_is_named_by_a_guid(engine: Engine) -> None:
         pytest.param(group(resourceGroupName="other"), "resourceGroupName", id="name"),
     ],
 )
-def test_what_forms_the_id_and_the_location_replace_a_group(
-    engine: Engine, inputs: Properties, place: str
-) -> None:
+def test_what_forms_the_id_and_the_location_replace_a_group(engine: Engine, inputs: Properties, place: str):
     answer = engine.diff(engine.create(GROUP, group()), inputs)
     assert list(answer.replaces) == [place]
     assert answer.deleteBeforeReplace
 
 
-def test_what_a_role_is_assigned_to_replaces_and_the_role_does_not(engine: Engine) -> None:
+def test_what_a_role_is_assigned_to_replaces_and_the_role_does_not(engine: Engine):
     made = engine.create(ASSIGNMENT, assignment(reader(engine).outputs["principalId"]))
     principal = made.inputs["principalId"]
     assert list(engine.diff(made, assignment(NAME)).replaces) == ["principalId"]
@@ -235,14 +233,14 @@ def test_what_a_role_is_assigned_to_replaces_and_the_role_does_not(engine: Engin
         engine.update(made, role)
 
 
-def test_a_resource_with_a_made_up_name_gets_its_successor_first(engine: Engine) -> None:
+def test_a_resource_with_a_made_up_name_gets_its_successor_first(engine: Engine):
     made = engine.create(GROUP, {"location": "westeurope"})
     answer = engine.diff(made, {"location": "northeurope"})
     assert list(answer.replaces) == ["location"]
     assert not answer.deleteBeforeReplace
 
 
-def test_case_and_blanks_of_a_location_do_not_count(engine: Engine) -> None:
+def test_case_and_blanks_of_a_location_do_not_count(engine: Engine):
     made = engine.create(GROUP, group(location="West Europe"))
     assert engine.diff(made, group(location="westeurope")).changes == provider_pb2.DiffResponse.DIFF_NONE
 
@@ -250,7 +248,7 @@ def test_case_and_blanks_of_a_location_do_not_count(engine: Engine) -> None:
 # What is there already, and what is refused
 
 
-def test_an_existing_resource_is_never_taken_over(engine: Engine, cloud: Served) -> None:
+def test_an_existing_resource_is_never_taken_over(engine: Engine, cloud: Served):
     engine.create(GROUP, group(tags={"owner": "them"}))
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(GROUP, group())
@@ -259,14 +257,14 @@ def test_an_existing_resource_is_never_taken_over(engine: Engine, cloud: Served)
     assert live(cloud, GROUP_ID)["tags"] == {"owner": "them"}
 
 
-def test_the_same_assignment_under_another_name_is_refused_by_the_service(engine: Engine) -> None:
+def test_the_same_assignment_under_another_name_is_refused_by_the_service(engine: Engine):
     principal = reader(engine).outputs["principalId"]
     engine.create(ASSIGNMENT, assignment(principal))
     with pytest.raises(grpc.RpcError, match="RoleAssignmentExists"):
         engine.create(ASSIGNMENT, assignment(principal, roleAssignmentName=str(uuid.uuid4())))
 
 
-def test_a_missing_parent_is_told(engine: Engine) -> None:
+def test_a_missing_parent_is_told(engine: Engine):
     with pytest.raises(grpc.RpcError, match="ResourceGroupNotFound"):
         engine.create(IDENTITY, identity(location="westeurope"))
 
@@ -284,13 +282,11 @@ def test_a_missing_parent_is_told(engine: Engine) -> None:
         pytest.param(GROUP, group(tags={"a": 1}), "tags", id="wrong type"),
     ],
 )
-def test_bad_inputs_are_refused_at_their_place(
-    engine: Engine, which: str, inputs: Properties, place: str
-) -> None:
+def test_bad_inputs_are_refused_at_their_place(engine: Engine, which: str, inputs: Properties, place: str):
     assert list(refusals(engine.checked(which, inputs))) == [place]
 
 
-def test_other_resources_are_refused_by_name(engine: Engine) -> None:
+def test_other_resources_are_refused_by_name(engine: Engine):
     told = refusals(engine.checked(urn("azure-native:storage:StorageAccount", "s"), {}))
     assert "serves only" in told[""]
 
@@ -298,7 +294,7 @@ def test_other_resources_are_refused_by_name(engine: Engine) -> None:
 # Refresh
 
 
-def test_drift_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served) -> None:
+def test_drift_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served):
     made = engine.create(GROUP, group(tags={"team": "blue"}))
     request(cloud, "PUT", GROUP_ID, {"location": "westeurope", "tags": {"team": "red"}})
     seen = engine.refresh(made)
@@ -306,19 +302,19 @@ def test_drift_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served) -
     assert list(engine.diff(seen, group(tags={"team": "blue"})).detailedDiff) == ["tags.team"]
 
 
-def test_what_the_service_fills_in_stays_out_of_the_inputs(engine: Engine) -> None:
+def test_what_the_service_fills_in_stays_out_of_the_inputs(engine: Engine):
     made = engine.create(GROUP, group())
     assert made.outputs["tags"] == {}
     assert engine.refresh(made).inputs == made.inputs
 
 
-def test_a_vanished_resource_is_gone_on_refresh(engine: Engine, cloud: Served) -> None:
+def test_a_vanished_resource_is_gone_on_refresh(engine: Engine, cloud: Served):
     made = reader(engine)
     request(cloud, "DELETE", IDENTITY_ID)
     assert engine.refresh(made).id == ""
 
 
-def test_a_resource_is_found_by_its_id_alone(engine: Engine) -> None:
+def test_a_resource_is_found_by_its_id_alone(engine: Engine):
     made = reader(engine)
     engine.create(FEDERATION, federation())
     assert engine.get(IDENTITY, made.id).inputs == {
@@ -339,20 +335,20 @@ def test_a_resource_is_found_by_its_id_alone(engine: Engine) -> None:
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 def test_a_busy_service_is_asked_again_after_twenty_sixty_and_a_hundred_and_twenty_seconds(
     engine: Engine, cloud: Served, pauses: list[float], status: int
-) -> None:
+):
     failing(cloud, "PUT", status=status, times=3)
     assert engine.create(GROUP, group()).id == GROUP_ID
     assert pauses == [20, 60, 120]
 
 
-def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pauses: list[float]) -> None:
+def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pauses: list[float]):
     failing(cloud, "PUT", status=503, times=4)
     with pytest.raises(grpc.RpcError, match="503"):
         engine.create(GROUP, group())
     assert len(pauses) == 3
 
 
-def test_other_refusals_are_told_at_once(engine: Engine, cloud: Served, pauses: list[float]) -> None:
+def test_other_refusals_are_told_at_once(engine: Engine, cloud: Served, pauses: list[float]):
     failing(cloud, "PUT", status=409)
     with pytest.raises(grpc.RpcError, match="409"):
         engine.create(GROUP, group())
@@ -360,14 +356,14 @@ def test_other_refusals_are_told_at_once(engine: Engine, cloud: Served, pauses: 
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_lost_answer_is_no_failure(engine: Engine, cloud: Served, pauses: list[float], method: str) -> None:
+def test_a_lost_answer_is_no_failure(engine: Engine, cloud: Served, pauses: list[float], method: str):
     failing(cloud, method)
     engine.delete(engine.create(GROUP, group()))
     assert pauses == [20]
     assert request(cloud, "GET", GROUP_ID).status_code == 404
 
 
-def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through(cloud: Served) -> None:
+def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through(cloud: Served):
     pauses: list[float] = []
     written = Event()
 
@@ -391,9 +387,7 @@ def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through
     assert pauses == [20]
 
 
-def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(
-    engine: Engine, pauses: list[float]
-) -> None:
+def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(engine: Engine, pauses: list[float]):
     principal = reader(engine).outputs["principalId"]
     with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
         engine.create(ASSIGNMENT, assignment(principal, principalType="User"))
@@ -401,7 +395,7 @@ def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(
     assert pauses == []
 
 
-def test_an_unknown_principal_is_an_error(engine: Engine) -> None:
+def test_an_unknown_principal_is_an_error(engine: Engine):
     engine.create(GROUP, group())
     with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
         engine.create(ASSIGNMENT, assignment(NAME))
@@ -410,7 +404,7 @@ def test_an_unknown_principal_is_an_error(engine: Engine) -> None:
 # Previews, connection and options
 
 
-def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Served) -> None:
+def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Served):
     with nothing_asked(cloud):
         shown = engine.preview_create(IDENTITY, identity(resourceGroupName=UNKNOWN))
         assert shown["location"] is UNKNOWN
@@ -419,7 +413,7 @@ def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Se
         assert engine.preview_create(GROUP, group())["name"] is UNKNOWN
 
 
-def test_a_preview_of_an_update_keeps_name_and_location_only(engine: Engine, cloud: Served) -> None:
+def test_a_preview_of_an_update_keeps_name_and_location_only(engine: Engine, cloud: Served):
     made = reader(engine)
     with nothing_asked(cloud):
         shown = engine.update(made, identity(tags={"a": "b"}), preview=True).outputs
@@ -427,9 +421,7 @@ def test_a_preview_of_an_update_keeps_name_and_location_only(engine: Engine, clo
     assert shown["principalId"] is UNKNOWN
 
 
-def test_a_certificate_of_another_authority_is_refused(
-    cloud: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_of_another_authority_is_refused(cloud: Served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("SSL_CERT_FILE")
     with served(package()) as engine:
         engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION)
@@ -437,7 +429,7 @@ def test_a_certificate_of_another_authority_is_refused(
             engine.create(GROUP, group())
 
 
-def test_a_service_that_does_not_run_is_told_at_once(engine: Engine, pauses: list[float]) -> None:
+def test_a_service_that_does_not_run_is_told_at_once(engine: Engine, pauses: list[float]):
     engine.configure(metadataHost="127.0.0.1:1", subscriptionId=SUBSCRIPTION)
     with pytest.raises(grpc.RpcError, match="cannot be reached"):
         engine.create(GROUP, group())
@@ -456,6 +448,6 @@ def test_a_service_that_does_not_run_is_told_at_once(engine: Engine, pauses: lis
         ({"location": 5}, ["location"]),
     ],
 )
-def test_options_are_judged_by_name(engine: Engine, options: Properties, refused: list[str]) -> None:
+def test_options_are_judged_by_name(engine: Engine, options: Properties, refused: list[str]):
     complete: Properties = {"metadataHost": "127.0.0.1:1", "subscriptionId": SUBSCRIPTION}
     assert list(engine.check_config(complete | options)) == refused

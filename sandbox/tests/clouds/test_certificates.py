@@ -38,16 +38,14 @@ def spoil(certificate: Certificate) -> None:
     files.replace(certificate.serving, "nonsense")
 
 
-def test_one_that_stays_valid_is_kept(certificate: Certificate) -> None:
+def test_one_that_stays_valid_is_kept(certificate: Certificate):
     before = contents(certificate)
     certificate.renew()
     assert contents(certificate) == before
 
 
 @pytest.mark.parametrize("spoilt", [outdate, part_with, spoil], ids=["soon over", "another's", "no PEM"])
-def test_one_that_is_of_no_use_is_made_anew(
-    certificate: Certificate, spoilt: Callable[[Certificate], None]
-) -> None:
+def test_one_that_is_of_no_use_is_made_anew(certificate: Certificate, spoilt: Callable[[Certificate], None]):
     spoilt(certificate)
     before = contents(certificate)
     certificate.renew()
@@ -57,7 +55,7 @@ def test_one_that_is_of_no_use_is_made_anew(
     leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.encode()))
 
 
-def test_the_authority_can_vouch_for_loopback_only_and_its_key_is_nowhere(certificate: Certificate) -> None:
+def test_the_authority_can_vouch_for_loopback_only_and_its_key_is_nowhere(certificate: Certificate):
     authority = x509.load_pem_x509_certificate(certificate.authority.read_bytes())
     permitted = authority.extensions.get_extension_for_class(x509.NameConstraints)
     assert permitted.critical
@@ -74,7 +72,7 @@ def test_the_authority_can_vouch_for_loopback_only_and_its_key_is_nowhere(certif
 
 def test_what_is_trusted_is_what_was_trusted_before_and_this_authority(
     certificate: Certificate, tmp_path: Path
-) -> None:
+):
     other = Certificate(tmp_path / "other")
     other.renew()
     certificate.trust({"SSL_CERT_FILE": str(other.authority)})
@@ -86,7 +84,7 @@ def test_what_is_trusted_is_what_was_trusted_before_and_this_authority(
 
 def test_trusting_again_from_an_environment_that_trusts_already_adds_nothing(
     certificate: Certificate,
-) -> None:
+):
     certificate.trust({})
     before = certificate.trusted.read_text()
     certificate.trust({"SSL_CERT_FILE": str(certificate.trusted)})

@@ -35,7 +35,7 @@ def read(service: Served, name: str = "orders") -> requests.Response:
 )
 def test_a_refusal_meets_as_many_requests_as_it_was_asked_for_and_no_write(
     service: Served, status: int, name: str
-) -> None:
+):
     service.service.faults.add(Fault(method="POST", status=status, times=2))
     for _ in range(2):
         refused = create(service)
@@ -44,7 +44,7 @@ def test_a_refusal_meets_as_many_requests_as_it_was_asked_for_and_no_write(
     assert create(service).status_code == 200
 
 
-def test_a_lost_answer_leaves_the_write_behind_and_the_connection_closed(service: Served) -> None:
+def test_a_lost_answer_leaves_the_write_behind_and_the_connection_closed(service: Served):
     service.service.faults.add(Fault(lost=True))
     with pytest.raises(requests.ConnectionError):
         create(service)
@@ -52,14 +52,14 @@ def test_a_lost_answer_leaves_the_write_behind_and_the_connection_closed(service
     assert [request.status for request in service.service.journal.requests] == [None, 200]
 
 
-def test_a_delay_is_waited_for_and_then_the_request_is_served(service: Served) -> None:
+def test_a_delay_is_waited_for_and_then_the_request_is_served(service: Served):
     service.service.faults.add(Fault(seconds=0.5))
     with pytest.raises(requests.Timeout):
         requests.get(f"{service.url}{SECRETS}", headers=OWNER, timeout=0.05)
     assert requests.get(f"{service.url}{SECRETS}", headers=OWNER, timeout=10).status_code == 200
 
 
-def test_only_requests_that_match_meet_a_fault(service: Served) -> None:
+def test_only_requests_that_match_meet_a_fault(service: Served):
     service.service.faults.add(Fault(path="/first$", method="GET", status=503))
     create(service, "first")
     create(service, "second")
@@ -68,7 +68,7 @@ def test_only_requests_that_match_meet_a_fault(service: Served) -> None:
     assert read(service, "first").status_code == 200
 
 
-def test_faults_come_and_go_over_http_as_well(service: Served) -> None:
+def test_faults_come_and_go_over_http_as_well(service: Served):
     faults = f"{service.url}/sandbox/faults"
     assert requests.post(faults, json={"path": "x", "status": 429, "times": 3}, timeout=10).ok
     waiting = requests.get(faults, timeout=10).json()
@@ -78,12 +78,12 @@ def test_faults_come_and_go_over_http_as_well(service: Served) -> None:
 
 
 @pytest.mark.parametrize("fault", [{"colour": 1}, {"path": "("}])
-def test_a_fault_that_cannot_be_is_refused(service: Served, fault: object) -> None:
+def test_a_fault_that_cannot_be_is_refused(service: Served, fault: object):
     assert requests.post(f"{service.url}/sandbox/faults", json=fault, timeout=10).status_code == 400
     assert service.service.faults.waiting == []
 
 
-def test_the_journal_names_requests_in_their_order_without_what_they_carried(service: Served) -> None:
+def test_the_journal_names_requests_in_their_order_without_what_they_carried(service: Served):
     create(service)
     read(service)
     seen = requests.get(f"{service.url}/sandbox/requests", timeout=10).json()

@@ -87,9 +87,7 @@ def failing(cloud: Served, method: str, path: str, *, status: int | None = None,
 # Secrets
 
 
-def test_a_secret_has_the_id_the_name_and_the_labels_of_the_genuine_one(
-    engine: Engine, cloud: Served
-) -> None:
+def test_a_secret_has_the_id_the_name_and_the_labels_of_the_genuine_one(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry())
     assert made.id == NAME
     assert made.outputs["project"] == "acme-prod"
@@ -102,7 +100,7 @@ def test_a_secret_has_the_id_the_name_and_the_labels_of_the_genuine_one(
     assert made.outputs["deletionProtection"] is False
 
 
-def test_the_token_is_sent_and_never_told(engine: Engine) -> None:
+def test_the_token_is_sent_and_never_told(engine: Engine):
     engine.configure(secretManagerCustomEndpoint="http://127.0.0.1:1/v1/", accessToken="a-token", project="p")
     with pytest.raises(grpc.RpcError) as failed:
         engine.create(ENTRY, entry())
@@ -110,7 +108,7 @@ def test_the_token_is_sent_and_never_told(engine: Engine) -> None:
     assert "a-token" not in message(failed)
 
 
-def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine) -> None:
+def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine):
     engine.create(ENTRY, entry())
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(ENTRY, entry())
@@ -118,7 +116,7 @@ def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine) 
     assert f"pulumi import gcp:secretmanager/secret:Secret entry {NAME}" in message(refused)
 
 
-def test_a_secret_without_an_id_gets_its_logical_name_with_seven_digits_and_keeps_it(engine: Engine) -> None:
+def test_a_secret_without_an_id_gets_its_logical_name_with_seven_digits_and_keeps_it(engine: Engine):
     nameless: Properties = {"replication": {"auto": {}}}
     made = engine.create(ENTRY, nameless)
     made_up = str(made.outputs["secretId"])
@@ -128,14 +126,12 @@ def test_a_secret_without_an_id_gets_its_logical_name_with_seven_digits_and_keep
     assert engine.check(ENTRY, nameless)["secretId"] != made_up
 
 
-def test_unchanged_inputs_are_no_difference(engine: Engine) -> None:
+def test_unchanged_inputs_are_no_difference(engine: Engine):
     made = engine.create(ENTRY, entry(annotations={"note": "n"}))
     assert engine.diff(made, entry(annotations={"note": "n"})).changes == provider_pb2.DiffResponse.DIFF_NONE
 
 
-def test_labels_and_annotations_are_updated_in_place_beside_those_of_others(
-    engine: Engine, cloud: Served
-) -> None:
+def test_labels_and_annotations_are_updated_in_place_beside_those_of_others(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry(annotations={"note": "n"}))
     theirs: Properties = {**cast("Properties", live(cloud, NAME)["labels"]), "theirs": "kept"}
     changed(cloud, "PATCH", f"{NAME}?updateMask=labels", {"labels": theirs})
@@ -159,7 +155,7 @@ def test_labels_and_annotations_are_updated_in_place_beside_those_of_others(
     assert live(cloud, NAME)["annotations"] == {"note": "m"}
 
 
-def test_a_label_changed_by_others_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served) -> None:
+def test_a_label_changed_by_others_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry())
     changed(cloud, "PATCH", f"{NAME}?updateMask=labels", {"labels": {"cluster": "two", "theirs": "x"}})
     seen = engine.refresh(made)
@@ -169,7 +165,7 @@ def test_a_label_changed_by_others_shows_on_refresh_and_is_set_back(engine: Engi
     assert live(cloud, NAME)["labels"] == {"cluster": "one", "theirs": "x"}
 
 
-def test_a_vanished_secret_is_gone_on_refresh(engine: Engine, cloud: Served) -> None:
+def test_a_vanished_secret_is_gone_on_refresh(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry())
     changed(cloud, "DELETE", NAME)
     assert engine.refresh(made).id == ""
@@ -187,13 +183,13 @@ def test_a_vanished_secret_is_gone_on_refresh(engine: Engine, cloud: Served) -> 
         pytest.param(entry(project="other-project"), "project", id="project"),
     ],
 )
-def test_what_no_update_can_change_replaces(engine: Engine, inputs: Properties, place: str) -> None:
+def test_what_no_update_can_change_replaces(engine: Engine, inputs: Properties, place: str):
     answer = engine.diff(engine.create(ENTRY, entry()), inputs)
     assert {path.split(".")[0] for path in answer.replaces} == {place}
     assert answer.deleteBeforeReplace is (place == "replication")
 
 
-def test_a_user_managed_replication_comes_back_as_it_was_declared(engine: Engine) -> None:
+def test_a_user_managed_replication_comes_back_as_it_was_declared(engine: Engine):
     wanted = entry(
         replication={"userManaged": {"replicas": [{"location": "us-east1"}, {"location": "europe-west1"}]}}
     )
@@ -226,13 +222,11 @@ def test_a_user_managed_replication_comes_back_as_it_was_declared(engine: Engine
         pytest.param(entry(deletionPolicy="KEEP"), "deletionPolicy", id="unknown policy"),
     ],
 )
-def test_bad_inputs_of_a_secret_are_refused_at_their_place(
-    engine: Engine, inputs: Properties, place: str
-) -> None:
+def test_bad_inputs_of_a_secret_are_refused_at_their_place(engine: Engine, inputs: Properties, place: str):
     assert place in refusals(engine.checked(ENTRY, inputs))
 
 
-def test_deletion_follows_the_recorded_policy(engine: Engine, cloud: Served) -> None:
+def test_deletion_follows_the_recorded_policy(engine: Engine, cloud: Served):
     engine.delete(engine.create(ENTRY, entry(deletionPolicy="ABANDON")))
     assert live(cloud, NAME)["name"]
     protected = engine.create(ENTRY, entry(secretId="other", deletionProtection=True))
@@ -244,7 +238,7 @@ def test_deletion_follows_the_recorded_policy(engine: Engine, cloud: Served) -> 
     assert "error" in live(cloud, "projects/acme-prod/secrets/other")
 
 
-def test_a_secret_is_found_by_its_id_alone_and_no_label_counts_as_declared(engine: Engine) -> None:
+def test_a_secret_is_found_by_its_id_alone_and_no_label_counts_as_declared(engine: Engine):
     engine.create(ENTRY, entry())
     found = engine.get(ENTRY, NAME)
     assert found.id == NAME
@@ -259,9 +253,7 @@ def test_a_secret_is_found_by_its_id_alone_and_no_label_counts_as_declared(engin
     assert engine.get(ENTRY, "projects/acme-prod/secrets/none").id == ""
 
 
-def test_the_providers_own_labels_are_added_and_its_mark_can_be_left_out(
-    engine: Engine, cloud: Served
-) -> None:
+def test_the_providers_own_labels_are_added_and_its_mark_can_be_left_out(engine: Engine, cloud: Served):
     engine.configure(
         secretManagerCustomEndpoint=f"{cloud.url}/v1/",
         accessToken="a-token",
@@ -276,7 +268,7 @@ def test_the_providers_own_labels_are_added_and_its_mark_can_be_left_out(
 # Versions
 
 
-def test_a_version_is_named_by_the_service_and_its_payload_is_secret(engine: Engine, cloud: Served) -> None:
+def test_a_version_is_named_by_the_service_and_its_payload_is_secret(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version())
     assert made.id == made.outputs["name"] == live(cloud, f"{NAME}/versions/1")["name"]
@@ -288,7 +280,7 @@ def test_a_version_is_named_by_the_service_and_its_payload_is_secret(engine: Eng
     assert base64.b64decode(str(stored["data"])).decode() == PAYLOAD
 
 
-def test_base64_is_sent_as_it_is(engine: Engine, cloud: Served) -> None:
+def test_base64_is_sent_as_it_is(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     data = base64.b64encode(b"\xff\x00").decode()
     made = engine.create(VERSION, version(data, isSecretDataBase64=True))
@@ -297,7 +289,7 @@ def test_base64_is_sent_as_it_is(engine: Engine, cloud: Served) -> None:
     assert reveal(engine.refresh(made).outputs["secretData"]) == data
 
 
-def test_another_payload_is_another_version_made_before_the_old_one_goes(engine: Engine) -> None:
+def test_another_payload_is_another_version_made_before_the_old_one_goes(engine: Engine):
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version())
     assert engine.diff(made, version()).changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -311,15 +303,13 @@ def test_another_payload_is_another_version_made_before_the_old_one_goes(engine:
 @pytest.mark.parametrize(
     ("policy", "state"), [("DELETE", "DESTROYED"), ("DISABLE", "DISABLED"), ("ABANDON", "ENABLED")]
 )
-def test_a_version_is_deleted_as_its_policy_says(
-    engine: Engine, cloud: Served, policy: str, state: str
-) -> None:
+def test_a_version_is_deleted_as_its_policy_says(engine: Engine, cloud: Served, policy: str, state: str):
     engine.create(ENTRY, entry())
     engine.delete(engine.create(VERSION, version(deletionPolicy=policy)))
     assert live(cloud, f"{NAME}/versions/1")["state"] == state
 
 
-def test_a_version_that_must_not_be_deleted_is_not(engine: Engine, cloud: Served) -> None:
+def test_a_version_that_must_not_be_deleted_is_not(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     kept = engine.create(VERSION, version(deletionPolicy="PREVENT"))
     with pytest.raises(grpc.RpcError, match="forbids to delete it"):
@@ -328,9 +318,7 @@ def test_a_version_that_must_not_be_deleted_is_not(engine: Engine, cloud: Served
     assert live(cloud, f"{NAME}/versions/1")["state"] == "ENABLED"
 
 
-def test_a_version_disabled_by_others_shows_on_refresh_and_is_enabled_again(
-    engine: Engine, cloud: Served
-) -> None:
+def test_a_version_disabled_by_others_shows_on_refresh_and_is_enabled_again(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version())
     changed(cloud, "POST", f"{NAME}/versions/1:disable")
@@ -342,21 +330,21 @@ def test_a_version_disabled_by_others_shows_on_refresh_and_is_enabled_again(
     assert live(cloud, f"{NAME}/versions/1")["state"] == "ENABLED"
 
 
-def test_a_version_destroyed_by_others_is_gone_on_refresh(engine: Engine, cloud: Served) -> None:
+def test_a_version_destroyed_by_others_is_gone_on_refresh(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version())
     changed(cloud, "POST", f"{NAME}/versions/1:destroy")
     assert engine.refresh(made).id == ""
 
 
-def test_a_version_can_be_made_disabled(engine: Engine, cloud: Served) -> None:
+def test_a_version_can_be_made_disabled(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version(enabled=False))
     assert made.outputs["enabled"] is False
     assert live(cloud, f"{NAME}/versions/1")["state"] == "DISABLED"
 
 
-def test_a_version_that_could_not_be_disabled_is_recorded_nevertheless(engine: Engine, cloud: Served) -> None:
+def test_a_version_that_could_not_be_disabled_is_recorded_nevertheless(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     failing(cloud, "POST", ":disable", status=403)
     with pytest.raises(grpc.RpcError) as failed:
@@ -376,15 +364,13 @@ def test_a_version_that_could_not_be_disabled_is_recorded_nevertheless(engine: E
         (version(enabled="yes"), "enabled"),
     ],
 )
-def test_bad_inputs_of_a_version_are_refused_at_their_place(
-    engine: Engine, inputs: Properties, place: str
-) -> None:
+def test_bad_inputs_of_a_version_are_refused_at_their_place(engine: Engine, inputs: Properties, place: str):
     told = refusals(engine.checked(VERSION, inputs))
     assert place in told
     assert PAYLOAD not in str(told)
 
 
-def test_a_version_is_found_by_its_id_alone(engine: Engine) -> None:
+def test_a_version_is_found_by_its_id_alone(engine: Engine):
     engine.create(ENTRY, entry())
     made = engine.create(VERSION, version())
     found = engine.get(VERSION, made.id)
@@ -396,7 +382,7 @@ def test_a_version_is_found_by_its_id_alone(engine: Engine) -> None:
 
 def test_a_version_that_was_refused_leaves_a_secret_without_one_and_the_next_is_the_first(
     engine: Engine, cloud: Served
-) -> None:
+):
     engine.create(ENTRY, entry())
     failing(cloud, "POST", ":addVersion", status=403)
     with pytest.raises(grpc.RpcError):
@@ -405,7 +391,7 @@ def test_a_version_that_was_refused_leaves_a_secret_without_one_and_the_next_is_
     assert engine.create(VERSION, version()).outputs["version"] == "1"
 
 
-def test_a_payload_never_enters_an_error(engine: Engine) -> None:
+def test_a_payload_never_enters_an_error(engine: Engine):
     engine.create(ENTRY, entry())
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(VERSION, version("x" * 70_000))
@@ -416,7 +402,7 @@ def test_a_payload_never_enters_an_error(engine: Engine) -> None:
 # Grants
 
 
-def test_a_grant_enters_the_policy_and_leaves_it(engine: Engine, cloud: Served) -> None:
+def test_a_grant_enters_the_policy_and_leaves_it(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     other = engine.create(MEMBER, grant(member="serviceAccount:a@acme.iam.gserviceaccount.com"))
     made = engine.create(MEMBER, grant())
@@ -432,7 +418,7 @@ def test_a_grant_enters_the_policy_and_leaves_it(engine: Engine, cloud: Served) 
     assert "bindings" not in live(cloud, f"{NAME}:getIamPolicy")
 
 
-def test_a_condition_makes_a_binding_of_its_own(engine: Engine, cloud: Served) -> None:
+def test_a_condition_makes_a_binding_of_its_own(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     plain, conditional = engine.create(MEMBER, grant()), engine.create(MEMBER, grant(condition=CONDITION))
     assert conditional.id == f"{plain.id}/soon//{CONDITION['expression']}"
@@ -441,7 +427,7 @@ def test_a_condition_makes_a_binding_of_its_own(engine: Engine, cloud: Served) -
     assert engine.refresh(conditional).outputs["condition"] == CONDITION
 
 
-def test_whatever_changes_in_a_grant_replaces_it(engine: Engine) -> None:
+def test_whatever_changes_in_a_grant_replaces_it(engine: Engine):
     engine.create(ENTRY, entry())
     made = engine.create(MEMBER, grant())
     assert engine.diff(made, grant()).changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -453,7 +439,7 @@ def test_whatever_changes_in_a_grant_replaces_it(engine: Engine) -> None:
     assert [*engine.diff(made, grant(condition=CONDITION)).replaces] == ["condition"]
 
 
-def test_accounts_have_no_case_and_principals_have(engine: Engine) -> None:
+def test_accounts_have_no_case_and_principals_have(engine: Engine):
     engine.create(ENTRY, entry())
     made = engine.create(MEMBER, grant(member="serviceAccount:A@acme.iam.gserviceaccount.com"))
     lower = grant(member="serviceAccount:a@acme.iam.gserviceaccount.com")
@@ -461,9 +447,7 @@ def test_accounts_have_no_case_and_principals_have(engine: Engine) -> None:
     assert made.id.endswith("/serviceAccount:a@acme.iam.gserviceaccount.com")
 
 
-def test_a_revoked_grant_is_gone_on_refresh_and_so_is_one_on_a_vanished_secret(
-    engine: Engine, cloud: Served
-) -> None:
+def test_a_revoked_grant_is_gone_on_refresh_and_so_is_one_on_a_vanished_secret(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
     made = engine.create(MEMBER, grant())
     changed(cloud, "POST", f"{NAME}:setIamPolicy", {"policy": {}})
@@ -473,7 +457,7 @@ def test_a_revoked_grant_is_gone_on_refresh_and_so_is_one_on_a_vanished_secret(
     engine.delete(made)
 
 
-def test_a_grant_is_found_by_secret_role_and_member(engine: Engine) -> None:
+def test_a_grant_is_found_by_secret_role_and_member(engine: Engine):
     engine.create(ENTRY, entry())
     made = engine.create(MEMBER, grant())
     found = engine.get(MEMBER, f"{NAME} {ACCESSOR} {READER}")
@@ -481,11 +465,11 @@ def test_a_grant_is_found_by_secret_role_and_member(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("member", ["reader", "deleted:user:a@b.c"])
-def test_a_member_that_is_none_is_refused(engine: Engine, member: str) -> None:
+def test_a_member_that_is_none_is_refused(engine: Engine, member: str):
     assert list(refusals(engine.checked(MEMBER, grant(member=member)))) == ["member"]
 
 
-def test_a_policy_written_by_others_at_the_same_moment_is_read_again(cloud: Served) -> None:
+def test_a_policy_written_by_others_at_the_same_moment_is_read_again(cloud: Served):
     pauses: list[float] = []
     other: Properties = {"role": "roles/secretmanager.viewer", "members": ["allUsers"]}
 
@@ -505,7 +489,7 @@ def test_a_policy_written_by_others_at_the_same_moment_is_read_again(cloud: Serv
 # Listing
 
 
-def test_secrets_are_listed_over_all_pages_and_none_is_no_error(engine: Engine) -> None:
+def test_secrets_are_listed_over_all_pages_and_none_is_no_error(engine: Engine):
     function = "gcp:secretmanager/getSecrets:getSecrets"
     assert engine.invoke(function)["secrets"] == []
     for index in range(30):
@@ -519,7 +503,7 @@ def test_secrets_are_listed_over_all_pages_and_none_is_no_error(engine: Engine) 
     assert listed["id"] == "projects/acme-prod/secrets/filter=labels.half=1"
 
 
-def test_other_functions_and_resources_are_refused_by_name(engine: Engine) -> None:
+def test_other_functions_and_resources_are_refused_by_name(engine: Engine):
     with pytest.raises(grpc.RpcError, match="getSecretVersion"):
         engine.invoke("gcp:secretmanager/getSecretVersion:getSecretVersion")
     told = refusals(engine.checked(urn("gcp:storage/bucket:Bucket", "b"), {}))
@@ -532,16 +516,14 @@ def test_other_functions_and_resources_are_refused_by_name(engine: Engine) -> No
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 def test_a_busy_service_is_asked_again_with_growing_pauses(
     engine: Engine, cloud: Served, pauses: list[float], status: int
-) -> None:
+):
     failing(cloud, "POST", "/secrets$", status=status, times=3)
     assert engine.create(ENTRY, entry()).id == NAME
     assert pauses == [0.5, 1, 2]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 409])
-def test_other_refusals_are_told_at_once(
-    engine: Engine, cloud: Served, pauses: list[float], status: int
-) -> None:
+def test_other_refusals_are_told_at_once(engine: Engine, cloud: Served, pauses: list[float], status: int):
     failing(cloud, "POST", "/secrets$", status=status)
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(ENTRY, entry())
@@ -549,7 +531,7 @@ def test_other_refusals_are_told_at_once(
     assert pauses == []
 
 
-def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pauses: list[float]) -> None:
+def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pauses: list[float]):
     failing(cloud, "GET", NAME, status=503, times=100)
     with pytest.raises(grpc.RpcError, match="503"):
         engine.get(ENTRY, NAME)
@@ -558,7 +540,7 @@ def test_a_service_that_stays_busy_is_given_up(engine: Engine, cloud: Served, pa
 
 def test_a_lost_answer_to_a_new_version_is_an_error_and_the_version_stays_unrecorded(
     engine: Engine, cloud: Served
-) -> None:
+):
     engine.create(ENTRY, entry())
     failing(cloud, "POST", ":addVersion")
     with pytest.raises(grpc.RpcError, match="its answer was lost"):
@@ -566,7 +548,7 @@ def test_a_lost_answer_to_a_new_version_is_an_error_and_the_version_stays_unreco
     assert engine.create(VERSION, version()).outputs["version"] == "2"
 
 
-def test_a_lost_answer_to_a_reading_is_asked_for_again(engine: Engine, cloud: Served) -> None:
+def test_a_lost_answer_to_a_reading_is_asked_for_again(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry())
     failing(cloud, "GET", NAME)
     assert engine.refresh(made).id == NAME
@@ -575,7 +557,7 @@ def test_a_lost_answer_to_a_reading_is_asked_for_again(engine: Engine, cloud: Se
 # Previews and options
 
 
-def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Served) -> None:
+def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Served):
     with nothing_asked(cloud):
         shown = engine.preview_create(ENTRY, entry())
         assert shown["secretId"] == "pull"
@@ -587,7 +569,7 @@ def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Se
         assert unknown["effectiveLabels"] is UNKNOWN
 
 
-def test_a_preview_of_an_update_keeps_what_stays(engine: Engine, cloud: Served) -> None:
+def test_a_preview_of_an_update_keeps_what_stays(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry())
     with nothing_asked(cloud):
         shown = engine.update(made, entry(labels={"cluster": "two"}), preview=True).outputs
@@ -611,14 +593,14 @@ def test_a_preview_of_an_update_keeps_what_stays(engine: Engine, cloud: Served) 
 )
 def test_options_that_would_do_nothing_here_are_refused_by_name(
     engine: Engine, options: Properties, refused: list[str]
-) -> None:
+):
     complete: Properties = {"secretManagerCustomEndpoint": "http://x/v1/", "accessToken": "t"}
     assert list(engine.check_config(complete | options)) == refused
 
 
 def test_a_change_of_the_labels_of_a_secret_in_a_state_of_the_genuine_provider_is_no_replacement(
     engine: Engine,
-) -> None:
+):
     made = engine.create(ENTRY, entry())
     genuine: Properties = {
         **made.outputs,

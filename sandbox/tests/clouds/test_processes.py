@@ -44,7 +44,7 @@ def kill(started: StandIn) -> None:
 
 def test_all_serve_once_start_returns_and_a_second_start_leaves_them_alone(
     clouds: Clouds, ports: dict[CloudService, int]
-) -> None:
+):
     clouds.start(ports)
     started = pids(clouds)
     assert None not in started
@@ -59,7 +59,7 @@ def test_all_serve_once_start_returns_and_a_second_start_leaves_them_alone(
 
 def test_what_was_written_is_there_after_a_stop_and_another_start(
     clouds: Clouds, ports: dict[CloudService, int]
-) -> None:
+):
     port = {SECRET_MANAGER: ports[SECRET_MANAGER]}
     clouds.start(port)
     url = f"http://{LOOPBACK}:{port[SECRET_MANAGER]}{SECRETS}"
@@ -73,7 +73,7 @@ def test_what_was_written_is_there_after_a_stop_and_another_start(
 
 def test_one_that_was_killed_is_started_again_and_the_others_are_left_alone(
     clouds: Clouds, ports: dict[CloudService, int]
-) -> None:
+):
     clouds.start(ports)
     first, *others = clouds.started()
     kill(first)
@@ -83,7 +83,7 @@ def test_one_that_was_killed_is_started_again_and_the_others_are_left_alone(
     assert same == others
 
 
-def test_another_port_moves_it_there(clouds: Clouds, ports: dict[CloudService, int]) -> None:
+def test_another_port_moves_it_there(clouds: Clouds, ports: dict[CloudService, int]):
     former, new = free_ports(2)
     clouds.start({PROJECTS: former})
     clouds.start({PROJECTS: new})
@@ -95,7 +95,7 @@ def test_another_port_moves_it_there(clouds: Clouds, ports: dict[CloudService, i
 
 def test_a_taken_port_is_told_with_its_owner_and_nothing_is_left_running(
     clouds: Clouds, ports: dict[CloudService, int]
-) -> None:
+):
     with (
         socket.create_server((LOOPBACK, ports[PROJECTS])),
         pytest.raises(PortTakenError) as told,
@@ -108,7 +108,7 @@ def test_a_taken_port_is_told_with_its_owner_and_nothing_is_left_running(
     assert clouds.started() == []
 
 
-def test_two_services_on_one_port_are_an_error_that_names_it(clouds: Clouds) -> None:
+def test_two_services_on_one_port_are_an_error_that_names_it(clouds: Clouds):
     (port,) = free_ports(1)
     with pytest.raises(SandboxError) as told:
         clouds.start({SECRET_MANAGER: port, PROJECTS: port})
@@ -116,9 +116,7 @@ def test_two_services_on_one_port_are_an_error_that_names_it(clouds: Clouds) -> 
     assert pids(clouds) == [None, None]
 
 
-def test_one_that_cannot_read_what_it_kept_says_which_file(
-    clouds: Clouds, ports: dict[CloudService, int]
-) -> None:
+def test_one_that_cannot_read_what_it_kept_says_which_file(clouds: Clouds, ports: dict[CloudService, int]):
     file = clouds.folder / PROJECTS.name / "data" / "1" / "orders" / "secret.json"
     file.parent.mkdir(parents=True)
     file.write_text("nonsense")
@@ -128,7 +126,7 @@ def test_one_that_cannot_read_what_it_kept_says_which_file(
     assert str(file) in told.value.cause
 
 
-def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict[CloudService, int]) -> None:
+def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict[CloudService, int]):
     def interrupt(_: Step) -> None:
         raise KeyboardInterrupt
 
@@ -137,7 +135,7 @@ def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict
     assert set(pids(clouds)) == {None}
 
 
-def test_two_that_start_at_once_share_what_they_start(clouds: Clouds, ports: dict[CloudService, int]) -> None:
+def test_two_that_start_at_once_share_what_they_start(clouds: Clouds, ports: dict[CloudService, int]):
     untied = Clouds(clouds.folder, SERVICES)  # from a thread that ends
     with ThreadPoolExecutor(2) as pool:
         for started in [pool.submit(untied.start, ports) for _ in range(2)]:
@@ -149,7 +147,7 @@ def test_two_that_start_at_once_share_what_they_start(clouds: Clouds, ports: dic
 
 def test_they_know_nothing_of_the_environment_they_were_started_from(
     clouds: Clouds, ports: dict[CloudService, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "sentinel")
     clouds.start({PROJECTS: ports[PROJECTS]})
     (running,) = clouds.started()
@@ -157,7 +155,7 @@ def test_they_know_nothing_of_the_environment_they_were_started_from(
     assert b"sentinel" not in Path(f"/proc/{running.pid}/environ").read_bytes()
 
 
-def test_a_record_that_is_none_is_named(clouds: Clouds) -> None:
+def test_a_record_that_is_none_is_named(clouds: Clouds):
     record = clouds.folder / PROJECTS.name / "service.json"
     record.parent.mkdir(parents=True)
     record.write_text("{}")
@@ -166,6 +164,6 @@ def test_a_record_that_is_none_is_named(clouds: Clouds) -> None:
     assert (told.value.code, told.value.place) == ("state-unreadable", str(record))
 
 
-def test_nothing_is_made_where_no_service_is_wanted(clouds: Clouds) -> None:
+def test_nothing_is_made_where_no_service_is_wanted(clouds: Clouds):
     clouds.start({})
     assert not clouds.folder.exists()

@@ -102,7 +102,7 @@ def rest(service: Served) -> Rest:
     return Rest(service.url)
 
 
-def test_what_is_new_is_created_and_what_is_there_is_answered_as_such(rest: Rest) -> None:
+def test_what_is_new_is_created_and_what_is_there_is_answered_as_such(rest: Rest):
     assert [rest.put(GROUP, HERE).status for _ in range(2)] == [201, 200]
     assert [rest.put(IDENTITY, HERE).status for _ in range(2)] == [201, 200]
     assert [rest.put(credential("one"), federation()).status for _ in range(2)] == [201, 200]
@@ -112,7 +112,7 @@ def test_what_is_new_is_created_and_what_is_there_is_answered_as_such(rest: Rest
         assert [rest.delete(path) for _ in range(2)] == [200, 204]
 
 
-def test_an_identity_keeps_its_ids_and_answers_three_different_ones(rest: Rest) -> None:
+def test_an_identity_keeps_its_ids_and_answers_three_different_ones(rest: Rest):
     rest.put(GROUP, HERE)
     first = rest.put(IDENTITY, HERE).body["properties"]
     again = rest.put(IDENTITY, {**HERE, "tags": {"a": "b"}}).body
@@ -123,7 +123,7 @@ def test_an_identity_keeps_its_ids_and_answers_three_different_ones(rest: Rest) 
     assert rest.put(IDENTITY, HERE).body["properties"]["principalId"] != first["principalId"]
 
 
-def test_paths_mean_the_same_in_any_case_and_answers_keep_the_first_one(rest: Rest) -> None:
+def test_paths_mean_the_same_in_any_case_and_answers_keep_the_first_one(rest: Rest):
     rest.with_identity()
     answer = rest.get(IDENTITY.upper().replace("/SUBSCRIPTIONS", "/Subscriptions"))
     assert (answer.status, answer.body["id"]) == (200, IDENTITY)
@@ -132,7 +132,7 @@ def test_paths_mean_the_same_in_any_case_and_answers_keep_the_first_one(rest: Re
     assert rest.get(GROUP).status == 404
 
 
-def test_nothing_is_put_below_what_does_not_exist(rest: Rest) -> None:
+def test_nothing_is_put_below_what_does_not_exist(rest: Rest):
     assert rest.put(IDENTITY, HERE).refusal == (404, "ResourceGroupNotFound")
     rest.put(GROUP, HERE)
     assert rest.put(credential("one"), federation()).refusal == (404, "ParentResourceNotFound")
@@ -142,7 +142,7 @@ def test_nothing_is_put_below_what_does_not_exist(rest: Rest) -> None:
     assert rest.get(assignment()).refusal == (404, "RoleAssignmentNotFound")
 
 
-def test_a_group_takes_all_that_is_in_it_along_but_not_what_was_granted_elsewhere(rest: Rest) -> None:
+def test_a_group_takes_all_that_is_in_it_along_but_not_what_was_granted_elsewhere(rest: Rest):
     principal = rest.with_identity()
     rest.put(credential("one"), federation())
     elsewhere, inside = assignment(), assignment(scope=GROUP)
@@ -154,7 +154,7 @@ def test_a_group_takes_all_that_is_in_it_along_but_not_what_was_granted_elsewher
     assert rest.get(elsewhere).status == 200
 
 
-def test_a_location_is_required_and_stays(rest: Rest) -> None:
+def test_a_location_is_required_and_stays(rest: Rest):
     assert rest.put(GROUP, {}).refusal == (400, "LocationRequired")
     assert rest.put(GROUP, {"location": "West Europe"}).body["location"] == "westeurope"
     assert rest.put(GROUP, {"location": "eastus"}).refusal == (409, "InvalidResourceGroupLocation")
@@ -163,7 +163,7 @@ def test_a_location_is_required_and_stays(rest: Rest) -> None:
 
 
 @pytest.mark.parametrize("name", ["ab", "-team", "te.am", "x" * 129])
-def test_an_identity_has_a_name_azure_allows(rest: Rest, name: str) -> None:
+def test_an_identity_has_a_name_azure_allows(rest: Rest, name: str):
     rest.put(GROUP, HERE)
     path = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
     assert rest.put(path, HERE).refusal == (400, "InvalidResourceName")
@@ -181,18 +181,18 @@ def test_an_identity_has_a_name_azure_allows(rest: Rest, name: str) -> None:
     ],
     ids=["nothing", "no audience", "two audiences", "http", "no subject", "a long subject"],
 )
-def test_a_federated_credential_names_issuer_subject_and_one_audience(rest: Rest, body: object) -> None:
+def test_a_federated_credential_names_issuer_subject_and_one_audience(rest: Rest, body: object):
     rest.with_identity()
     assert rest.put(credential("one"), body).status == 400
 
 
-def test_a_subject_that_can_never_match_is_accepted_as_azure_accepts_it(rest: Rest) -> None:
+def test_a_subject_that_can_never_match_is_accepted_as_azure_accepts_it(rest: Rest):
     rest.with_identity()
     kept = rest.put(credential("one"), federation(issuer=" https://x/ ", subject="no such subject")).body
     assert kept["properties"]["issuer"] == " https://x/ "
 
 
-def test_issuer_and_subject_are_one_identitys_only_once_and_case_matters(rest: Rest) -> None:
+def test_issuer_and_subject_are_one_identitys_only_once_and_case_matters(rest: Rest):
     rest.with_identity()
     rest.put(credential("one"), federation())
     assert rest.put(credential("two"), federation()).refusal == (409, "Conflict")
@@ -201,7 +201,7 @@ def test_issuer_and_subject_are_one_identitys_only_once_and_case_matters(rest: R
     assert rest.put(credential("one", OTHER), federation()).status == 201
 
 
-def test_an_identity_has_twenty_federated_credentials_at_most(rest: Rest) -> None:
+def test_an_identity_has_twenty_federated_credentials_at_most(rest: Rest):
     rest.with_identity()
     made = [rest.put(credential(f"fic-{n}"), federation(subject=f"s{n}")).status for n in range(20)]
     assert set(made) == {201}
@@ -211,7 +211,7 @@ def test_an_identity_has_twenty_federated_credentials_at_most(rest: Rest) -> Non
     assert rest.put(credential("fic-20"), federation(subject="s20")).status == 201
 
 
-def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: Path) -> None:
+def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: Path):
     together = Barrier(2)
     with resource_manager(tmp_path, Pace(federated_write=0.5)) as running:
         rest = Rest(running.url)
@@ -235,7 +235,7 @@ def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: P
         assert overlap(first, second)
 
 
-def test_a_deletion_is_a_write_too(tmp_path: Path) -> None:
+def test_a_deletion_is_a_write_too(tmp_path: Path):
     together = Barrier(2)
     with resource_manager(tmp_path, Pace(federated_write=0.5)) as running:
         rest = Rest(running.url)
@@ -252,7 +252,7 @@ def test_a_deletion_is_a_write_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "User"])
-def test_a_new_principal_is_unknown_to_the_first_assignments(tmp_path: Path, kind: str | None) -> None:
+def test_a_new_principal_is_unknown_to_the_first_assignments(tmp_path: Path, kind: str | None):
     with resource_manager(tmp_path, Pace(unknown_principal=2)) as running:
         rest = Rest(running.url)
         principal, path = rest.with_identity(), assignment()
@@ -262,26 +262,26 @@ def test_a_new_principal_is_unknown_to_the_first_assignments(tmp_path: Path, kin
         assert rest.put(path, grant(principal)).status == 201
 
 
-def test_a_new_principal_that_is_said_to_be_a_service_principal_is_assigned_at_once(tmp_path: Path) -> None:
+def test_a_new_principal_that_is_said_to_be_a_service_principal_is_assigned_at_once(tmp_path: Path):
     with resource_manager(tmp_path, Pace(unknown_principal=2)) as running:
         rest = Rest(running.url)
         assert rest.put(assignment(), grant(rest.with_identity())).status == 201
 
 
-def test_a_client_id_is_no_principal(rest: Rest) -> None:
+def test_a_client_id_is_no_principal(rest: Rest):
     rest.with_identity()
     client = rest.get(IDENTITY).body["properties"]["clientId"]
     assert rest.put(assignment(), grant(client)).refusal == (400, "PrincipalNotFound")
 
 
-def test_a_principal_is_assigned_as_what_it_is(rest: Rest) -> None:
+def test_a_principal_is_assigned_as_what_it_is(rest: Rest):
     principal = rest.with_identity()
     as_user = grant(principal, principalType="User")
     assert rest.put(assignment(), as_user).refusal == (400, "UnmatchedPrincipalType")
     assert rest.put(assignment(), grant(principal, principalType=None)).status == 201
 
 
-def test_the_same_principal_role_and_scope_are_assigned_once(rest: Rest) -> None:
+def test_the_same_principal_role_and_scope_are_assigned_once(rest: Rest):
     principal = rest.with_identity()
     rest.put(assignment(), grant(principal))
     assert rest.put(assignment(), grant(principal)).refusal == (409, "RoleAssignmentExists")
@@ -291,7 +291,7 @@ def test_the_same_principal_role_and_scope_are_assigned_once(rest: Rest) -> None
     assert rest.put(assignment(scope=GROUP), grant(principal)).status == 201
 
 
-def test_what_an_assignment_assigns_never_changes(rest: Rest) -> None:
+def test_what_an_assignment_assigns_never_changes(rest: Rest):
     principal, path = rest.with_identity(), assignment()
     rest.put(path, grant(principal))
     changed = rest.put(path, grant(principal, CONTRIBUTOR))
@@ -308,11 +308,11 @@ def test_what_an_assignment_assigns_never_changes(rest: Rest) -> None:
         (assignment(), {}, "InvalidRoleDefinitionId"),
     ],
 )
-def test_an_assignment_is_named_and_filled_with_guids(rest: Rest, path: str, body: object, code: str) -> None:
+def test_an_assignment_is_named_and_filled_with_guids(rest: Rest, path: str, body: object, code: str):
     assert rest.put(path, body).refusal == (400, code)
 
 
-def test_a_request_without_version_or_token_is_refused(rest: Rest) -> None:
+def test_a_request_without_version_or_token_is_refused(rest: Rest):
     assert rest.call("GET", GROUP, x="y").refusal == (400, "MissingApiVersionParameter")
     odd = rest.call("GET", GROUP, **{"api-version": "latest"})
     assert odd.refusal == (400, "InvalidApiVersionParameter")
@@ -320,25 +320,25 @@ def test_a_request_without_version_or_token_is_refused(rest: Rest) -> None:
     assert stranger.get(GROUP).refusal == (401, "AuthenticationFailed")
 
 
-def test_a_subscription_is_a_guid_and_an_unserved_type_is_named(rest: Rest) -> None:
+def test_a_subscription_is_a_guid_and_an_unserved_type_is_named(rest: Rest):
     assert rest.get("/subscriptions/mine/resourceGroups/a").refusal == (400, "InvalidSubscriptionId")
     vault = f"{GROUP}/providers/Microsoft.KeyVault/vaults/v"
     assert rest.get(vault).refusal == (404, "InvalidResourceType")
     assert rest.call("POST", GROUP).refusal == (405, "HttpMethodNotAllowed")
 
 
-def test_a_body_that_is_no_object_is_refused(rest: Rest) -> None:
+def test_a_body_that_is_no_object_is_refused(rest: Rest):
     assert rest.put(GROUP, [1]).refusal == (400, "InvalidRequestContent")
     assert rest.put(GROUP, {**HERE, "tags": {"a": 1}}).refusal == (400, "InvalidTags")
 
 
-def test_the_metadata_lead_a_client_that_knows_the_host_to_everything_else(rest: Rest) -> None:
+def test_the_metadata_lead_a_client_that_knows_the_host_to_everything_else(rest: Rest):
     cloud = rest.call("GET", "/metadata/endpoints", **{"api-version": "2022-09-01"}).body
     assert cloud["resourceManager"] == cloud["authentication"]["loginEndpoint"] == rest.url
     assert rest.call("GET", "/metadata/endpoints", **{"api-version": "2019-05-01"}).body == [cloud]
 
 
-def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_what_was_answered_is_there_after_a_restart(tmp_path: Path):
     with resource_manager(tmp_path, AT_ONCE) as first:
         rest, path = Rest(first.url), assignment()
         rest.put(path, grant(rest.with_identity()))
@@ -348,7 +348,7 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> None:
     assert (tmp_path / "resources.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_holds_no_resources_is_named(tmp_path: Path) -> None:
+def test_a_file_that_holds_no_resources_is_named(tmp_path: Path):
     (tmp_path / "resources.json").write_text("[1]")
     with pytest.raises(SandboxError) as told:
         make_app(tmp_path)

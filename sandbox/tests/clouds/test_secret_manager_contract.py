@@ -43,7 +43,7 @@ def add(client: SecretManagerServiceClient, data: bytes) -> SecretVersion:
 
 def test_what_is_added_is_read_back_byte_for_byte_by_number_and_as_latest(
     client: SecretManagerServiceClient,
-) -> None:
+):
     client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
     data = bytes(range(256)) * 256
     version = add(client, data)
@@ -53,7 +53,7 @@ def test_what_is_added_is_read_back_byte_for_byte_by_number_and_as_latest(
         assert (answer.name, answer.payload.data) == (version.name, data)
 
 
-def test_a_secret_keeps_what_it_was_created_with(client: SecretManagerServiceClient) -> None:
+def test_a_secret_keeps_what_it_was_created_with(client: SecretManagerServiceClient):
     wanted = Secret(
         {
             "replication": {"user_managed": {"replicas": [{"location": "europe-west1"}]}},
@@ -72,7 +72,7 @@ def test_a_secret_keeps_what_it_was_created_with(client: SecretManagerServiceCli
 
 def test_a_version_goes_through_its_states_and_never_comes_back_from_the_last(
     client: SecretManagerServiceClient,
-) -> None:
+):
     client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
     name = add(client, b"1").name
     assert client.disable_secret_version(name=name).state == State.DISABLED
@@ -87,7 +87,7 @@ def test_a_version_goes_through_its_states_and_never_comes_back_from_the_last(
         client.enable_secret_version(name=name)
 
 
-def test_pages_hold_every_secret_once(client: SecretManagerServiceClient) -> None:
+def test_pages_hold_every_secret_once(client: SecretManagerServiceClient):
     for number in range(5):
         client.create_secret(parent=PROJECT, secret_id=f"s-{number}", secret=AUTOMATIC)
     pages = client.list_secrets(request={"parent": PROJECT, "page_size": 2}).pages
@@ -95,7 +95,7 @@ def test_pages_hold_every_secret_once(client: SecretManagerServiceClient) -> Non
     assert names == [["s-0", "s-1"], ["s-2", "s-3"], ["s-4"]]
 
 
-def test_versions_are_listed_newest_first_and_by_state(client: SecretManagerServiceClient) -> None:
+def test_versions_are_listed_newest_first_and_by_state(client: SecretManagerServiceClient):
     client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
     names = [add(client, data).name for data in (b"1", b"2", b"3")]
     client.disable_secret_version(name=names[1])
@@ -103,7 +103,7 @@ def test_versions_are_listed_newest_first_and_by_state(client: SecretManagerServ
     assert [version.name for version in enabled] == [names[2], names[0]]
 
 
-def test_a_policy_with_a_condition_is_read_back_as_it_was_set(client: SecretManagerServiceClient) -> None:
+def test_a_policy_with_a_condition_is_read_back_as_it_was_set(client: SecretManagerServiceClient):
     client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
     binding = Binding(role="roles/secretmanager.secretAccessor", members=["user:ada@example.com"])
     binding.condition.title, binding.condition.expression = "expires", "request.time < timestamp('2030')"
@@ -115,7 +115,7 @@ def test_a_policy_with_a_condition_is_read_back_as_it_was_set(client: SecretMana
     assert kept.bindings == [binding]
 
 
-def test_a_deleted_secret_is_gone_and_its_name_free_again(client: SecretManagerServiceClient) -> None:
+def test_a_deleted_secret_is_gone_and_its_name_free_again(client: SecretManagerServiceClient):
     client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
     add(client, b"old")
     client.delete_secret(name=SECRET)
@@ -125,7 +125,7 @@ def test_a_deleted_secret_is_gone_and_its_name_free_again(client: SecretManagerS
     assert add(client, b"new").name.endswith("/versions/1")
 
 
-def test_an_update_changes_what_its_mask_names_and_nothing_else(client: SecretManagerServiceClient) -> None:
+def test_an_update_changes_what_its_mask_names_and_nothing_else(client: SecretManagerServiceClient):
     wanted = Secret(replication={"automatic": {}}, labels={"a": "1"}, annotations={"b": "2"})
     created = client.create_secret(parent=PROJECT, secret_id="orders", secret=wanted)
     updated = client.update_secret(

@@ -36,12 +36,12 @@ SECRET = {
         ("labels.team=blue AND labels.team=red OR labels.cluster-id=cls-1", False),
     ],
 )
-def test_a_filter_passes_what_it_says(text: str, passes: bool) -> None:
+def test_a_filter_passes_what_it_says(text: str, passes: bool):
     assert read_filter(text)(SECRET) is passes
 
 
 @pytest.mark.parametrize("text", ["(labels.a=b)", "labels.a", "create_time>2020", "colour=red", "= x"])
-def test_a_filter_that_is_not_understood_is_refused_rather_than_read_wrongly(text: str) -> None:
+def test_a_filter_that_is_not_understood_is_refused_rather_than_read_wrongly(text: str):
     with pytest.raises(Refusal) as told:
         read_filter(text)
     assert told.value.status == "INVALID_ARGUMENT"

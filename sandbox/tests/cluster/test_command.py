@@ -62,7 +62,7 @@ def run(project: Path) -> Generator[Run]:
 
 def test_a_program_comes_up_on_an_api_server_of_its_own_and_is_taken_down_again(
     run: Run, project: Path, tmp_path: Path
-) -> None:
+):
     assert run("status").stdout.startswith("API server  stopped")
     up = run("up", "--stack", "dev")
     assert up.returncode == 0, up.stderr
@@ -94,7 +94,7 @@ def test_a_program_comes_up_on_an_api_server_of_its_own_and_is_taken_down_again(
 
 def test_a_cluster_of_the_users_is_written_to_once_that_is_confirmed(
     run: Run, control_plane: ControlPlane, admin: DynamicClient, namespace: str, project: Path
-) -> None:
+):
     program = project / "__main__.py"
     program.write_text(program.read_text().replace('"greetings"', f'"{namespace}-too"'))
     mine = ("--stack", "dev", "--kubeconfig", str(control_plane.kubeconfig(ADMIN.name)))
@@ -117,7 +117,7 @@ def test_a_cluster_of_the_users_is_written_to_once_that_is_confirmed(
 )
 def test_what_cannot_be_done_is_said_in_two_lines_with_its_mend(
     project: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     assert main(arguments) == 1
     first, second = capsys.readouterr().err.splitlines()
     assert told in first
@@ -126,13 +126,13 @@ def test_what_cannot_be_done_is_said_in_two_lines_with_its_mend(
 
 def test_outside_a_project_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     assert main(["status"]) == 1
     assert "Pulumi.yaml" in capsys.readouterr().err
 
 
-def test_help_shows_examples_and_a_missing_stack_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_examples_and_a_missing_stack_is_asked_for(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert (ended.value.code, "pulumi-sandbox up --stack dev" in capsys.readouterr().out) == (0, True)

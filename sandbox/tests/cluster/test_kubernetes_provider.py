@@ -79,7 +79,7 @@ def patch(admin: DynamicClient, recorded: Recorded, body: Properties, manager: s
     )
 
 
-def test_an_object_gets_a_name_a_namespace_and_the_outputs_of_the_api(engine: Engine, namespace: str) -> None:
+def test_an_object_gets_a_name_a_namespace_and_the_outputs_of_the_api(engine: Engine, namespace: str):
     created = engine.create(POOL, secret(data={"k": Secret("dg==")}))
     assert created.id.startswith(f"{namespace}/pool-")
     metadata = created.outputs["metadata"]
@@ -91,7 +91,7 @@ def test_an_object_gets_a_name_a_namespace_and_the_outputs_of_the_api(engine: En
 
 def test_an_object_is_created_under_the_genuine_providers_manager(
     engine: Engine, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     assert {"f:data", "f:type"} <= managers(live(created))["pulumi-kubernetes", "Update"].keys()
     assert created.outputs["__fieldManager"] == naming.manager_of(POOL)
@@ -99,7 +99,7 @@ def test_an_object_is_created_under_the_genuine_providers_manager(
 
 def test_the_first_update_takes_the_fields_over_from_the_creator(
     engine: Engine, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     updated = engine.update(created, secret(data={"k": "dzI="}))
     assert list(managers(live(updated))) == [(naming.manager_of(POOL), "Apply")]
@@ -107,7 +107,7 @@ def test_the_first_update_takes_the_fields_over_from_the_creator(
 
 def test_the_field_manager_of_another_providers_state_is_kept(
     engine: Engine, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     theirs = {**created.outputs, "__fieldManager": "pulumi-kubernetes-9f8e7d6c"}
     updated = engine.update(Recorded(POOL, created.id, created.inputs, theirs), secret(data={"k": "dzI="}))
@@ -115,9 +115,7 @@ def test_the_field_manager_of_another_providers_state_is_kept(
     assert updated.outputs["__fieldManager"] == "pulumi-kubernetes-9f8e7d6c"
 
 
-def test_string_data_is_compared_and_removed_as_data(
-    engine: Engine, live: Callable[[Recorded], Properties]
-) -> None:
+def test_string_data_is_compared_and_removed_as_data(engine: Engine, live: Callable[[Recorded], Properties]):
     created = engine.create(POOL, secret(stringData={"a": "one", "b": "two"}))
     assert reveal(created.inputs["data"]) == {"a": "b25l", "b": "dHdv"}
     assert "stringData" not in created.inputs
@@ -125,7 +123,7 @@ def test_string_data_is_compared_and_removed_as_data(
     assert live(updated)["data"] == {"a": "b25l"}
 
 
-def test_equal_inputs_are_no_change_and_ask_no_server(control_plane: ControlPlane, engine: Engine) -> None:
+def test_equal_inputs_are_no_change_and_ask_no_server(control_plane: ControlPlane, engine: Engine):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     with provider_at(control_plane.folder / "no-such-kubeconfig", enableSecretMutable="true") as cut_off:
         answer = cut_off.stub.Diff(
@@ -141,7 +139,7 @@ def test_equal_inputs_are_no_change_and_ask_no_server(control_plane: ControlPlan
 
 def test_labels_and_tokens_of_others_survive_refresh_and_rotation_and_are_no_drift(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-) -> None:
+):
     declared = secret(metadata={"labels": {"hyperscaler-type": "gcp"}}, data={"k": "dg=="})
     created = engine.create(POOL, declared)
     theirs: Properties = {"labels": {"tenant-name": "acme"}, "annotations": {"credfleet.io/token": "t"}}
@@ -162,7 +160,7 @@ def test_labels_and_tokens_of_others_survive_refresh_and_rotation_and_are_no_dri
 
 def test_a_declared_field_that_somebody_changed_shows_and_is_set_back(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-) -> None:
+):
     declared = secret(data={"k": "dg==", "l": "dg=="})
     created = engine.create(POOL, declared)
     patch(admin, created, {"data": {"k": "eA==", "l": None}}, "pulumi-kubernetes")
@@ -174,7 +172,7 @@ def test_a_declared_field_that_somebody_changed_shows_and_is_set_back(
 
 def test_a_field_that_another_manager_took_is_a_conflict_that_names_it(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(metadata={"labels": {"tenant-name": "mine"}}))
     updated = engine.update(created, secret(metadata={"labels": {"tenant-name": "mine", "a": "b"}}))
     patch(admin, updated, {"metadata": {"labels": {"tenant-name": "theirs"}}}, "credfleet-claims")
@@ -191,7 +189,7 @@ def test_a_field_that_another_manager_took_is_a_conflict_that_names_it(
 
 def test_a_conflict_is_forced_only_where_the_annotation_asks(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     updated = engine.update(created, secret(data={"k": "dzI="}))
     patch(admin, updated, {"data": {"k": "eA=="}}, "somebody")
@@ -199,9 +197,7 @@ def test_a_conflict_is_forced_only_where_the_annotation_asks(
     assert live(engine.update(updated, forced))["data"] == {"k": "dzM="}
 
 
-def test_an_object_that_is_there_already_is_an_error_with_the_import_line(
-    engine: Engine, namespace: str
-) -> None:
+def test_an_object_that_is_there_already_is_an_error_with_the_import_line(engine: Engine, namespace: str):
     named = secret(metadata={"name": "taken"}, data={"k": "dg=="})
     engine.create(POOL, named)
     text = failure(lambda: engine.create(urn(SECRET, "renamed"), named))
@@ -211,7 +207,7 @@ def test_an_object_that_is_there_already_is_an_error_with_the_import_line(
 
 def test_an_object_that_a_killed_run_created_for_this_resource_is_brought_up_to_the_inputs(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-) -> None:
+):
     unrecorded = engine.create(POOL, secret(metadata={"name": "fixed"}, data={"k": "dg=="}))
     patch(admin, unrecorded, {"metadata": {"labels": {"tenant-name": "acme"}}}, "credfleet-claims")
     again = engine.create(POOL, secret(metadata={"name": "fixed"}, data={"k": "dzI="}))
@@ -225,7 +221,7 @@ def test_an_object_that_a_killed_run_created_for_this_resource_is_brought_up_to_
 
 def test_an_update_of_an_object_that_was_made_anew_meanwhile_lands_on_the_new_one(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties], namespace: str
-) -> None:
+):
     created = engine.create(POOL, secret(metadata={"name": "restored"}, data={"k": "dg=="}))
     secrets = admin.resources.get(api_version="v1", kind="Secret")
     secrets.delete(name="restored", namespace=namespace)
@@ -241,7 +237,7 @@ def test_an_update_of_an_object_that_was_made_anew_meanwhile_lands_on_the_new_on
 
 def test_an_update_of_an_object_that_is_gone_creates_nothing(
     engine: Engine, admin: DynamicClient, namespace: str
-) -> None:
+):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     name = created.id.split("/")[1]
     secrets = admin.resources.get(api_version="v1", kind="Secret")
@@ -252,7 +248,7 @@ def test_an_update_of_an_object_that_is_gone_creates_nothing(
 
 def test_an_object_that_is_gone_is_read_as_gone_and_deleted_without_complaint(
     engine: Engine, admin: DynamicClient, namespace: str
-) -> None:
+):
     created = engine.create(POOL, secret())
     admin.resources.get(api_version="v1", kind="Secret").delete(
         name=created.id.split("/")[1], namespace=namespace
@@ -261,9 +257,7 @@ def test_an_object_that_is_gone_is_read_as_gone_and_deleted_without_complaint(
     engine.delete(created)
 
 
-def test_a_resource_that_is_only_read_has_what_was_declared_as_its_inputs(
-    engine: Engine, namespace: str
-) -> None:
+def test_a_resource_that_is_only_read_has_what_was_declared_as_its_inputs(engine: Engine, namespace: str):
     engine.create(POOL, secret(metadata={"name": "there", "labels": {"a": "b"}}, data={"k": "dg=="}))
     found = engine.get(urn(SECRET, "read"), f"{namespace}/there")
     assert reveal(found.inputs) == {
@@ -278,7 +272,7 @@ def test_a_resource_that_is_only_read_has_what_was_declared_as_its_inputs(
 
 def test_ignored_fields_stay_with_their_owner(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(metadata={"labels": {"team": "a"}}, data={"k": "dg=="}))
     updated = engine.update(created, secret(metadata={"labels": {"team": "a"}}, data={"k": "dzI="}))
     patch(admin, updated, {"metadata": {"labels": {"team": "theirs"}}}, "somebody")
@@ -296,7 +290,7 @@ def test_ignored_fields_stay_with_their_owner(
 
 def test_a_preview_shows_what_the_server_would_make_and_writes_nothing(
     engine: Engine, admin: DynamicClient, namespace: str
-) -> None:
+):
     shown = engine.preview_create(POOL, secret(stringData={"k": Secret("v")}))
     assert shown["type"] == "Opaque"
     assert shown["data"] == Secret({"k": base64.b64encode(b"v").decode()})
@@ -305,7 +299,7 @@ def test_a_preview_shows_what_the_server_would_make_and_writes_nothing(
 
 def test_a_preview_of_an_update_shows_it_and_writes_nothing(
     engine: Engine, live: Callable[[Recorded], Properties]
-) -> None:
+):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     shown = engine.update(created, secret(data={"k": "dzI="}), preview=True)
     assert shown.outputs["data"] == Secret({"k": "dzI="})
@@ -319,27 +313,25 @@ def test_a_preview_of_an_update_shows_it_and_writes_nothing(
         pytest.param(secret(metadata={"namespace": "not-there-yet"}), id="an unborn namespace"),
     ],
 )
-def test_a_preview_that_the_server_cannot_make_shows_the_inputs(engine: Engine, inputs: Properties) -> None:
+def test_a_preview_that_the_server_cannot_make_shows_the_inputs(engine: Engine, inputs: Properties):
     shown = engine.preview_create(POOL, inputs)
     assert shown["kind"] == "Secret"
     assert "type" not in shown
 
 
-def test_a_preview_of_a_wrong_object_is_refused_as_the_update_would_be(engine: Engine) -> None:
+def test_a_preview_of_a_wrong_object_is_refused_as_the_update_would_be(engine: Engine):
     text = failure(lambda: engine.preview_create(POOL, secret(data={"bad key": "dg=="})))
     assert "bad key" in text
 
 
-def test_a_refusal_shows_no_secret(engine: Engine) -> None:
+def test_a_refusal_shows_no_secret(engine: Engine):
     wrong = Secret("hunter2-is-not-base64")
     text = failure(lambda: engine.create(POOL, secret(data={"k": wrong})))
     assert "refused to create it" in text
     assert "hunter2" not in text
 
 
-def test_two_hundred_objects_are_created_at_once(
-    engine: Engine, admin: DynamicClient, namespace: str
-) -> None:
+def test_two_hundred_objects_are_created_at_once(engine: Engine, admin: DynamicClient, namespace: str):
     def create(number: int) -> str:
         return engine.create(urn(CONFIG_MAP, f"map-{number}"), config_map(data={"n": str(number)})).id
 

@@ -86,7 +86,7 @@ def failure(call: Callable[[], object]) -> str:
     return str(failed(call).details())
 
 
-def test_a_namespace_is_gone_when_its_delete_returns(engine: Engine, admin: DynamicClient) -> None:
+def test_a_namespace_is_gone_when_its_delete_returns(engine: Engine, admin: DynamicClient):
     name = f"brief-{secrets.token_hex(4)}"
     space = engine.create(
         urn(NAMESPACE, "brief"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -99,7 +99,7 @@ def test_a_namespace_is_gone_when_its_delete_returns(engine: Engine, admin: Dyna
     ]
 
 
-def test_a_namespace_given_to_a_cluster_wide_kind_is_left_out(engine: Engine) -> None:
+def test_a_namespace_given_to_a_cluster_wide_kind_is_left_out(engine: Engine):
     role: Properties = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -113,7 +113,7 @@ def test_a_namespace_given_to_a_cluster_wide_kind_is_left_out(engine: Engine) ->
 
 def test_an_objects_own_namespace_goes_before_the_providers_and_that_before_the_contexts(
     control_plane: ControlPlane, namespace: str
-) -> None:
+):
     def placed(inputs: Properties, **options: str) -> Value:
         with provider_at(control_plane.kubeconfig("admin"), **options) as engine:
             checked = engine.check(urn(CONFIG_MAP, "m"), inputs)
@@ -124,7 +124,7 @@ def test_an_objects_own_namespace_goes_before_the_providers_and_that_before_the_
     assert placed(config_map()) == "default"
 
 
-def test_objects_of_a_kind_just_defined_are_made_by_the_same_provider(engine: Engine, group: str) -> None:
+def test_objects_of_a_kind_just_defined_are_made_by_the_same_provider(engine: Engine, group: str):
     type_token = f"kubernetes:{group}/v1:Bucket"
     assert "status" not in engine.preview_create(urn(type_token, "b"), bucket(group, size=1))
     engine.create(urn(DEFINITION, "buckets"), definition(group))
@@ -134,9 +134,7 @@ def test_objects_of_a_kind_just_defined_are_made_by_the_same_provider(engine: En
     assert reveal(updated.outputs["spec"]) == {"size": 2}
 
 
-def test_an_object_of_a_kind_defined_in_the_same_run_is_placed_by_its_definition(
-    engine: Engine, group: str
-) -> None:
+def test_an_object_of_a_kind_defined_in_the_same_run_is_placed_by_its_definition(engine: Engine, group: str):
     engine.check(urn(DEFINITION, "buckets"), definition(group, scope="Cluster"))
     checked = engine.check(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
     metadata = cast(Properties, checked["metadata"])
@@ -144,7 +142,7 @@ def test_an_object_of_a_kind_defined_in_the_same_run_is_placed_by_its_definition
     assert "namespace" not in metadata
 
 
-def test_a_definition_is_the_same_after_refresh_and_changes_in_place(engine: Engine, group: str) -> None:
+def test_a_definition_is_the_same_after_refresh_and_changes_in_place(engine: Engine, group: str):
     made = engine.create(urn(DEFINITION, "buckets"), definition(group))
     refreshed = engine.refresh(made)
     assert engine.diff(refreshed, definition(group)).changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -155,7 +153,7 @@ def test_a_definition_is_the_same_after_refresh_and_changes_in_place(engine: Eng
     assert engine.refresh(changed).inputs == changed.inputs
 
 
-def test_objects_of_a_kind_that_is_no_more_are_gone(engine: Engine, group: str) -> None:
+def test_objects_of_a_kind_that_is_no_more_are_gone(engine: Engine, group: str):
     defined = engine.create(urn(DEFINITION, "buckets"), definition(group))
     made = engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
     engine.delete(defined)
@@ -165,16 +163,14 @@ def test_objects_of_a_kind_that_is_no_more_are_gone(engine: Engine, group: str) 
 
 def test_an_object_of_an_unknown_kind_is_refused_with_its_name(
     engine: Engine, group: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr("pulumi_sandbox.providers.kubernetes.apply._RETRY_SECONDS", ())
     text = failure(lambda: engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group)))
     assert f"serves no kind Bucket in {group}/v1" in text
     assert "CustomResourceDefinition" in text
 
 
-def test_an_object_is_awaited_as_its_annotation_asks(
-    engine: Engine, admin: DynamicClient, namespace: str
-) -> None:
+def test_an_object_is_awaited_as_its_annotation_asks(engine: Engine, admin: DynamicClient, namespace: str):
     asked: Properties = {"pulumi.com/waitFor": json.dumps(["jsonpath={.data.phase}=ready"])}
     made = engine.create(
         urn(CONFIG_MAP, "m"),
@@ -183,9 +179,7 @@ def test_an_object_is_awaited_as_its_annotation_asks(
     assert made.id == f"{namespace}/m"
 
 
-def test_an_object_that_does_not_become_ready_is_recorded_with_the_reason(
-    engine: Engine, namespace: str
-) -> None:
+def test_an_object_that_does_not_become_ready_is_recorded_with_the_reason(engine: Engine, namespace: str):
     asked: Properties = {"pulumi.com/waitFor": "condition=Ready"}
     inputs = config_map(metadata={"name": "m", "annotations": asked}, data={"k": "v"})
     error = failed(lambda: engine.create(urn(CONFIG_MAP, "m"), inputs, timeout=0.2))
@@ -197,18 +191,18 @@ def test_an_object_that_does_not_become_ready_is_recorded_with_the_reason(
     assert partly.reasons == [f"ConfigMap {namespace}/m did not reach condition=Ready within 0.2 s"]
 
 
-def test_a_delete_that_a_finalizer_holds_up_names_it(engine: Engine) -> None:
+def test_a_delete_that_a_finalizer_holds_up_names_it(engine: Engine):
     held = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"finalizers": ["example.com/hold"]}))
     assert "example.com/hold" in failure(lambda: engine.delete(held, timeout=0.2))
 
 
-def test_a_wait_ends_when_the_run_is_cancelled(engine: Engine) -> None:
+def test_a_wait_ends_when_the_run_is_cancelled(engine: Engine):
     held = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"finalizers": ["example.com/hold"]}))
     engine.stub.Cancel(empty_pb2.Empty())
     assert "being stopped" in failure(lambda: engine.delete(held))
 
 
-def test_changed_data_replaces_where_the_provider_does_not_call_it_mutable(engine: Engine) -> None:
+def test_changed_data_replaces_where_the_provider_does_not_call_it_mutable(engine: Engine):
     made = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"name": "m"}, data={"a": "1"}))
     answer = engine.diff(made, config_map(metadata={"name": "m"}, data={"a": "2"}))
     assert (answer.replaces, answer.deleteBeforeReplace) == (["data.a"], True)
@@ -235,24 +229,22 @@ def test_changed_data_replaces_where_the_provider_does_not_call_it_mutable(engin
 )
 def test_inputs_that_cannot_be_served_are_refused_at_their_place(
     engine: Engine, inputs: Properties, place: str, words: str
-) -> None:
+):
     (problem,) = engine.checked(urn(CONFIG_MAP, "m"), inputs).failures
     assert problem.property == place
     assert words in problem.reason
 
 
-def test_a_chart_is_refused_by_name_before_anything_is_written(engine: Engine) -> None:
+def test_a_chart_is_refused_by_name_before_anything_is_written(engine: Engine):
     (problem,) = engine.checked(urn("kubernetes:helm.sh/v3:Release", "chart"), {"chart": "nginx"}).failures
     assert "kubernetes:helm.sh/v3:Release" in problem.reason
 
 
-def test_functions_are_refused_by_name(engine: Engine) -> None:
+def test_functions_are_refused_by_name(engine: Engine):
     assert "kubernetes:yaml:decode" in failure(lambda: engine.invoke("kubernetes:yaml:decode"))
 
 
-def test_a_user_without_rights_is_told_which_right_is_missing(
-    control_plane: ControlPlane, namespace: str
-) -> None:
+def test_a_user_without_rights_is_told_which_right_is_missing(control_plane: ControlPlane, namespace: str):
     with provider_at(control_plane.kubeconfig("janitor"), namespace=namespace) as engine:
         assert "data" in engine.preview_create(urn(CONFIG_MAP, "m"), config_map(data={"a": "b"}))
         text = failure(lambda: engine.create(urn(CONFIG_MAP, "m"), config_map(data={"a": "b"})))
@@ -261,7 +253,7 @@ def test_a_user_without_rights_is_told_which_right_is_missing(
 
 
 @pytest.mark.parametrize("server", ["https://127.0.0.1:1", "https://nowhere.invalid:6443"])
-def test_a_cluster_out_of_reach_is_told_at_the_first_preview(tmp_path: Path, server: str) -> None:
+def test_a_cluster_out_of_reach_is_told_at_the_first_preview(tmp_path: Path, server: str):
     file = tmp_path / "kubeconfig"
     away: Properties = {
         "current-context": "away",
@@ -276,21 +268,21 @@ def test_a_cluster_out_of_reach_is_told_at_the_first_preview(tmp_path: Path, ser
     assert "hunter2" not in text
 
 
-def test_a_context_that_is_not_there_is_told_with_the_kubeconfig(control_plane: ControlPlane) -> None:
+def test_a_context_that_is_not_there_is_told_with_the_kubeconfig(control_plane: ControlPlane):
     with provider_at(control_plane.kubeconfig("admin"), context="prod") as engine:
         text = failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
     assert str(control_plane.kubeconfig("admin")) in text
     assert "'prod'" in text
 
 
-def test_a_resource_before_the_configuration_is_an_error_not_a_crash() -> None:
+def test_a_resource_before_the_configuration_is_an_error_not_a_crash():
     with served(KUBERNETES) as engine:
         assert "before it was configured" in failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
 
 
 def test_the_provider_runs_as_a_process_that_prints_its_port_and_ends_at_a_signal(
     control_plane: ControlPlane, namespace: str
-) -> None:
+):
     command = [sys.executable, "-m", "pulumi_sandbox.providers.kubernetes", "127.0.0.1:1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

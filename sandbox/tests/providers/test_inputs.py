@@ -31,7 +31,7 @@ def told(inputs: Properties) -> dict[str, str]:
         ({"name": 5}, ["name"]),
     ],
 )
-def test_problems_are_told_at_their_place(inputs: Properties, places: list[str]) -> None:
+def test_problems_are_told_at_their_place(inputs: Properties, places: list[str]):
     assert list(told(inputs)) == places
 
 
@@ -46,13 +46,13 @@ def test_problems_are_told_at_their_place(inputs: Properties, places: list[str])
         ("objects", [{}], ["t"]),
     ],
 )
-def test_each_type_takes_its_own(type_: Type, right: Value, wrong: Value) -> None:
+def test_each_type_takes_its_own(type_: Type, right: Value, wrong: Value):
     schema = {"it": Input(type_)}
     assert problems({"it": right}, schema) == []
     assert [problem.place for problem in problems({"it": wrong}, schema)] == ["it"]
 
 
-def test_whatever_changes_within_a_replacing_input_replaces() -> None:
+def test_whatever_changes_within_a_replacing_input_replaces():
     old: Properties = {"name": "n", "place": {"row": "1"}, "tags": {"a": "b"}}
     new: Properties = {"name": "n", "place": {"row": "2"}, "tags": {"a": "c"}}
     assert [(each.path, each.replaces) for each in changes(old, new, SCHEMA, ())] == [

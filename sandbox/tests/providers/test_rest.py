@@ -41,11 +41,11 @@ def answering(*answers: bytes | None) -> Generator[str]:
 
 
 def rest(url: str, retries: Retries, pause: Callable[[float], None] = lambda _: None) -> Rest:
-    return Rest(Service("Cloud", url, {"Authorization": "Bearer a-token"}), retries, pause)
+    return Rest(Service("Cloud", lambda: url, {"Authorization": "Bearer a-token"}), retries, pause)
 
 
 @pytest.mark.parametrize(("last", "expected"), [(None, "reset"), (b"", "closed"), (answer(200), None)])
-def test_a_lost_answer_is_told_by_how_it_was_lost(last: bytes | None, expected: Loss | None) -> None:
+def test_a_lost_answer_is_told_by_how_it_was_lost(last: bytes | None, expected: Loss | None):
     losses: list[Loss] = []
 
     def note(_: Method, loss: Loss) -> tuple[float, ...]:
@@ -62,7 +62,7 @@ def test_a_lost_answer_is_told_by_how_it_was_lost(last: bytes | None, expected: 
     assert losses == ([] if expected is None else [expected])
 
 
-def test_a_refusal_carries_the_services_words_and_its_name_of_the_error() -> None:
+def test_a_refusal_carries_the_services_words_and_its_name_of_the_error():
     for body in (
         '{"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "no"}}',
         '{"error": {"code": "PERMISSION_DENIED", "message": "no"}}',
@@ -76,13 +76,13 @@ def test_a_refusal_carries_the_services_words_and_its_name_of_the_error() -> Non
         )
 
 
-def test_an_answer_that_is_no_json_is_told_by_its_status() -> None:
+def test_an_answer_that_is_no_json_is_told_by_its_status():
     with answering(answer(404, "<html>")) as url, pytest.raises(ServiceRefusedError, match="HTTP status 404"):
         rest(url, NEVER).send("GET", "x")
 
 
 @pytest.mark.parametrize(("heeds", "pauses"), [(True, [7, 2]), (False, [1, 2])])
-def test_the_service_may_say_when_to_come_back(heeds: bool, pauses: list[float]) -> None:
+def test_the_service_may_say_when_to_come_back(heeds: bool, pauses: list[float]):
     waited: list[float] = []
     retries = Retries(lambda _: (1, 2), lambda _method, _loss: (), heeds_retry_after=heeds)
     with answering(answer(429, headers="Retry-After: 7\r\n"), answer(503), answer(200)) as url:
@@ -90,13 +90,13 @@ def test_the_service_may_say_when_to_come_back(heeds: bool, pauses: list[float])
     assert waited == pauses
 
 
-def test_a_refusal_after_the_last_attempt_is_final() -> None:
+def test_a_refusal_after_the_last_attempt_is_final():
     retries = Retries(lambda _: (0,), lambda _method, _loss: ())
     with answering(answer(503), answer(503)) as url, pytest.raises(ServiceRefusedError):
         rest(url, retries).send("GET", "x")
 
 
-def test_a_token_is_in_no_error() -> None:
+def test_a_token_is_in_no_error():
     with pytest.raises(SandboxError) as unreachable:
         rest("http://127.0.0.1:1/", NEVER).send("GET", "x")
     assert unreachable.value.code == "service-unreachable"

@@ -64,22 +64,9 @@ class Script:
     stack: str = ""
     exported: Properties = field(default_factory=dict[str, Any])
 
-    def register(
-        self,
-        name: str,
-        inputs: Properties | None = None,
-        *,
-        type_: str = "fake:index:Thing",
-        custom: bool = True,
-        parent: str | None = None,
-        depends_on: Mapping[str, Iterable[str]] | None = None,
-        **options: Any,
-    ) -> Registered:
-        """Register a resource; `depends_on` maps properties to URNs, "" means the resource as a whole."""
-        request = self.request(
-            name, inputs, type_=type_, custom=custom, parent=parent, depends_on=depends_on, **options
-        )
-        answer = self.monitor.RegisterResource(request)
+    def register(self, name: str, inputs: Properties | None = None, **options: Any) -> Registered:
+        """Register a resource, as `request` tells of it."""
+        answer = self.monitor.RegisterResource(self.request(name, inputs, **options))
         return Registered(answer.urn, answer.id, wire.decode(answer.object))
 
     def request(
@@ -93,7 +80,10 @@ class Script:
         depends_on: Mapping[str, Iterable[str]] | None = None,
         **options: Any,
     ) -> resource_pb2.RegisterResourceRequest:
-        """Build a registration as the SDK does."""
+        """Build a registration as the SDK does.
+
+        depends_on: properties → URNs; "" means the resource as a whole.
+        """
         depended = {key: list(urns) for key, urns in (depends_on or {}).items()}
         whole = depended.pop("", [])
         properties = {key: depended.get(key, []) for key in inputs or {}}

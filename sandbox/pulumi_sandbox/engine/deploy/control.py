@@ -235,9 +235,8 @@ class Control:
                 result = await action()
             except Exception as error:
                 if not self.preview and not isinstance(error, Stopped):
-                    self._tell(
-                        StepFinished(_step(op, old, new, diff), time.monotonic() - began, self._why(error))
-                    )
+                    why = self.redacted(str(error) or type(error).__name__)
+                    self._tell(StepFinished(_step(op, old, new, diff), time.monotonic() - began, why))
                 raise
         if announce:
             self.tell(op, old, result, diff, seconds=time.monotonic() - began)
@@ -266,9 +265,6 @@ class Control:
     def _tell(self, event: StepPlanned | StepFinished) -> None:
         self.steps.append(event)
         self.emit(event)
-
-    def _why(self, error: Exception) -> str:
-        return self.redacted(str(error) or type(error).__name__)
 
 
 def _step(op: Op, old: Resource | None, new: Resource | None, diff: Diff) -> Step:

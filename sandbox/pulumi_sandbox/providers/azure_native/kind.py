@@ -11,10 +11,10 @@ from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_
 from pulumi_sandbox.providers.azure_native import bodies
 from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Autoname, Resource
-from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.inputs import changes, declared, problems
-from pulumi_sandbox.providers.rest import Api, already_exists, ask, ask_for
+from pulumi_sandbox.providers.rest import Rest, ask, ask_for
 
 MADE_UP = "__createBeforeDelete"
 """The genuine provider's note among the inputs that their name is a made-up one."""
@@ -29,7 +29,7 @@ _LOCATION_HINT = (
 class AzureKind(ResourceKind):
     """The resources of one type in one subscription."""
 
-    def __init__(self, api: Api, options: Options, resource: Resource) -> None:
+    def __init__(self, api: Rest, options: Options, resource: Resource) -> None:
         self._api = api
         self._options = options
         self._resource = resource

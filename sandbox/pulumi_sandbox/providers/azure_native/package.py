@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.azure_native import options
 from pulumi_sandbox.providers.azure_native.kind import AzureKind
 from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
-from pulumi_sandbox.providers.rest import (
-    NO_QUERY,
-    Loss,
-    Method,
-    Query,
-    Rest,
-    Retries,
-    Service,
-    ServiceRefusedError,
-)
+from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError
 
 _METADATA_VERSION: Final = "2022-09-01"
 _SERVICE: Final = "Azure Resource Manager"
@@ -50,42 +39,25 @@ def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
 _RETRIES: Final = Retries(_after_refusal, _after_loss, heeds_retry_after=True)
 
 
-class ResourceManager:
-    """Resource Manager of the cloud that the options name; asks for its address at the first request."""
+def _resource_manager(chosen: Options, pause: Callable[[float], None]) -> Rest:
+    """Return Resource Manager of the cloud that the options name; that is asked for its address."""
 
-    def __init__(self, options: Options, pause: Callable[[float], None]) -> None:
-        """Connect nowhere yet; `pause` waits so many seconds."""
-        self._options = options
-        self._pause = pause
-        self._opening = threading.Lock()
-        self._opened: Rest | None = None
+    def at(find: Callable[[], str]) -> Rest:
+        return Rest(Service(_SERVICE, find, _HEADERS, chosen.authority), _RETRIES, pause)
 
-    def send(
-        self, method: Method, path: str, *, query: Query = NO_QUERY, body: Properties | None = None
-    ) -> Properties:
-        """See `Api`."""
-        return self._open().send(method, path, query=query, body=body)
+    host = f"https://{chosen.metadata_host}"
+    return at(partial(_address, at(lambda: host), host))
 
-    def _open(self) -> Rest:
-        with self._opening:
-            if self._opened is None:
-                self._opened = self._at(self._address())
-            return self._opened
 
-    def _address(self) -> str:
-        host = f"https://{self._options.metadata_host}"
-        try:
-            told = self._at(host).send("GET", "/metadata/endpoints", query={"api-version": _METADATA_VERSION})
-        except ServiceRefusedError as refusal:
-            raise _without_address(host, f"it refuses to tell them ({refusal})") from refusal
-        address = told.get("resourceManager")
-        if not isinstance(address, str):
-            raise _without_address(host, "they name no resourceManager")
-        return address.rstrip("/")
-
-    def _at(self, url: str) -> Rest:
-        service = Service(_SERVICE, url, _HEADERS, self._options.authority)
-        return Rest(service, _RETRIES, self._pause)
+def _address(metadata: Rest, host: str) -> str:
+    try:
+        told = metadata.send("GET", "/metadata/endpoints", query={"api-version": _METADATA_VERSION})
+    except ServiceRefusedError as refusal:
+        raise _without_address(host, f"it refuses to tell them ({refusal})") from refusal
+    address = told.get("resourceManager")
+    if not isinstance(address, str):
+        raise _without_address(host, "they name no resourceManager")
+    return address.rstrip("/")
 
 
 def _without_address(host: str, cause: str) -> SandboxError:
@@ -113,6 +85,6 @@ def package(pause: Callable[[float], None] | None = None) -> Package:
 def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
     chosen = options.read(given)
     patience = Patience(lambda: f"Azure at {chosen.metadata_host}")
-    api = ResourceManager(chosen, pause or patience.wait)
+    api = _resource_manager(chosen, pause or patience.wait)
     kinds = {token: AzureKind(api, chosen, resource) for token, resource in RESOURCES.items()}
     return Dispatcher(_TITLE, kinds, {}, patience)

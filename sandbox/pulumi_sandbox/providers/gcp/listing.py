@@ -7,10 +7,10 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, problems
-from pulumi_sandbox.providers.rest import Api, ask
+from pulumi_sandbox.providers.rest import Rest, ask
 
 
-def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
+def get_secrets(api: Rest, options: Options, args: Properties) -> Properties:
     """List secrets; none that matches is an empty list.
 
     Raises SandboxError when an argument is unknown, or the service refuses.
@@ -34,7 +34,7 @@ def get_secrets(api: Api, options: Options, args: Properties) -> Properties:
     }
 
 
-def _pages(api: Api, parent: str, wanted: str) -> Iterator[Properties]:
+def _pages(api: Rest, parent: str, wanted: str) -> Iterator[Properties]:
     query = {"filter": wanted} if wanted else {}
     while True:
         page = ask(api, "list", parent, "GET", parent, query=query)

@@ -16,7 +16,7 @@ from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names, policies
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, ask_for, refused
+from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask_for, refused
 
 _CONDITION: Final = {
     "description": Input(),
@@ -40,7 +40,7 @@ _CONFLICT_DELAYS: Final = (1, 2, 4, 8, 16)
 class Members(ResourceKind):
     """Roles on secrets: each one an entry in the policy of its secret, which others write too."""
 
-    def __init__(self, api: Api, options: Options, pause: Callable[[float], None]) -> None:
+    def __init__(self, api: Rest, options: Options, pause: Callable[[float], None]) -> None:
         """Take the service; `pause` waits after a conflict."""
         self._api = api
         self._options = options

@@ -53,7 +53,7 @@ def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) 
     wait = pause or patience.wait
     service = Service(
         title="Secret Manager",
-        url=chosen.endpoint.rstrip("/") + "/",
+        find=lambda: chosen.endpoint.rstrip("/") + "/",
         headers={"Authorization": f"Bearer {chosen.token}", "User-Agent": "pulumi-sandbox"},
     )
     api = Rest(service, RETRIES, wait)

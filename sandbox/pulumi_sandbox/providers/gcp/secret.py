@@ -8,12 +8,12 @@ from typing import Final, cast
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal, text
-from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import labels, names
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, defaulted, problems, with_defaults
-from pulumi_sandbox.providers.rest import Api, ServiceRefusedError, already_exists, ask, ask_for, refused
+from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask, ask_for, refused
 
 _REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
 _REPLICATION_KINDS: Final = {
@@ -43,7 +43,7 @@ _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "deletionProtection"
 class Secrets(ResourceKind):
     """The secrets of the projects that the token may reach."""
 
-    def __init__(self, api: Api, options: Options) -> None:
+    def __init__(self, api: Rest, options: Options) -> None:
         self._api = api
         self._options = options
 

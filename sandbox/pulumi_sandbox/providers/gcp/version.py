@@ -11,7 +11,7 @@ from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Probl
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems, with_defaults
-from pulumi_sandbox.providers.rest import Api, ask, ask_for
+from pulumi_sandbox.providers.rest import Rest, ask, ask_for
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "deletionPolicy": Input(),
@@ -31,7 +31,7 @@ class Versions(ResourceKind):
 
     secrets: ClassVar = frozenset({"secretData"})
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Rest) -> None:
         self._api = api
 
     def check(

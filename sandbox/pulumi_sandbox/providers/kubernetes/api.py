@@ -1,11 +1,10 @@
-"""What the provider needs of an API server, and what it can hear back."""
+"""What requests to an API server are made of, and its refusals."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers import contract
-from pulumi_sandbox.providers.kubernetes.kinds import Kind
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Query: TypeAlias = Mapping[str, str]
@@ -16,40 +15,6 @@ JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 NO_QUERY: Final[Query] = {}
-
-
-class Api(Protocol):
-    """One cluster, seen by one user."""
-
-    @property
-    def place(self) -> str:
-        """Name the cluster for people: its address."""
-        ...
-
-    @property
-    def default_namespace(self) -> str:
-        """Return the namespace of objects that name none."""
-        ...
-
-    def find(self, api_version: str, kind: str) -> Kind | None:
-        """Find out how the server serves a kind; None when it does not, at this moment."""
-        ...
-
-    def send(
-        self,
-        method: Method,
-        path: str,
-        *,
-        query: Query = NO_QUERY,
-        body: Value = None,
-        content_type: str = JSON,
-    ) -> Properties:
-        """Make one request and return the answer's JSON object.
-
-        Raises ApiRefusedError when the server answered with an error; SandboxError `cluster-unreachable`
-        when it did not answer.
-        """
-        ...
 
 
 class ApiRefusedError(contract.RefusedError):

@@ -7,8 +7,10 @@ from typing import Final
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, Value, text
+from pulumi_sandbox.providers.contract import already_exists
 from pulumi_sandbox.providers.kubernetes import await_, errors, naming, objects, ownership
-from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, Api, ApiRefusedError, Pause, Query
+from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, ApiRefusedError, Pause, Query
+from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
@@ -17,7 +19,7 @@ _RETRY_SECONDS: Final = (0.1, 0.2, 0.2, 0.2, 0.3, 0.5, 0.5, 1, 1, 2, 2, 2)
 """How long a create waits, again and again, for its kind or namespace to be served; ten seconds in all."""
 
 
-def preview_create(api: Api, inputs: Properties) -> Properties | None:
+def preview_create(api: Connection, inputs: Properties) -> Properties | None:
     """Return the object as the server would create it, written nowhere; None when the server cannot tell yet.
 
     It cannot while the kind or the namespace is not there, the object still is, or the user may not create
@@ -36,7 +38,7 @@ def preview_create(api: Api, inputs: Properties) -> Properties | None:
         raise errors.refused("create", inputs, refusal) from refusal
 
 
-def create(api: Api, urn: str, inputs: Properties, *, manager: str, pause: Pause) -> Properties:
+def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause: Pause) -> Properties:
     """Create the object and return it as it is live.
 
     An object that is there already is an error, unless a run that was killed before it could record it
@@ -53,7 +55,7 @@ def create(api: Api, urn: str, inputs: Properties, *, manager: str, pause: Pause
             raise errors.refused("create", inputs, refusal) from refusal
     live = _get(api, inputs, "create")
     if not ownership.is_marked(live, mark):
-        raise errors.already_exists(inputs, urn)
+        raise already_exists(urn, objects.object_id(inputs), errors.described(inputs))
     try:
         return _update_live(api, live, inputs, manager=manager, ignored=())
     except ApiRefusedError as refusal:
@@ -61,7 +63,7 @@ def create(api: Api, urn: str, inputs: Properties, *, manager: str, pause: Pause
 
 
 def update(
-    api: Api,
+    api: Connection,
     recorded: Properties,
     inputs: Properties,
     *,
@@ -87,7 +89,7 @@ def update(
 
 
 def preview_update(
-    api: Api, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+    api: Connection, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
 ) -> Properties | None:
     """Return the object as an update would leave it, written nowhere; None when the server cannot tell.
 
@@ -105,7 +107,7 @@ def preview_update(
         raise errors.refused("update", inputs, refusal, manager=manager) from refusal
 
 
-def read(api: Api, obj: Properties, namespace: str, name: str) -> Properties | None:
+def read(api: Connection, obj: Properties, namespace: str, name: str) -> Properties | None:
     """Return the live object; None when it, or its kind, is gone.
 
     Raises SandboxError when the user may not read it.
@@ -121,7 +123,7 @@ def read(api: Api, obj: Properties, namespace: str, name: str) -> Properties | N
         raise errors.refused("read", obj, refusal) from refusal
 
 
-def _post(api: Api, body: Properties, pause: Pause) -> Properties:
+def _post(api: Connection, body: Properties, pause: Pause) -> Properties:
     for seconds in _RETRY_SECONDS:
         kind = _find(api, body)
         if kind is not None:
@@ -136,7 +138,7 @@ def _post(api: Api, body: Properties, pause: Pause) -> Properties:
 
 
 def _update_recorded(
-    api: Api, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+    api: Connection, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
 ) -> Properties:
     if objects.metadata(recorded).get("uid") and not ignored:
         try:
@@ -149,7 +151,7 @@ def _update_recorded(
 
 
 def _update_live(
-    api: Api, live: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+    api: Connection, live: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
 ) -> Properties:
     if ownership.is_client_side(live) and not objects.is_custom_resource_definition(inputs):
         live = _take_over(api, live, manager)
@@ -157,7 +159,7 @@ def _update_live(
 
 
 def _write(
-    api: Api,
+    api: Connection,
     live: Properties,
     inputs: Properties,
     *,
@@ -181,7 +183,7 @@ def _write(
     )
 
 
-def _take_over(api: Api, live: Properties, manager: str) -> Properties:
+def _take_over(api: Connection, live: Properties, manager: str) -> Properties:
     """Return the creator's fields to the manager, unless the object changed since it was read."""
     version = objects.metadata(live).get("resourceVersion")
     return api.send(
@@ -200,7 +202,7 @@ def _take_over(api: Api, live: Properties, manager: str) -> Properties:
     )
 
 
-def _relinquish(api: Api, inputs: Properties, manager: str) -> None:
+def _relinquish(api: Connection, inputs: Properties, manager: str) -> None:
     """Let a manager own nothing of the object any more, by applying nothing under it."""
     identity: Properties = {
         "apiVersion": inputs["apiVersion"],
@@ -211,7 +213,7 @@ def _relinquish(api: Api, inputs: Properties, manager: str) -> None:
     api.send("PATCH", path, query={"fieldManager": manager}, body=identity, content_type=APPLY)
 
 
-def _get(api: Api, inputs: Properties, operation: str) -> Properties:
+def _get(api: Connection, inputs: Properties, operation: str) -> Properties:
     path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(inputs))
     try:
         return api.send("GET", path)
@@ -219,11 +221,11 @@ def _get(api: Api, inputs: Properties, operation: str) -> Properties:
         raise errors.refused(operation, inputs, refusal) from refusal
 
 
-def _find(api: Api, obj: Properties) -> Kind | None:
+def _find(api: Connection, obj: Properties) -> Kind | None:
     return api.find(text(obj.get("apiVersion")), text(obj.get("kind")))
 
 
-def _find_or_fail(api: Api, obj: Properties) -> Kind:
+def _find_or_fail(api: Connection, obj: Properties) -> Kind:
     kind = _find(api, obj)
     if kind is None:
         raise errors.unknown_kind(obj)
@@ -234,7 +236,7 @@ def _collection(kind: Kind, inputs: Properties) -> str:
     return kind.path(objects.namespace(inputs))
 
 
-def delete(api: Api, live: Properties, inputs: Properties, *, seconds: float, pause: Pause) -> None:
+def delete(api: Connection, live: Properties, inputs: Properties, *, seconds: float, pause: Pause) -> None:
     """Delete the object and wait until it is gone; one that is gone already is fine.
 
     Dependents are left to the garbage collector (background propagation), unless annotation

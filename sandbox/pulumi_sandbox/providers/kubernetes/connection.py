@@ -58,11 +58,11 @@ class Connection:
 
     @property
     def default_namespace(self) -> str:
-        """Return the option's namespace, else the context's."""
+        """Return the namespace of objects that name none: the option's, else the context's."""
         return self._open()[1]
 
     def find(self, api_version: str, kind: str) -> Kind | None:
-        """Look a kind up, asking the server once more if it is not known."""
+        """Find out how the server serves a kind; None when it does not, at this moment."""
         wanted = (api_version, kind)
         if wanted in self._kinds:
             return self._kinds[wanted]
@@ -80,10 +80,13 @@ class Connection:
         body: Value = None,
         content_type: str = JSON,
     ) -> Properties:
-        """Make one request on a kept-alive connection.
+        """Make one request on a kept-alive connection and return the answer's JSON object.
 
         A busy server (429 or 503 with Retry-After) is asked again, and so is one that closed the connection:
         any request of this provider may be made twice, since the second one meets what the first one did.
+
+        Raises ApiRefusedError when the server answered with an error; SandboxError `cluster-unreachable` when
+        it did not answer.
         """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError

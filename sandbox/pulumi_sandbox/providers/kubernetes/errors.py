@@ -1,10 +1,8 @@
 """What the provider says when a request fails: one shape for people, without a credential in it."""
 
-import shlex
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
@@ -47,19 +45,6 @@ def unknown_kind(inputs: Properties) -> SandboxError:
         place=described(inputs),
         cause=f"the Kubernetes API serves no kind {inputs.get('kind')} in {inputs.get('apiVersion')}",
         mend="create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind",
-    )
-
-
-def already_exists(inputs: Properties, urn: str) -> SandboxError:
-    """Return the error that an object is there that the stack does not know; it is never taken over."""
-    parsed = urns.parse(urn)
-    command = shlex.join(["pulumi", "import", parsed.type, parsed.name, objects.object_id(inputs)])
-    return SandboxError(
-        code="already-exists",
-        place=described(inputs),
-        cause="the object already exists, and this resource did not create it",
-        mend="a renamed resource: give it an alias of the old name; an object of others: take another name; "
-        f"to adopt it: {command}",
     )
 
 

@@ -46,7 +46,8 @@ def make_up_name(
         raise ValueError("autonaming is disabled for this stack; set metadata.name")
     if autonaming is not None and autonaming.proposed:
         return _named(inputs, autonaming.proposed)
-    return _named(inputs, f"{logical_name}-{_suffix(seed)}")
+    suffix = hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)
+    return _named(inputs, f"{logical_name}-{suffix}")
 
 
 def field_manager(urn: str, inputs: Properties, recorded: str) -> str:
@@ -65,7 +66,3 @@ def manager_of(urn: str) -> str:
 
 def _named(inputs: Properties, name: str) -> Properties:
     return objects.with_annotation(objects.with_metadata(inputs, name=name), objects.AUTONAMED, "true")
-
-
-def _suffix(seed: bytes) -> str:
-    return hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)

@@ -3,15 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.contract import Package
 from pulumi_sandbox.providers.kubernetes import kubeconfig, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.provider import Provider
-
-
-def _replacing_options(old: Properties, new: Properties) -> list[str]:
-    return options.replacing_keys(old, new, kubeconfig.load_if_readable)
 
 
 def _configure(given: Mapping[str, str]) -> Provider:
@@ -24,6 +19,6 @@ KUBERNETES: Final = Package(
     title="Kubernetes",
     version="4.34.2",
     problems=options.problems,
-    replacing_options=_replacing_options,
+    replacing_options=lambda old, new: options.replacing_keys(old, new, kubeconfig.load_if_readable),
     configure=_configure,
 )

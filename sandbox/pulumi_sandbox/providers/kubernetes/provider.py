@@ -23,7 +23,7 @@ from pulumi_sandbox.providers.kubernetes import (
     naming,
     objects,
 )
-from pulumi_sandbox.providers.kubernetes.api import Api
+from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
 from pulumi_sandbox.providers.kubernetes.options import Options
@@ -32,7 +32,7 @@ from pulumi_sandbox.providers.kubernetes.options import Options
 class Provider:
     """The Kubernetes objects of one cluster as resources. Safe for concurrent calls."""
 
-    def __init__(self, options: Options, api: Api) -> None:
+    def __init__(self, options: Options, api: Connection) -> None:
         self._options = options
         self._api = api
         self._scopes: dict[tuple[str, str], bool] = {}

@@ -8,7 +8,7 @@ from pulumi_sandbox.providers.azure_native.resources import Autoname
 from pulumi_sandbox.providers.contract import Autonaming
 
 
-def test_a_made_up_name_depends_on_the_seed_alone() -> None:
+def test_a_made_up_name_depends_on_the_seed_alone():
     first, again, other = (made_up("random", "group", seed, None) for seed in (b"one", b"one", b"two"))
     assert first == again != other
     assert made_up("random", "group", b"", None) != made_up("random", "group", b"", None)
@@ -17,7 +17,7 @@ def test_a_made_up_name_depends_on_the_seed_alone() -> None:
 @pytest.mark.parametrize(
     ("form", "enforced", "taken"), [("random", False, True), ("uuid", False, False), ("uuid", True, True)]
 )
-def test_a_guid_gives_way_only_to_an_enforced_proposal(form: Autoname, enforced: bool, taken: bool) -> None:
+def test_a_guid_gives_way_only_to_an_enforced_proposal(form: Autoname, enforced: bool, taken: bool):
     proposal = Autonaming(disabled=False, proposed="dev-x", enforced=enforced)
     name = made_up(form, "x", b"seed", proposal)
     assert (name == "dev-x") is taken
@@ -25,5 +25,5 @@ def test_a_guid_gives_way_only_to_an_enforced_proposal(form: Autoname, enforced:
         assert uuid.UUID(name)
 
 
-def test_a_stack_without_autonaming_makes_up_none() -> None:
+def test_a_stack_without_autonaming_makes_up_none():
     assert made_up("uuid", "x", b"seed", Autonaming(disabled=True, proposed="")) is None

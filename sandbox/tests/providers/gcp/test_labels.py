@@ -17,7 +17,7 @@ LABELS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["1", "2"])).
 @given(first=LABELS, second=LABELS, others=LABELS)
 def test_a_plan_sets_what_is_declared_drops_what_was_and_leaves_the_rest(
     first: Properties, second: Properties, others: Properties
-) -> None:
+):
     made = labels.planned(first, None, OPTIONS)
     ours = cast("Properties", made["pulumiLabels"])
     live = {**others, **cast("Properties", made["effectiveLabels"])}
@@ -26,19 +26,19 @@ def test_a_plan_sets_what_is_declared_drops_what_was_and_leaves_the_rest(
     assert after["effectiveLabels"] == {**expected, **second, **labels.ATTRIBUTION}
 
 
-def test_the_mark_is_not_put_back_unless_the_stack_wants_it_always() -> None:
+def test_the_mark_is_not_put_back_unless_the_stack_wants_it_always():
     recorded: Properties = {"pulumiLabels": {}, "effectiveLabels": {"a": "1"}}
     assert labels.planned({}, recorded, OPTIONS)["pulumiLabels"] == {}
     always = Options("", attribution="always")
     assert labels.planned({}, recorded, always)["pulumiLabels"] == labels.ATTRIBUTION
 
 
-def test_a_declared_label_wins_over_the_providers_own() -> None:
+def test_a_declared_label_wins_over_the_providers_own():
     options = Options("", labels={"team": "blue"}, attribution="never")
     assert labels.planned({"team": "red"}, None, options)["pulumiLabels"] == {"team": "red"}
 
 
-def test_one_unknown_label_makes_all_effective_ones_unknown() -> None:
+def test_one_unknown_label_makes_all_effective_ones_unknown():
     planned = labels.planned({"a": UNKNOWN}, None, OPTIONS)
     assert planned["effectiveLabels"] is planned["pulumiLabels"] is UNKNOWN
     annotations = labels.planned_annotations({"a": UNKNOWN}, None)

@@ -14,12 +14,12 @@ from pulumi_sandbox.providers.gcp import names
         ("s", ("default", "s")),
     ],
 )
-def test_a_secret_is_named_with_or_without_its_project(name: str, parts: tuple[str, str]) -> None:
+def test_a_secret_is_named_with_or_without_its_project(name: str, parts: tuple[str, str]):
     assert names.secret_parts(name, "default") == parts
 
 
 @pytest.mark.parametrize("name", ["projects/p/secrets/s/versions/1", "a/b/c", "", "/s"])
-def test_other_names_are_refused(name: str) -> None:
+def test_other_names_are_refused(name: str):
     with pytest.raises(SandboxError, match="projects/PROJECT/secrets/SECRET"):
         names.secret_parts(name, "default")
 
@@ -34,16 +34,16 @@ def test_other_names_are_refused(name: str) -> None:
         (None, False),
     ],
 )
-def test_a_name_without_a_project_is_the_recorded_one(given: str | None, same: bool) -> None:
+def test_a_name_without_a_project_is_the_recorded_one(given: str | None, same: bool):
     assert names.same_secret("projects/p/secrets/s", given) is same
 
 
-def test_a_made_up_id_depends_on_the_seed_and_fits() -> None:
+def test_a_made_up_id_depends_on_the_seed_and_fits():
     assert names.made_up("pull", b"seed", None) == names.made_up("pull", b"seed", None)
     assert names.made_up("pull", b"seed", None) != names.made_up("pull", b"other", None)
     assert len(names.made_up("p" * 300, b"", None) or "") == 255
 
 
-def test_the_stack_decides_on_made_up_ids() -> None:
+def test_the_stack_decides_on_made_up_ids():
     assert names.made_up("pull", b"seed", Autonaming(disabled=False, proposed="dev-pull")) == "dev-pull"
     assert names.made_up("pull", b"seed", Autonaming(disabled=True, proposed="")) is None

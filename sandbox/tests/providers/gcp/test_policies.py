@@ -24,7 +24,7 @@ def policy_of(grants: list[tuple[str, str, Value]]) -> Properties:
 @given(st.lists(GRANTS), GRANTS)
 def test_a_grant_is_found_until_it_is_revoked_and_no_other_is_touched(
     grants: list[tuple[str, str, Value]], grant: tuple[str, str, Value]
-) -> None:
+):
     policy = policy_of(grants)
     granted = policies.granted(policy, *grant)
     assert policies.find(granted, *grant) == grant[1]
@@ -36,15 +36,13 @@ def test_a_grant_is_found_until_it_is_revoked_and_no_other_is_touched(
 
 
 @given(st.lists(GRANTS), GRANTS)
-def test_granting_twice_is_granting_once(
-    grants: list[tuple[str, str, Value]], grant: tuple[str, str, Value]
-) -> None:
+def test_granting_twice_is_granting_once(grants: list[tuple[str, str, Value]], grant: tuple[str, str, Value]):
     granted = policies.granted(policy_of(grants), *grant)
     assert policies.granted(granted, *grant) == granted
 
 
 @given(st.lists(GRANTS))
-def test_a_policy_keeps_its_etag_and_no_binding_of_nobody(grants: list[tuple[str, str, Value]]) -> None:
+def test_a_policy_keeps_its_etag_and_no_binding_of_nobody(grants: list[tuple[str, str, Value]]):
     policy = policy_of(grants)
     for grant in grants:
         policy = policies.revoked(policy, *grant)
@@ -61,5 +59,5 @@ def test_a_policy_keeps_its_etag_and_no_binding_of_nobody(grants: list[tuple[str
         ("allUsers", "allUsers"),
     ],
 )
-def test_accounts_are_recorded_in_lower_case(member: str, recorded: str) -> None:
+def test_accounts_are_recorded_in_lower_case(member: str, recorded: str):
     assert policies.normal(member) == recorded

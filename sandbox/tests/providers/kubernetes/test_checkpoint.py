@@ -16,24 +16,24 @@ def recorded(model: Properties) -> Properties:
     return checkpoint.outputs(LIVE, inputs, model=model, field_manager="m", initial_api_version="v1")
 
 
-def test_outputs_are_the_object_and_what_the_genuine_provider_keeps_beside_it() -> None:
+def test_outputs_are_the_object_and_what_the_genuine_provider_keeps_beside_it():
     outputs = recorded({})
     assert outputs.keys() - LIVE.keys() == {"__inputs", "__fieldManager", "__initialApiVersion"}
     assert checkpoint.live_object(outputs) == LIVE
 
 
-def test_data_of_a_secret_is_secret_whatever_the_program_said() -> None:
+def test_data_of_a_secret_is_secret_whatever_the_program_said():
     outputs = recorded({})
     assert outputs["data"] == Secret({"k": "dg=="})
     assert contains_secret(outputs["__inputs"])
 
 
-def test_other_secrets_of_a_secret_object_stay_secret_too() -> None:
+def test_other_secrets_of_a_secret_object_stay_secret_too():
     outputs = recorded({"metadata": {"annotations": {"token": Secret("t")}}})
     assert outputs["metadata"] == {"name": "n", "annotations": {"token": Secret("t")}}
 
 
-def test_secrets_of_other_kinds_stay_where_they_were() -> None:
+def test_secrets_of_other_kinds_stay_where_they_were():
     live: Properties = {"kind": "Bucket", "spec": {"password": "p", "size": 1}}
     assert checkpoint.concealed(live, {"spec": {"password": Secret("p")}}) == {
         "kind": "Bucket",
@@ -41,19 +41,19 @@ def test_secrets_of_other_kinds_stay_where_they_were() -> None:
     }
 
 
-def test_dashes_of_schema_extensions_are_underscores_in_programs_and_outputs() -> None:
+def test_dashes_of_schema_extensions_are_underscores_in_programs_and_outputs():
     schema: Properties = {"spec": {"versions": [{"schema": {"x-kubernetes-preserve-unknown-fields": True}}]}}
     outputs = checkpoint.outputs(schema, schema, model={}, field_manager="m", initial_api_version="v1")
     assert outputs["spec"] == {"versions": [{"schema": {"x_kubernetes_preserve_unknown_fields": True}}]}
     assert checkpoint.declared(outputs, {}) == checkpoint.live_object(outputs) == schema
 
 
-def test_the_inputs_recorded_in_the_outputs_go_before_those_the_engine_kept() -> None:
+def test_the_inputs_recorded_in_the_outputs_go_before_those_the_engine_kept():
     outputs = recorded({})
     assert checkpoint.declared(outputs, {"kind": "Old"}) == reveal(outputs["__inputs"])
     assert checkpoint.declared({}, {"kind": "Old"}) == {"kind": "Old"}
 
 
-def test_the_first_api_version_is_kept_for_good() -> None:
+def test_the_first_api_version_is_kept_for_good():
     assert checkpoint.initial_api_version(recorded({}), {"apiVersion": "v2"}) == "v1"
     assert checkpoint.initial_api_version({}, {"apiVersion": "v2"}) == "v2"

@@ -81,7 +81,7 @@ def listed(*kinds: str) -> Properties:
     return json.loads(json.dumps({"resources": resources}))
 
 
-def test_a_request_carries_the_users_token_its_query_and_its_body(server: Server) -> None:
+def test_a_request_carries_the_users_token_its_query_and_its_body(server: Server):
     path = "/api/v1/namespaces/mine/secrets?fieldManager=a+b"
     server.answers[path] = [(201, {"kind": "Secret"})]
     answer = server.connection().send(
@@ -91,12 +91,12 @@ def test_a_request_carries_the_users_token_its_query_and_its_body(server: Server
     assert server.asked == [("POST", path, "Bearer my-token", '{"data": {"\\u00fc": null}}')]
 
 
-def test_a_busy_server_is_asked_again_also_for_writes(server: Server) -> None:
+def test_a_busy_server_is_asked_again_also_for_writes(server: Server):
     server.answers["/api/v1/secrets"] = [(429, {}), (503, {}), (201, {"kind": "Secret"})]
     assert server.connection().send("POST", "/api/v1/secrets", body={}) == {"kind": "Secret"}
 
 
-def test_a_server_that_stays_busy_is_an_error(server: Server) -> None:
+def test_a_server_that_stays_busy_is_an_error(server: Server):
     server.answers["/api/v1/secrets"] = [(429, {"message": "too many requests"})]
     with pytest.raises(ApiRefusedError, match="too many requests"):
         server.connection().send("GET", "/api/v1/secrets")
@@ -105,14 +105,14 @@ def test_a_server_that_stays_busy_is_an_error(server: Server) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"), [("<html>gateway</html>", "<html>gateway</html>"), ({}, "HTTP status 500")]
 )
-def test_a_refusal_without_a_message_is_told_as_it_came(server: Server, answer: object, message: str) -> None:
+def test_a_refusal_without_a_message_is_told_as_it_came(server: Server, answer: object, message: str):
     server.answers["/api/v1/secrets"] = [(500, answer)]
     with pytest.raises(ApiRefusedError) as refused:
         server.connection().send("GET", "/api/v1/secrets")
     assert str(refused.value) == message
 
 
-def test_a_kind_is_looked_up_once_and_one_that_is_missing_each_time(server: Server) -> None:
+def test_a_kind_is_looked_up_once_and_one_that_is_missing_each_time(server: Server):
     server.answers["/apis/a.b/v1"] = [(404, {}), (200, listed("Bucket")), (200, listed("Bucket", "Pail"))]
     connection = server.connection()
     assert connection.find("a.b/v1", "Bucket") is None
@@ -122,12 +122,12 @@ def test_a_kind_is_looked_up_once_and_one_that_is_missing_each_time(server: Serv
     assert connection.find("a.b/v1", "Pail") == Kind("a.b/v1", "pails", namespaced=True)
 
 
-def test_the_namespace_is_the_options_or_the_contexts(server: Server) -> None:
+def test_the_namespace_is_the_options_or_the_contexts(server: Server):
     assert server.connection().default_namespace == "mine"
     assert server.connection(namespace="other").default_namespace == "other"
 
 
-def test_a_cluster_that_does_not_answer_is_told_by_its_address(server: Server) -> None:
+def test_a_cluster_that_does_not_answer_is_told_by_its_address(server: Server):
     with pytest.raises(SandboxError) as refused:
         server.connection(cluster="away").send("GET", "/api/v1")
     assert refused.value.code == "cluster-unreachable"
@@ -136,9 +136,7 @@ def test_a_cluster_that_does_not_answer_is_told_by_its_address(server: Server) -
 
 
 @pytest.mark.parametrize("chosen", [{"context": "lost"}, {"cluster": "lost"}])
-def test_a_choice_that_leads_nowhere_is_told_by_the_kubeconfig(
-    server: Server, chosen: dict[str, str]
-) -> None:
+def test_a_choice_that_leads_nowhere_is_told_by_the_kubeconfig(server: Server, chosen: dict[str, str]):
     with pytest.raises(SandboxError) as refused:
         server.connection(**chosen).send("GET", "/api/v1")
     assert refused.value.code == "kubeconfig-invalid"

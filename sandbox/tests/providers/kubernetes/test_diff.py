@@ -35,12 +35,12 @@ def shown(verdict: Verdict) -> list[tuple[str, str, bool]]:
     return [(paths.render(change.path), change.kind, change.replaces) for change in verdict.changes]
 
 
-def test_equal_inputs_change_nothing() -> None:
+def test_equal_inputs_change_nothing():
     secret = obj("Secret", data={"a": "b"})
     assert judged(secret, secret).changes == ()
 
 
-def test_additions_updates_and_removals_are_told_apart() -> None:
+def test_additions_updates_and_removals_are_told_apart():
     verdict = judged(obj("Secret", data={"a": "1", "b": "1"}), obj("Secret", data={"b": "2", "c": "1"}))
     assert shown(verdict) == [
         ("data.a", "delete", False),
@@ -49,19 +49,19 @@ def test_additions_updates_and_removals_are_told_apart() -> None:
     ]
 
 
-def test_drift_is_set_back_although_the_inputs_are_the_same() -> None:
+def test_drift_is_set_back_although_the_inputs_are_the_same():
     secret = obj("Secret", data={"a": "mine"})
     verdict = judged(secret, secret, live=obj("Secret", data={"a": "theirs"}))
     assert shown(verdict) == [("data.a", "update", False)]
 
 
-def test_an_unknown_input_is_a_change() -> None:
+def test_an_unknown_input_is_a_change():
     assert shown(judged(obj("ConfigMap", data={"a": "b"}), obj("ConfigMap", data={"a": UNKNOWN}))) == [
         ("data.a", "update", False)
     ]
 
 
-def test_ignored_changes_are_left_out_with_all_below_them() -> None:
+def test_ignored_changes_are_left_out_with_all_below_them():
     old, new = obj("Secret", data={"a": "1"}, type="x"), obj("Secret", data={"a": "2"}, type="y")
     assert shown(judged(old, new, ignored=(paths.parse("data"),))) == [("type", "update", True)]
 
@@ -72,7 +72,7 @@ def test_ignored_changes_are_left_out_with_all_below_them() -> None:
 )
 def test_changed_data_replaces_unless_the_provider_calls_it_mutable(
     kind: str, *, mutable: bool, sealed: bool, replaces: bool
-) -> None:
+):
     old, new = obj(kind, data={"a": "1"}, immutable=sealed), obj(kind, data={"a": "2"}, immutable=sealed)
     assert shown(judged(old, new, mutable=mutable)) == [("data.a", "update", replaces)]
 
@@ -95,33 +95,33 @@ def test_changed_data_replaces_unless_the_provider_calls_it_mutable(
 )
 def test_a_field_that_cannot_change_replaces_the_object(
     api_version: str, kind: str, old: Properties, new: Properties
-) -> None:
+):
     verdict = judged({**obj(kind, api_version), **old}, {**obj(kind, api_version), **new})
     assert [change.replaces for change in verdict.changes] == [True]
 
 
-def test_a_field_that_can_change_updates_a_kind_with_fields_that_cannot() -> None:
+def test_a_field_that_can_change_updates_a_kind_with_fields_that_cannot():
     verdict = judged(obj("Service", spec={"type": "NodePort"}), obj("Service", spec={"type": "ClusterIP"}))
     assert shown(verdict) == [("spec.type", "update", False)]
 
 
-def test_an_object_with_a_fixed_name_goes_before_its_successor_comes() -> None:
+def test_an_object_with_a_fixed_name_goes_before_its_successor_comes():
     assert judged(obj("Secret", type="a"), obj("Secret", type="b")).delete_first
 
 
-def test_an_object_with_a_made_up_name_goes_after_its_successor_came() -> None:
+def test_an_object_with_a_made_up_name_goes_after_its_successor_came():
     verdict = judged(obj("Secret", auto=True, type="a"), obj("Secret", auto=True, type="b"))
     assert verdict.replacing
     assert not verdict.delete_first
 
 
-def test_a_renamed_object_goes_after_its_successor_came() -> None:
+def test_a_renamed_object_goes_after_its_successor_came():
     verdict = judged(obj("Secret", name="old"), obj("Secret", name="new"))
     assert shown(verdict) == [("metadata.name", "update", True)]
     assert not verdict.delete_first
 
 
-def test_inputs_recorded_in_the_servers_form_equal_those_of_the_program() -> None:
+def test_inputs_recorded_in_the_servers_form_equal_those_of_the_program():
     declared = obj("ResourceQuota", spec={"hard": {"cpu": "1000m"}, "scopes": []})
     servers = obj("ResourceQuota", spec={"hard": {"cpu": "1"}})
     assert judged(servers, declared, live=servers).changes == ()

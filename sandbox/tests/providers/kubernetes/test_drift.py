@@ -18,7 +18,7 @@ values = st.recursive(
 )
 
 
-def test_fields_of_others_and_defaults_are_no_drift() -> None:
+def test_fields_of_others_and_defaults_are_no_drift():
     inputs: Properties = {"metadata": {"labels": {"a": "b"}}, "spec": {"ports": [{"port": 80}]}}
     live: Properties = {
         "metadata": {"labels": {"a": "b", "credfleet.io/owner": "x"}, "uid": "u"},
@@ -28,11 +28,11 @@ def test_fields_of_others_and_defaults_are_no_drift() -> None:
     assert declared_part(live, inputs) == inputs
 
 
-def test_a_declared_field_shows_the_value_another_gave_it() -> None:
+def test_a_declared_field_shows_the_value_another_gave_it():
     assert declared_part({"data": {"k": "theirs"}}, {"data": {"k": "mine"}}) == {"data": {"k": "theirs"}}
 
 
-def test_a_declared_field_that_another_removed_is_missing() -> None:
+def test_a_declared_field_that_another_removed_is_missing():
     inputs: Properties = {**BUILT_IN, "metadata": {"labels": {"a": "b", "c": ""}}}
     assert declared_part({**BUILT_IN, "metadata": {"labels": {}}}, inputs) == {
         **BUILT_IN,
@@ -41,12 +41,12 @@ def test_a_declared_field_that_another_removed_is_missing() -> None:
 
 
 @pytest.mark.parametrize("empty", [None, False, 0, "", [], {}])
-def test_an_empty_field_that_a_built_in_kind_drops_counts_as_live(empty: Value) -> None:
+def test_an_empty_field_that_a_built_in_kind_drops_counts_as_live(empty: Value):
     inputs: Properties = {**BUILT_IN, "spec": {"template": {"hostNetwork": empty}}}
     assert declared_part({**BUILT_IN, "spec": {"template": {}}}, inputs) == inputs
 
 
-def test_a_custom_kind_drops_nothing() -> None:
+def test_a_custom_kind_drops_nothing():
     inputs: Properties = {**CUSTOM, "spec": {"paused": False}}
     assert declared_part({**CUSTOM, "spec": {}}, inputs) == {**CUSTOM, "spec": {}}
 
@@ -54,7 +54,7 @@ def test_a_custom_kind_drops_nothing() -> None:
 @pytest.mark.parametrize(
     ("declared", "live"), [("1000m", "1"), (1, "1"), ("0.5", "500m"), ("1024Ki", "1Mi"), (1.5, "1500m")]
 )
-def test_a_quantity_the_server_wrote_in_another_form_is_no_drift(declared: Value, live: str) -> None:
+def test_a_quantity_the_server_wrote_in_another_form_is_no_drift(declared: Value, live: str):
     inputs: Properties = {**BUILT_IN, "spec": {"limits": {"cpu": declared}}}
     assert declared_part({**BUILT_IN, "spec": {"limits": {"cpu": live}}}, inputs) == inputs
 
@@ -62,13 +62,13 @@ def test_a_quantity_the_server_wrote_in_another_form_is_no_drift(declared: Value
 @pytest.mark.parametrize(
     ("declared", "live"), [("1", "2"), ("1G", "1Gi"), ("a", "b"), ("1", "one"), (True, "1")]
 )
-def test_another_quantity_is_drift(declared: Value, live: str) -> None:
+def test_another_quantity_is_drift(declared: Value, live: str):
     shown: Properties = {**BUILT_IN, "spec": {"limits": {"cpu": live}}}
     assert declared_part(shown, {**BUILT_IN, "spec": {"limits": {"cpu": declared}}}) == shown
 
 
 @pytest.mark.parametrize("place", ["labels", "annotations"])
-def test_texts_that_look_like_quantities_are_compared_as_texts(place: str) -> None:
+def test_texts_that_look_like_quantities_are_compared_as_texts(place: str):
     shown: Properties = {**BUILT_IN, "metadata": {place: {"version": "1"}}}
     assert declared_part(shown, {**BUILT_IN, "metadata": {place: {"version": "1000m"}}}) == shown
 
@@ -77,7 +77,7 @@ def test_texts_that_look_like_quantities_are_compared_as_texts(place: str) -> No
 @given(st.dictionaries(keys, values), st.dictionaries(st.text("xyz", min_size=1), values))
 def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
     inputs: Properties, others: Properties
-) -> None:
+):
     assert declared_part({**inputs, **others}, inputs) == inputs
 
 
@@ -93,18 +93,16 @@ def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
         ({"cpu": "2", "memory": UNKNOWN}, {"cpu": "2", "memory": UNKNOWN}),
     ],
 )
-def test_inputs_take_the_form_the_server_keeps_where_it_can_be_seen(
-    declared: Properties, kept: Properties
-) -> None:
+def test_inputs_take_the_form_the_server_keeps_where_it_can_be_seen(declared: Properties, kept: Properties):
     live: Properties = {**BUILT_IN, "spec": {"cpu": "1", "memory": "1Gi", "steps": [{"cpu": "1"}]}}
     assert in_live_form({**BUILT_IN, "spec": declared}, live) == {**BUILT_IN, "spec": kept}
 
 
-def test_inputs_of_a_custom_kind_are_kept_as_they_are() -> None:
+def test_inputs_of_a_custom_kind_are_kept_as_they_are():
     inputs: Properties = {**CUSTOM, "spec": {"cpu": "1000m", "paused": False}}
     assert in_live_form(inputs, {**CUSTOM, "spec": {"cpu": "1"}}) == inputs
 
 
 @given(st.dictionaries(keys, values))
-def test_what_is_live_is_in_the_live_form(obj: Properties) -> None:
+def test_what_is_live_is_in_the_live_form(obj: Properties):
     assert in_live_form({**BUILT_IN, **obj}, obj) == {**BUILT_IN, **obj}

@@ -2,6 +2,7 @@
 
 import pytest
 from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.providers.contract import already_exists
 from pulumi_sandbox.providers.kubernetes import errors
 from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 
@@ -18,7 +19,7 @@ OBJECT: Properties = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name":
         (422, "invalid"),
     ],
 )
-def test_a_refusal_says_what_where_and_how_to_mend_it(status: int, code: str) -> None:
+def test_a_refusal_says_what_where_and_how_to_mend_it(status: int, code: str):
     refused = errors.refused("create", OBJECT, ApiRefusedError(status, {"message": "because."}))
     assert refused.code == code
     first, second = str(refused).splitlines()
@@ -26,7 +27,7 @@ def test_a_refusal_says_what_where_and_how_to_mend_it(status: int, code: str) ->
     assert second.startswith("→ ")
 
 
-def test_a_field_conflict_names_both_managers_and_the_way_out() -> None:
+def test_a_field_conflict_names_both_managers_and_the_way_out():
     causes: Properties = {
         "causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "credfleet-claims" using v1'}]
     }
@@ -37,6 +38,6 @@ def test_a_field_conflict_names_both_managers_and_the_way_out() -> None:
     assert all(word in refused.mend for word in ("credfleet-claims", "'mine'", "pulumi.com/patchForce"))
 
 
-def test_an_object_that_exists_already_can_be_imported_with_the_printed_line() -> None:
+def test_an_object_that_exists_already_can_be_imported_with_the_printed_line():
     urn = "urn:pulumi:dev::fleet::a:b:Pool$kubernetes:core/v1:Secret::my::name"
-    assert "pulumi import kubernetes:core/v1:Secret my::name ns/n" in errors.already_exists(OBJECT, urn).mend
+    assert "pulumi import kubernetes:core/v1:Secret my::name ns/n" in already_exists(urn, "ns/n").mend

@@ -12,18 +12,18 @@ SECRET: Properties = {"apiVersion": "v1", "kind": "Secret"}
 DEFINITION: Properties = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
 
 
-def test_string_data_becomes_base64_data_which_it_overrides() -> None:
+def test_string_data_becomes_base64_data_which_it_overrides():
     given_data: Properties = {"data": {"a": "b2xk", "b": "b2xk"}, "stringData": {"a": "new", "ü": "naïve"}}
     expected = {"a": "bmV3", "b": "b2xk", "ü": base64.b64encode("naïve".encode()).decode()}
     assert folded({**SECRET, **given_data}) == {**SECRET, "data": expected}
 
 
-def test_only_secrets_have_string_data() -> None:
+def test_only_secrets_have_string_data():
     other: Properties = {"apiVersion": "example.com/v1", "kind": "Secret", "stringData": {"a": "b"}}
     assert folded(other) == other
 
 
-def test_a_secret_with_unknown_parts_waits_until_they_are_known() -> None:
+def test_a_secret_with_unknown_parts_waits_until_they_are_known():
     waiting: Properties = {**SECRET, "stringData": {"a": UNKNOWN, "b": "c"}}
     assert folded(waiting) == waiting
 
@@ -34,11 +34,11 @@ def test_a_secret_with_unknown_parts_waits_until_they_are_known() -> None:
 )
 def test_data_is_kept_in_canonical_base64_and_bad_data_is_left_to_the_server(
     written: str | int, kept: str | int
-) -> None:
+):
     assert folded({**SECRET, "data": {"k": written}}) == {**SECRET, "data": {"k": kept}}
 
 
-def test_what_only_the_server_writes_is_no_input() -> None:
+def test_what_only_the_server_writes_is_no_input():
     metadata: Properties = {
         "name": "n",
         "uid": "u",
@@ -49,7 +49,7 @@ def test_what_only_the_server_writes_is_no_input() -> None:
     assert folded({"metadata": metadata}) == {"metadata": {"name": "n"}}
 
 
-def test_a_definition_loses_its_status_and_an_empty_preserve_unknown_fields() -> None:
+def test_a_definition_loses_its_status_and_an_empty_preserve_unknown_fields():
     written: Properties = {
         **DEFINITION,
         "spec": {"preserveUnknownFields": False, "scope": "Cluster"},
@@ -58,13 +58,13 @@ def test_a_definition_loses_its_status_and_an_empty_preserve_unknown_fields() ->
     assert folded(written) == {**DEFINITION, "spec": {"scope": "Cluster"}}
 
 
-def test_a_definition_that_preserves_unknown_fields_says_so() -> None:
+def test_a_definition_that_preserves_unknown_fields_says_so():
     written: Properties = {**DEFINITION, "spec": {"preserveUnknownFields": True}}
     assert folded(written) == written
 
 
 @given(st.dictionaries(st.text(), st.text()), st.dictionaries(st.text(), st.binary()))
-def test_folding_twice_is_folding_once(string_data: dict[str, str], data: dict[str, bytes]) -> None:
+def test_folding_twice_is_folding_once(string_data: dict[str, str], data: dict[str, bytes]):
     encoded: Properties = {key: base64.b64encode(value).decode() for key, value in data.items()}
     once = folded({**SECRET, "data": encoded, "stringData": {**string_data}})
     assert folded(once) == once

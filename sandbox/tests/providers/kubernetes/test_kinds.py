@@ -13,7 +13,7 @@ from pulumi_sandbox.providers.kubernetes.kinds import Kind
         ("kubernetes:example.com/v1beta1:Bucket", "example.com/v1beta1", "Bucket"),
     ],
 )
-def test_a_type_names_a_kind_as_the_api_does(type_token: str, api_version: str, kind: str) -> None:
+def test_a_type_names_a_kind_as_the_api_does(type_token: str, api_version: str, kind: str):
     assert kinds.of_type(type_token) == (api_version, kind)
     assert kinds.refusal(type_token) == ""
 
@@ -32,11 +32,11 @@ def test_a_type_names_a_kind_as_the_api_does(type_token: str, api_version: str, 
         "gcp:secretmanager/secret:Secret",
     ],
 )
-def test_types_that_are_no_objects_are_refused_by_name(type_token: str) -> None:
+def test_types_that_are_no_objects_are_refused_by_name(type_token: str):
     assert type_token in kinds.refusal(type_token)
 
 
-def test_a_custom_kind_may_be_called_a_list() -> None:
+def test_a_custom_kind_may_be_called_a_list():
     assert kinds.refusal("kubernetes:example.com/v1:AllowList") == ""
 
 
@@ -49,6 +49,6 @@ def test_a_custom_kind_may_be_called_a_list() -> None:
         (Kind("a.b/v1", "roles", namespaced=False), "ns", "/apis/a.b/v1/roles"),
     ],
 )
-def test_a_kind_is_served_at_one_path(kind: Kind, namespace: str, collection: str) -> None:
+def test_a_kind_is_served_at_one_path(kind: Kind, namespace: str, collection: str):
     assert kind.path(namespace) == collection
     assert kind.path(namespace, "n") == f"{collection}/n"

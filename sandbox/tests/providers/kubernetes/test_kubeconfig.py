@@ -18,20 +18,20 @@ def content(name: str, **cluster: str) -> Properties:
     }
 
 
-def test_a_kubeconfig_may_come_as_text() -> None:
+def test_a_kubeconfig_may_come_as_text():
     loaded = kubeconfig.load(json.dumps(content("dev")))
     assert loaded.cluster("", "") == {"server": "https://dev"}
     assert loaded.namespace("") == "in-dev"
 
 
-def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path) -> None:
+def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path):
     file = tmp_path / "config"
     file.write_text(json.dumps(content("dev", **{"certificate-authority": "ca.crt"})))
     cluster = kubeconfig.load(str(file)).cluster("", "")
     assert cluster == {"server": "https://dev", "certificate-authority": str(tmp_path / "ca.crt")}
 
 
-def test_of_several_files_the_first_to_name_something_counts(tmp_path: Path) -> None:
+def test_of_several_files_the_first_to_name_something_counts(tmp_path: Path):
     for name, server in (("a", "dev"), ("b", "ops"), ("c", "dev")):
         (tmp_path / name).write_text(json.dumps(content(server, source=name)))
     loaded = kubeconfig.load(":".join(str(tmp_path / name) for name in "axbc"))
@@ -39,20 +39,18 @@ def test_of_several_files_the_first_to_name_something_counts(tmp_path: Path) -> 
     assert loaded.cluster("ops", "") == {"server": "https://ops", "source": "b"}
 
 
-def test_without_a_choice_the_kubeconfig_of_the_user_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_choice_the_kubeconfig_of_the_user_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "mine").write_text(json.dumps(content("mine")))
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "mine"))
     assert kubeconfig.load("").context_name("") == "mine"
 
 
-def test_an_unknown_context_leads_to_no_cluster() -> None:
+def test_an_unknown_context_leads_to_no_cluster():
     assert kubeconfig.load(json.dumps(content("dev"))).cluster("prod", "") is None
 
 
 @pytest.mark.parametrize("given", ["/nowhere/config", "{not: [yaml", "{}", "a: 1\nb: 2"])
-def test_what_is_no_kubeconfig_is_refused_without_quoting_it(given: str) -> None:
+def test_what_is_no_kubeconfig_is_refused_without_quoting_it(given: str):
     with pytest.raises(SandboxError) as refused:
         kubeconfig.load(given)
     assert refused.value.code == "kubeconfig-invalid"

@@ -39,7 +39,7 @@ def replacing(old: Properties, new: Properties) -> list[str]:
         {"enablePatchForce": UNKNOWN, "namespace": None, "renderYamlToDirectory": ""},
     ],
 )
-def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Properties) -> None:
+def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Properties):
     assert options.problems(config) == []
 
 
@@ -59,11 +59,11 @@ def test_options_that_are_served_are_taken_as_values_and_as_texts(config: Proper
         ("enableSecretMutabel", "true"),
     ],
 )
-def test_options_that_are_not_served_are_refused_by_name(option: str, value: Value) -> None:
+def test_options_that_are_not_served_are_refused_by_name(option: str, value: Value):
     assert [problem.place for problem in options.problems({option: value, "context": "dev"})] == [option]
 
 
-def test_options_are_read_from_the_texts_the_engine_gives() -> None:
+def test_options_are_read_from_the_texts_the_engine_gives():
     read = options.read({"namespace": "ns", "enableSecretMutable": "true"})
     assert read == options.Options(namespace="ns", secrets_mutable=True)
 
@@ -98,5 +98,5 @@ def test_options_are_read_from_the_texts_the_engine_gives() -> None:
 )
 def test_only_options_that_lead_to_another_cluster_replace_the_objects(
     old: Properties, new: Properties, expected: list[str]
-) -> None:
+):
     assert replacing(old, new) == expected

@@ -17,7 +17,7 @@ def live(*entries: Properties) -> Properties:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"managedFields": [*entries]}}
 
 
-def test_an_object_to_create_bears_the_mark_of_its_resource_alone() -> None:
+def test_an_object_to_create_bears_the_mark_of_its_resource_alone():
     marked = ownership.marked({"apiVersion": "v1", "metadata": {"name": "n"}}, MANAGER)
     assert ownership.is_marked(marked, MANAGER)
     assert not ownership.is_marked(marked, "pulumi-kubernetes-ffffffff")
@@ -33,13 +33,11 @@ def test_an_object_to_create_bears_the_mark_of_its_resource_alone() -> None:
         ("credfleet-claims", "Update", False),
     ],
 )
-def test_only_the_creators_fields_are_there_to_take_over(
-    manager: str, operation: str, *, expected: bool
-) -> None:
+def test_only_the_creators_fields_are_there_to_take_over(manager: str, operation: str, *, expected: bool):
     assert ownership.is_client_side(live(entry(manager, operation, {"f:data": {}}))) is expected
 
 
-def test_taking_over_joins_the_creators_fields_and_leaves_those_of_others() -> None:
+def test_taking_over_joins_the_creators_fields_and_leaves_those_of_others():
     others = entry("credfleet-claims", "Update", {"f:metadata": {"f:labels": {"f:tenant": {}}}})
     status = entry("pulumi-kubernetes", "Update", {"f:status": {}}, subresource="status")
     taken = ownership.taken_over(
@@ -57,7 +55,7 @@ def test_taking_over_joins_the_creators_fields_and_leaves_those_of_others() -> N
     assert taken[1:] == [others, status]
 
 
-def test_a_field_is_others_alone_only_if_they_have_it_and_the_manager_does_not() -> None:
+def test_a_field_is_others_alone_only_if_they_have_it_and_the_manager_does_not():
     shared = live(
         entry(MANAGER, "Apply", {"f:metadata": {"f:labels": {"f:mine": {}, "f:both": {}}}}),
         entry("other", "Update", {"f:metadata": {"f:labels": {"f:theirs": {}, "f:both": {}}}}),

@@ -38,23 +38,23 @@ def no_pause(_seconds: float) -> None:
         ("jsonpath={.status.missing}", False),
     ],
 )
-def test_conditions_are_read_as_the_genuine_provider_reads_them(text: str, *, holds: bool) -> None:
+def test_conditions_are_read_as_the_genuine_provider_reads_them(text: str, *, holds: bool):
     (condition,) = await_.conditions(waiting_for(text))
     assert condition.holds(READY) is holds
 
 
-def test_several_conditions_come_as_a_list() -> None:
+def test_several_conditions_come_as_a_list():
     asked = await_.conditions(waiting_for("condition=Ready", "jsonpath={.status.phase}"))
     assert [condition.text for condition in asked] == ["condition=Ready", "jsonpath={.status.phase}"]
 
 
-def test_nothing_is_waited_for_unasked_or_when_the_wait_is_skipped() -> None:
+def test_nothing_is_waited_for_unasked_or_when_the_wait_is_skipped():
     assert await_.conditions({"kind": "Deployment"}) == ()
     assert await_.conditions(waiting_for("condition=Ready", **{objects.SKIP_AWAIT: "true"})) == ()
 
 
 @pytest.mark.parametrize("text", ["Ready", "jsonpath=.status", "jsonpath={.a[?(@.b)]}"])
-def test_a_condition_of_another_form_is_refused(text: str) -> None:
+def test_a_condition_of_another_form_is_refused(text: str):
     with pytest.raises(ValueError, match="neither condition="):
         await_.conditions(waiting_for(text))
 
@@ -65,12 +65,12 @@ def test_a_condition_of_another_form_is_refused(text: str) -> None:
 )
 def test_the_resource_option_goes_before_the_annotation_and_ten_minutes(
     option: float, annotated: str, seconds: float
-) -> None:
+):
     inputs: Properties = {"metadata": {"annotations": {objects.TIMEOUT_SECONDS: annotated}}}
     assert await_.timeout(inputs, option) == seconds
 
 
-def test_an_object_is_read_until_it_is_as_asked() -> None:
+def test_an_object_is_read_until_it_is_as_asked():
     later: Iterable[Properties] = iter([{}, READY])
     found = await_.until_ready(
         {},
@@ -82,7 +82,7 @@ def test_an_object_is_read_until_it_is_as_asked() -> None:
     assert found == READY
 
 
-def test_an_object_that_does_not_become_ready_is_returned_as_it_is_last() -> None:
+def test_an_object_that_does_not_become_ready_is_returned_as_it_is_last():
     last: Properties = {"kind": "Bucket", "metadata": {"name": "b"}}
     with pytest.raises(NotReadyError, match="Bucket b did not reach condition=Ready") as missed:
         await_.until_ready(
@@ -91,7 +91,7 @@ def test_an_object_that_does_not_become_ready_is_returned_as_it_is_last() -> Non
     assert missed.value.live == last
 
 
-def test_an_object_that_goes_away_ends_the_wait() -> None:
+def test_an_object_that_goes_away_ends_the_wait():
     with pytest.raises(NotReadyError, match="was deleted"):
         await_.until_ready(
             {}, await_.conditions(waiting_for("condition=Ready")), lambda: None, seconds=60, pause=no_pause
@@ -99,13 +99,13 @@ def test_an_object_that_goes_away_ends_the_wait() -> None:
 
 
 @pytest.mark.parametrize("successor", [None, {"metadata": {"uid": "2"}}])
-def test_an_object_is_gone_when_nothing_or_another_of_its_name_is_there(successor: Properties | None) -> None:
+def test_an_object_is_gone_when_nothing_or_another_of_its_name_is_there(successor: Properties | None):
     reads = [successor]
     await_.until_gone({"metadata": {"uid": "1"}}, reads.pop, seconds=60, pause=no_pause)
     assert reads == []
 
 
-def test_an_object_that_stays_names_what_holds_it() -> None:
+def test_an_object_that_stays_names_what_holds_it():
     held: Properties = {
         "kind": "Bucket",
         "metadata": {"name": "b", "uid": "1", "finalizers": ["example.com/hold"]},
