@@ -23,7 +23,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -97,6 +97,10 @@ witness: env ## ask software that others wrote, all cases; the counts stand in d
 model: env ## explore the claim protocol's model whole; the wrong variants must be found
 	@$(BIN)/python -m models.claims.claimcheck
 	@$(BIN)/python -m models.claims.claimcheck -wrong
+
+prove: env ## all that the claim protocol is proved with, at its full counts
+	@$(BIN)/credfleet sandbox build
+	@$(BIN)/python -m tests.prove
 
 bench: env ## speed, as ratios within one run
 	@$(BIN)/python -m benchmarks

@@ -85,7 +85,8 @@ func (s *Scenario) judgeMemberWrite(state *State, member uint8, value *Member, w
 		if mark.Token == 0 || value.bears(mark.Token) || state.RecordsDestroyed[mark.Record] {
 			continue
 		}
-		if s.isRestored(state, member, mark) {
+		// Where an operator strips label and token, a dead claimer can leave the same picture behind.
+		if state.RecordsRestored[mark.Record] && s.isRestored(state, member, mark) {
 			violation = restoredRemoved
 		}
 		record := &state.Records[mark.Record]

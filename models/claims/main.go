@@ -13,6 +13,7 @@ func main() {
 	only := flag.String("only", "", "run the scenarios whose name contains one of these comma-separated texts")
 	isSmall := flag.Bool("small", false, "run the small scope")
 	isWrong := flag.Bool("wrong", false, "run the wrong variants: each has to be found")
+	isLarge := flag.Bool("large", false, "run also the scenarios that are passed over for their size")
 	isList := flag.Bool("list", false, "print the names of the scenarios instead of running them")
 	isSteps := flag.Bool("steps", false, "print the model's steps with the protocol's labels instead of running")
 	verbose := flag.Bool("v", false, "with -wrong: print the shortest trace to each mistake")
@@ -25,7 +26,7 @@ func main() {
 		printSteps()
 		return
 	}
-	variants := chosen(*isWrong, *isSmall, strings.Split(*only, ","))
+	variants := chosen(*isWrong, *isSmall, *isLarge, strings.Split(*only, ","))
 	if len(variants) == 0 {
 		fmt.Fprintf(os.Stderr, "claimcheck: no scenario is named like %q; see claimcheck -list\n", *only)
 		os.Exit(2)
@@ -54,15 +55,15 @@ func main() {
 	if *isList {
 		return
 	}
-	fmt.Printf("total: %d states, %d transitions, %.1f s, %d not as expected\n",
-		total.States, total.Transitions, total.Duration.Seconds(), failed)
+	fmt.Printf("total: %d scenarios, %d states, %d transitions, %.1f s, %d not as expected\n",
+		len(variants), total.States, total.Transitions, total.Duration.Seconds(), failed)
 	if failed > 0 {
 		os.Exit(1)
 	}
 }
 
 // chosen gives the variants to run: the right protocol's scenarios are variants without a mistake.
-func chosen(isWrong, isSmall bool, only []string) (all []WrongVariant) {
+func chosen(isWrong, isSmall, isLarge bool, only []string) (all []WrongVariant) {
 	if isWrong {
 		all = wrongVariants()
 	} else {
@@ -72,6 +73,9 @@ func chosen(isWrong, isSmall bool, only []string) (all []WrongVariant) {
 	}
 	kept := all[:0]
 	for _, variant := range all {
+		if !isLarge && slices.Contains(tooLarge, variant.Name) {
+			continue
+		}
 		for _, text := range only {
 			if strings.Contains(variant.Name, text) && (!isSmall || slices.Contains(smallScope, variant.Name)) {
 				kept = append(kept, variant)

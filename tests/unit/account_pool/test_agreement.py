@@ -17,7 +17,7 @@ from components.account_pool import protocol
 from components.account_pool.calls import Both, Pause, PoolApi, Steps, Together, perform
 from components.account_pool.census import Census
 from components.account_pool.judgement import judge
-from components.account_pool.keys import CLAIM_TOKEN
+from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.model import Claimed, ClaimRequest, Wanted
 from components.account_pool.outlook import Prospect, explain, outlook
 from components.account_pool.pool import Pool
@@ -141,15 +141,25 @@ def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_s
     assert pool.claim(request).secret_name == "m0"
 
 
-def test_a_new_consumer_does_not_join_a_claim_whose_account_is_misconfigured_by_now() -> None:
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        ({"dirty": "true"}, "label dirty means nothing here"),
+        *(({POOL_STATE: state}, f"it is {state}") for state in ("dirty", "cleaning", "quarantined")),
+    ],
+    ids=["misconfigured", "dirty", "being cleaned", "quarantined"],
+)
+def test_a_new_consumer_does_not_join_a_claim_whose_account_is_not_in_order_by_now(
+    labels: dict[str, str], why: str
+) -> None:
     server = MemoryServer()
     server.add_member("m0")
     pool = Pool(server, POOL, SETTINGS)
     first, second = ClaimRequest("acme", "aws", holder="h1"), ClaimRequest("acme", "aws", holder="h2")
     pool.claim(first)
-    server.by_hand("m0", {"dirty": "true"})
+    server.by_hand("m0", labels)
     assert pool.claim(first).reused
     census = Census(pool.members(), pool.records())
     assert outlook(census, [second], KEYS)[0].prospect is Prospect.REFUSED
-    with pytest.raises(PoolError, match="label dirty means nothing here"):
+    with pytest.raises(PoolError, match=why):
         pool.claim(second)

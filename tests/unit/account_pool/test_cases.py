@@ -38,7 +38,7 @@ from components.account_pool.keys import (
     STATE_BEFORE,
     STATE_REASON,
 )
-from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Policy, Record
+from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
 from components.account_pool.outlook import Prospect, outlook
 from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
@@ -435,10 +435,18 @@ def test_an_account_its_tenant_brought_stays_its_tenants_when_cleaned() -> None:
     assert (server.member("own").tenant, server.member("own").state) == ("a", None)
 
 
-def test_another_cleaners_work_is_left_alone() -> None:
+@pytest.mark.parametrize("cleaner", ["other", "kk"])
+def test_another_cleaners_work_is_left_alone(cleaner: str) -> None:
     server = MemoryServer()
-    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "other/1"})
+    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: f"{cleaner}/1"})
     assert cleaned(server) == {}
+
+
+def test_a_cleaner_goes_on_with_what_its_crashed_run_left() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "k/0"})
+    assert cleaned(server) == {"m0": Wiped.CLEANED}
+    assert is_free(server.member("m0"))
 
 
 # Operators.
@@ -747,6 +755,15 @@ def test_a_sweep_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(*,
     ]
     assert run(sweeping.recover(POOL, dry_run=False), server).rebound == (claimed.record,)
     assert sweep(server) == sweeping.SweepReport()
+
+
+def test_a_claim_that_came_back_from_before_it_was_bound_keeps_no_account() -> None:
+    server = pool("m0")
+    record = server.record(claim(server).record)
+    assert record is not None
+    server.remove(Kind.RECORD, record.name)
+    server.create(Kind.RECORD, replace(record, phase=Phase.PENDING).render(POOL))
+    assert [each.member for each in sweep(server).freed] == ["m0"]
 
 
 @pytest.mark.parametrize("slot", ["0", "1"], ids=["the same slot", "another slot"])

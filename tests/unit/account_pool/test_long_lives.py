@@ -18,6 +18,7 @@ from tests.support.memory_pool import (
     World,
     run,
 )
+from tests.support.proving import counted, tried
 
 MANY = 20_000
 
@@ -75,7 +76,7 @@ def _own_holder(op: Op, index: int) -> Op:
 
 
 @settings(
-    max_examples=max(100, settings().max_examples // 10),
+    max_examples=counted(100, 1_000),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -83,6 +84,7 @@ def _own_holder(op: Op, index: int) -> Op:
 def test_no_order_of_calls_and_faults_breaks_a_promise_and_a_sweep_mends_the_rest(
     world: World, choices: list[int]
 ) -> None:
+    tried("lives of many processes with faults, in any order")
     world = world.copy()
     for choice in choices:
         actions = world.actions()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from components.account_pool import changes, cleaning, judgement, protocol, selection
-from components.account_pool.calls import Both, Call, Delete, Kind, Patch, Pause, Steps, Together, perform
+from components.account_pool.calls import Delete, Kind, Patch, Steps
 from components.account_pool.judgement import Judgement, Verdict, judge
 from components.account_pool.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.model import (
@@ -55,6 +55,7 @@ from tests.support.memory_pool import (
     is_free,
     run,
 )
+from tests.support.paused import Paused
 
 A, A2, A_SLOT1, B = Claims("a", "h1"), Claims("a", "h2"), Claims("a", "h1", slot="1"), Claims("b", "h4")
 
@@ -334,29 +335,3 @@ def test_without_a_sweep_a_crash_can_leave_an_owned_account_nobody_claims() -> N
 
     run(Sweeps().start({}), server)
     assert is_free(server.member("m0"))
-
-
-class Paused:
-    """One operation, run call by call."""
-
-    def __init__(self, steps: Steps[object], server: MemoryServer) -> None:
-        self._steps, self._server = steps, server
-        self._asked = steps.send(None)
-
-    def until(self, kind: type[Call]) -> Paused:
-        """Go on until it is about to make a call of this kind."""
-        while not isinstance(self._asked, kind):
-            self.go_on()
-        return self
-
-    def go_on(self) -> Paused:
-        """Make the call it is at."""
-        match self._asked:
-            case Pause():
-                answer = None
-            case Together(first, second):
-                answer = Both(perform(self._server, first), perform(self._server, second))
-            case call:
-                answer = perform(self._server, call)
-        self._asked = self._steps.send(answer)
-        return self

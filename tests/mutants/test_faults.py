@@ -1,0 +1,27 @@
+"""Each deliberate fault can be planted: its text stands once in its file, and its tests are there.
+
+That some test fails of each is not proved here: `make prove` plants them, one at a time.
+"""
+
+import ast
+
+import pytest
+
+from tests.mutants.faults import ROOT, Fault, faults
+
+FAULTS = faults()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.why for fault in FAULTS])
+def test_a_fault_is_planted_in_one_place_and_leaves_python(fault: Fault) -> None:
+    source = (ROOT / fault.file).read_text(encoding="utf-8")
+    assert source.count(fault.text) == 1
+    assert ast.dump(ast.parse(fault.planted(source))) != ast.dump(ast.parse(source))
+
+
+def test_there_are_as_many_as_were_asked_for_and_all_their_tests_exist() -> None:
+    assert len(FAULTS) >= 60
+    assert len({fault.why for fault in FAULTS}) == len(FAULTS)
+    assert {
+        path for fault in FAULTS for path in fault.tests if not (ROOT / path.partition("::")[0]).exists()
+    } == set()

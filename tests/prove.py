@@ -1,0 +1,112 @@
+"""Runs all that the claim protocol was proved with, at its full counts, and says at the end what was tried.
+
+The model has one core to itself; pools that are drawn, writes that are tried on the API server and deliberate
+faults share the other. What a part printed is kept in `.sandbox/prove/`. Exits with 1 when a part failed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+KEPT: Final = ROOT / ".sandbox" / "prove"
+
+_PYTEST: Final = ("-m", "pytest", "-q", "-n", "0")
+_CHECKER: Final = ("-m", "models.claims.claimcheck")
+_TRIED: Final = re.compile(r"^tried (\d+) (.+)$", re.MULTILINE)
+_EXPLORED: Final = re.compile(r"^total: (\d+) scenarios, (\d+) states, (\d+) transitions", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that is run: its name, and the arguments of Python."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a part ended: its exit code, how long it took, and what it tried, each a number and of what."""
+
+    part: Part
+    code: int
+    seconds: float
+    tried: tuple[tuple[int, str], ...]
+
+
+MODEL: Final = (Part("model", _CHECKER), Part("mistakes", (*_CHECKER, "-wrong")))
+TRIALS: Final = (
+    Part(
+        "pools",
+        (
+            *_PYTEST,
+            "tests/unit/account_pool/test_agreement.py",
+            "tests/unit/account_pool/test_long_lives.py",
+            "tests/cluster/test_claims_agree.py",
+        ),
+    ),
+    Part(
+        "admission",
+        (
+            *_PYTEST,
+            "tests/unit/account_pool/test_sequences.py",
+            "tests/unit/account_pool/test_writes_of_the_pool.py",
+            "tests/cluster/test_admission_by_machine.py",
+        ),
+    ),
+    Part("faults", ("-m", "tests.mutants")),
+)
+
+
+def _run(part: Part) -> Done:
+    began = time.monotonic()
+    log = KEPT / f"{part.name}.log"
+    with log.open("w", encoding="utf-8") as to:
+        command = [sys.executable, *part.arguments]
+        environment = {**os.environ, "CREDFLEET_PROVE": "1"}
+        code = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=to, stderr=to, check=False
+        ).returncode
+    text = log.read_text(encoding="utf-8")
+    tried = [(int(count), what) for count, what in _TRIED.findall(text)]
+    for scenarios, states, transitions in _EXPLORED.findall(text):
+        of = "the protocol" if part.name == "model" else "the protocol with a mistake, until it was found"
+        tried += [(int(scenarios), f"scenarios of {of}"), (int(states), f"states of {of}")]
+        tried.append((int(transitions), f"steps of {of}"))
+    done = Done(part, code, time.monotonic() - began, tuple(tried))
+    sys.stdout.write(
+        f"{'✓' if code == 0 else '✗'} {part.name}: {done.seconds:.0f} s; {log.relative_to(ROOT)}\n"
+    )
+    sys.stdout.flush()
+    return done
+
+
+def _run_all(parts: Sequence[Part]) -> list[Done]:
+    return [_run(part) for part in parts]
+
+
+def _table(parts: Sequence[Done]) -> str:
+    rows = [f"| {what} | {count:,} |" for done in parts for count, what in done.tried]
+    return "\n".join(["| Tried | |", "|---|---|", *rows])
+
+
+def main() -> int:
+    """Run all parts, two at a time, and print what they tried."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        parts = [done for lane in pool.map(_run_all, (MODEL, TRIALS)) for done in lane]
+    sys.stdout.write(f"{_table(parts)}\n{(time.monotonic() - began) / 60:.0f} minutes\n")
+    return int(any(done.code for done in parts))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,44 @@
+"""One operation of the pool, run call by call, while others run between its calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from components.account_pool.calls import Answer, Both, Call, Pause, Steps, Together, Yielded, perform
+from tests.support.memory_pool import MemoryServer
+
+
+class Paused:
+    """An operation at one of its calls."""
+
+    def __init__(self, steps: Steps[Any], server: MemoryServer) -> None:
+        self._steps, self._server = steps, server
+        self._asked: Yielded = steps.send(None)
+
+    def until(self, kind: type[Call]) -> Paused:
+        """Go on until it is about to make a call of this kind."""
+        while not isinstance(self._asked, kind):
+            self.go_on()
+        return self
+
+    def go_on(self) -> Paused:
+        """Make the call it is at."""
+        self._asked = self._steps.send(self._answer())
+        return self
+
+    def end(self) -> Any:
+        """Go on to its end; raises what it raises."""
+        while True:
+            try:
+                self.go_on()
+            except StopIteration as over:
+                return over.value
+
+    def _answer(self) -> Answer:
+        match self._asked:
+            case Pause():
+                return None
+            case Together(first, second):
+                return Both(perform(self._server, first), perform(self._server, second))
+            case call:
+                return perform(self._server, call)

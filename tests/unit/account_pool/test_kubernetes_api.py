@@ -1,0 +1,81 @@
+"""What the pool asks of an API server and how it understands the answers; the server is a list of replies.
+
+That a real API server means the same by them is proved in `tests/cluster/test_claims.py`.
+"""
+
+from typing import Any
+
+import pytest
+
+from components.account_pool.calls import Found, Kind, Page, Refusal, Refused, Result, Unknown
+from components.account_pool.kubernetes_api import KubernetesApi
+from components.connection import Connection, NoReply, Reply
+
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+BODY = {"metadata": {"name": "m0", "resourceVersion": "7"}}
+
+
+class Replying(Connection):
+    """A connection that remembers what was asked and answers one thing, or nothing."""
+
+    def __init__(self, reply: Reply | None) -> None:
+        self._reply = reply
+        self.asked: list[dict[str, Any]] = []
+
+    def call(self, method: str, path: str, **rest: Any) -> Reply:
+        self.asked.append({"method": method, "path": path, **rest})
+        if self._reply is None:
+            raise NoReply("connection reset")
+        return self._reply
+
+
+def made(reply: Reply | None) -> tuple[KubernetesApi, Replying]:
+    connection = Replying(reply)
+    return KubernetesApi(connection, "pool", "credfleet-claims"), connection
+
+
+@pytest.mark.parametrize(
+    ("status", "meant"),
+    [
+        (404, Refusal.ABSENT),
+        (409, Refusal.CONFLICT),
+        (410, Refusal.EXPIRED),
+        (403, Refusal.FORBIDDEN),
+        (422, Refusal.INVALID),
+    ],
+)
+def test_what_the_server_refused_was_not_done(status: int, meant: Refusal) -> None:
+    api, _ = made(Reply(status, {"message": "no"}))
+    assert api.replace(Kind.RECORD, BODY) == Refused(meant, "no")
+
+
+@pytest.mark.parametrize("reply", [Reply(429, {}), Reply(500, {}), Reply(504, {}), None])
+def test_whatever_else_the_server_says_or_does_not_say_may_have_been_done(reply: Reply | None) -> None:
+    api, _ = made(reply)
+    assert isinstance(api.patch(Kind.MEMBER, "m0", BODY), Unknown)
+    assert isinstance(api.create(Kind.RECORD, BODY), Unknown)
+
+
+def test_of_an_account_nothing_is_asked_for_but_its_metadata() -> None:
+    api, connection = made(Reply(200, BODY))
+    answers: list[Result] = [api.get(Kind.MEMBER, "m0"), api.patch(Kind.MEMBER, "m0", BODY)]
+    assert [type(answer) for answer in answers] == [Found, Found]
+    assert {asked["accept"] for asked in connection.asked} == {METADATA}
+    api, connection = made(Reply(200, {"metadata": {}, "items": []}))
+    api.list(Kind.MEMBER, "hyperscaler-type=aws", "", 500)
+    assert [asked["accept"] for asked in connection.asked] == [METADATA_LIST]
+
+
+def test_a_page_names_the_next_and_is_asked_for_by_its_cursor() -> None:
+    api, connection = made(Reply(200, {"metadata": {"continue": "onwards"}, "items": [BODY]}))
+    assert api.list(Kind.RECORD, "pool-record=true", "from-here", 2) == Page((BODY,), "onwards")
+    assert connection.asked[0]["path"].endswith(
+        "?labelSelector=pool-record%3Dtrue&limit=2&continue=from-here"
+    )
+
+
+def test_an_object_is_deleted_only_as_it_was_seen() -> None:
+    api, connection = made(Reply(200, {}))
+    api.delete(Kind.RECORD, "claim-0", "u", "7")
+    assert connection.asked[0]["body"] == {"preconditions": {"uid": "u", "resourceVersion": "7"}}

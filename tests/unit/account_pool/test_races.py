@@ -1,0 +1,165 @@
+"""Single races, each in the one order in which a missing look would give an account away or tell a wrong end.
+
+What `test_interleavings.py` finds among all orders is shown here in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from components.account_pool import cleaning, protocol
+from components.account_pool.calls import ListPage, Patch, Replace, Steps
+from components.account_pool.cleaning import Wiped
+from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.model import Claimed, Token, Wanted
+from components.account_pool.sweeping import SweepReport, sweep
+from components.errors import Exhausted, LimitReached, Restored
+from components.labels import TENANT_NAME
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
+from tests.support.paused import Paused
+
+A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h4")
+
+
+@pytest.fixture
+def server() -> MemoryServer:
+    server = MemoryServer()
+    server.add_member("m0")
+    return server
+
+
+def only(claim: Claims, member: str) -> Wanted:
+    return replace(claim.wanted, only=member)
+
+
+def claim(server: MemoryServer, wanted: Wanted) -> Claimed:
+    return run(protocol.claim(wanted), server)
+
+
+def paused(server: MemoryServer, wanted: Wanted) -> Paused:
+    return Paused(protocol.claim(wanted), server)
+
+
+def swept() -> Steps[SweepReport]:
+    return sweep(POOL, (), most=5, write=True, pending={})
+
+
+def test_who_finds_nothing_looks_whether_a_helper_took_the_last_account_for_this_claim(
+    server: MemoryServer,
+) -> None:
+    claim(server, B.wanted)
+    slow = paused(server, A2.wanted).until(ListPage).go_on()  # its own: none
+    run(Releases(B).start({}), server)
+    claim(server, A.wanted)
+    assert slow.end().secret_name == "m0"
+
+
+def test_who_took_an_account_for_a_claim_that_was_ended_gives_it_back(server: MemoryServer) -> None:
+    slow = paused(server, A.wanted).until(Patch)
+    run(Sweeps().start({}), server)
+    server.add_member("m1")
+    claim(server, only(A2, "m1"))
+    assert slow.end().secret_name == "m1"
+    assert is_free(server.member("m0"))
+
+
+def test_who_helps_a_claim_that_was_bound_and_came_back_from_a_backup_leaves_its_account(
+    server: MemoryServer,
+) -> None:
+    first = paused(server, A.wanted).until(Replace)
+    helper = paused(server, A2.wanted).until(Replace)
+    first.end()
+    server.restore()
+    before = server.member("m0")
+    with pytest.raises(Restored):
+        helper.end()
+    assert server.member("m0") == before
+
+
+def test_a_claim_whose_account_changes_between_two_looks_is_looked_at_again(server: MemoryServer) -> None:
+    server.add_member("m1")
+    claim(server, only(A, "m0"))
+    joining = paused(server, A2.wanted).go_on()
+    reading = Paused(protocol.read_claim(A.wanted.record, A.holder), server).go_on()
+    run(Releases(A).start({}), server)
+    claim(server, only(A, "m1"))
+    assert joining.end().secret_name == "m1"
+    assert reading.end().secret_name == "m1"
+
+
+def test_a_release_that_somebody_finished_leaves_the_next_claim_alone(server: MemoryServer) -> None:
+    claimed = claim(server, A.wanted)
+    slow = Paused(protocol.release(claimed.record, A.holder, POOL), server).until(Replace).go_on()
+    run(Releases(A).start({}), server)
+    claim(server, B.wanted)
+    before = server.member("m0")
+    slow.end()
+    assert server.member("m0") == before
+
+
+def test_an_account_is_taken_only_as_it_was_seen(server: MemoryServer) -> None:
+    slow = paused(server, A.wanted).until(Patch)
+    claim(server, B.wanted)
+    with pytest.raises(Exhausted):
+        slow.end()
+    assert server.member("m0").tenant == "b"
+
+
+def test_who_helps_a_claim_that_is_full_binds_it_and_does_not_join(server: MemoryServer) -> None:
+    paused(server, replace(A.wanted, limit=1)).until(Replace)
+    with pytest.raises(LimitReached):
+        claim(server, replace(A2.wanted, limit=1))
+    assert [list(record.holders) for record in server.records] == [["h1"]]
+
+
+def test_a_sweep_leaves_a_claim_that_was_made_after_it_began(server: MemoryServer) -> None:
+    slow = Paused(swept(), server).go_on()
+    claimed = claim(server, A.wanted)
+    assert slow.end().freed == ()
+    record = server.record(claimed.record)
+    assert record is not None
+    assert server.member("m0").carries(record)
+
+
+def test_a_sweep_leaves_a_claim_in_progress_that_it_has_not_seen_before(server: MemoryServer) -> None:
+    slow = paused(server, A.wanted).until(Patch)
+    assert run(swept(), server).aborted == ()
+    assert slow.end().secret_name == "m0"
+
+
+def test_a_sweep_takes_the_token_of_an_earlier_attempt_off(server: MemoryServer) -> None:
+    claimed = claim(server, A.wanted)
+    record = server.record(claimed.record)
+    assert record is not None
+    left = Token(record.name, record.uid, record.attempt + 1)
+    server.add_member("m1", {TENANT_NAME: "a"}, {CLAIM_TOKEN: str(left)})
+    assert [each.member for each in run(swept(), server).freed] == ["m1"]
+
+
+def test_a_cleaner_leaves_what_another_took_or_took_over(server: MemoryServer) -> None:
+    server.by_hand("m0", {POOL_STATE: "dirty"})
+    (listed,) = run(cleaning.cleanable("k"), server)
+    taken = run(cleaning.begin(listed, "k/1"), server)
+    assert run(cleaning.begin(listed, "other/1"), server) is None
+    (left,) = run(cleaning.cleanable("other", frozenset({"m0"})), server)
+    over = run(cleaning.begin(left, "other/2"), server)
+    assert run(cleaning.succeed(taken, "k/1"), server) is Wiped.OVERTAKEN
+    assert server.member("m0") == over
+
+
+def test_a_cleaner_leaves_a_dirty_account_that_somebody_claims(server: MemoryServer) -> None:
+    claim(server, A.wanted)
+    server.by_hand("m0", {POOL_STATE: "dirty"})
+    assert run(cleaning.cleanable("k"), server) == []
+
+
+def test_a_pending_claim_leaves_an_account_that_is_dirty_by_now(server: MemoryServer) -> None:
+    slow = paused(server, A.wanted).until(Replace)
+    server.by_hand("m0", {POOL_STATE: "dirty"})
+    with pytest.raises(Exhausted):
+        claim(server, A2.wanted)
+    with pytest.raises(Exhausted):
+        slow.end()
+    assert server.member("m0").state == "dirty"
