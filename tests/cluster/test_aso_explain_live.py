@@ -110,8 +110,9 @@ def test_every_kind_of_the_dev_stacks_manifests_is_brought() -> None:
     from components.aso_credentials.manifests import objects_in
 
     wanted = {
-        f"{body['kind'].lower()}s.{body['apiVersion'].partition('/')[0]}"
-        for path in (ROOT / "manifests").glob("*.yaml")
-        for _, body in objects_in(path.read_text(encoding="utf-8"), path.name)
+        f"{found.manifest['kind'].lower()}s.{found.manifest['apiVersion'].partition('/')[0]}"
+        for path in (ROOT / "stacks" / "dev" / "manifests").glob("*.yaml")
+        for found in objects_in(path.read_text(encoding="utf-8"), path.name)
     }
+    assert wanted
     assert wanted <= {path.stem for path in existing.KINDS.glob("*.yaml")}
