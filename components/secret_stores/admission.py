@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -63,7 +63,7 @@ class Use:
 def parsed(model: type[Model], title: str, document: Mapping[str, Any]) -> Model:
     """Read what a dynamic resource carries. Raises StoreError; settings let nothing through that is unfit."""
     with _explained(model, title):
-        return model.model_validate(document)
+        return model.model_validate(_whole(document))
 
 
 def store_from(document: Mapping[str, Any]) -> AnyStore:
@@ -85,7 +85,20 @@ def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> An
     if isinstance(kind, Problem):
         raise _error("refused", title, kind.cause, kind.mend)
     with _explained(kind.spec, title):
-        return kind.provider(document.get("namespace"), document["name"], document["spec"])
+        return kind.provider(document.get("namespace"), document["name"], _whole(document["spec"]))
+
+
+def _whole(value: Any) -> Any:
+    """Return what a dynamic resource carries with its whole numbers whole: Pulumi makes floats of them."""
+    match value:
+        case Mapping():
+            return {key: _whole(each) for key, each in cast("Mapping[str, Any]", value).items()}
+        case list():
+            return [_whole(each) for each in cast("list[Any]", value)]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
 
 
 @contextmanager

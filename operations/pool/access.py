@@ -68,10 +68,11 @@ class Where:
         """
         from components.account_pool.pool import CLAIMS, Pool
 
+        target = self.target()
         if self.kubeconfig is None:
-            named = self.target().kubeconfig or os.environ["KUBECONFIG"]
+            named = target.kubeconfig or os.environ.get("KUBECONFIG", "")
             typer.echo(f"· pool {self.namespace}, {self.context or 'current context'} of {named}", err=True)
-        return Pool.open(self.target(), self.namespace, manager=manager or CLAIMS)
+        return Pool.open(target, self.namespace, manager=manager or CLAIMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,24 +316,26 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "credfleet preview-report {} --format json": "tests/operations/preview_report/"
     "test_preview_report_of_a_stack.py::"
     "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
-    "credfleet sandbox preview": "tests/operations/sandbox/test_updates.py::"
+    "credfleet sandbox preview{}": "tests/operations/sandbox/test_updates.py::"
     "test_a_preview_stopped_by_the_user_is_called_so",
     "credfleet sandbox preview --json": "tests/operations/preview_report/test_preview_report_of_a_stack.py::"
     "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
     "credfleet sandbox up": "tests/operations/sandbox/test_updates.py::"
     "test_up_previews_first_and_then_updates",
-    "credfleet sandbox destroy": "tests/operations/sandbox/test_updates.py::test_destroy_asks_first",
+    "credfleet sandbox destroy{}": "tests/operations/sandbox/test_updates.py::test_destroy_asks_first",
     "credfleet sandbox down": "tests/operations/sandbox/test_cloud_services.py::"
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "make down": "tests/operations/sandbox/test_cloud_services.py::"
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "credfleet sandbox env": "tests/operations/sandbox/test_cloud_services.py::"
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
+    "credfleet sandbox env{}": "tests/operations/sandbox/test_cloud_services.py::"
+    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "credfleet sandbox stack export": "tests/operations/sandbox/test_updates.py::"
     "test_a_deployment_that_was_exported_is_imported_again",
-    "credfleet pool status": "tests/cluster/test_pool_commands.py::"
+    "credfleet pool status{}{}": "tests/cluster/test_pool_commands.py::"
     "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
-    "credfleet pool claim -n {} -t {} --tenant umbrella": "tests/cluster/test_pool_commands.py::"
+    "credfleet pool claim{} -t {} --tenant umbrella{}": "tests/cluster/test_pool_commands.py::"
     "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
 }
 """Advice → the test of another subject that runs the command."""

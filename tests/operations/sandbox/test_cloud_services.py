@@ -139,7 +139,8 @@ def test_every_command_that_needs_a_stack_starts_its_services_first(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     (port,) = free_ports(1)
-    stack = f"config:\n  gcp:secretManagerCustomEndpoint: http://127.0.0.1:{port}/v1/\n"
+    address = f"http://127.0.0.1:{port}/v1/"
+    stack = f"config:\n  gcp:secretManagerCustomEndpoint: {address}\n  credfleet:tenants: {{}}\n"
     (folders.project / "Pulumi.dev.yaml").write_text(stack)
 
     def choose(*_: object, **__: object) -> None:
@@ -160,7 +161,7 @@ def test_a_taken_port_stops_an_update_before_anything_else_is_done(
     monkeypatch.setattr(updates, "choose", choose)
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         address = f"http://127.0.0.1:{stranger.getsockname()[1]}/v1/"
-        stack = f"config:\n  gcp:secretManagerCustomEndpoint: {address}\n"
+        stack = f"config:\n  gcp:secretManagerCustomEndpoint: {address}\n  credfleet:tenants: {{}}\n"
         (folders.project / "Pulumi.dev.yaml").write_text(stack)
         result = run("up")
     assert result.exit_code == 1
