@@ -125,9 +125,11 @@ def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
 
 
 def _two_lines(place: str, cause: str, mend: str) -> list[str]:
+    """Return a failure so that no line begins with words of somebody else: a runner would obey `::…`."""
+    where, why, mended = (visible(text).replace("\n", "\n  ") for text in (place, cause, mend))
     return [
-        f"{typer.style('✗', fg='red')} {typer.style(visible(place), bold=True)}: {visible(cause)}",
-        f"{typer.style('→', fg='green')} {visible(mend)}",
+        f"{typer.style('✗', fg='red')} {typer.style(where, bold=True)}: {why}",
+        f"{typer.style('→', fg='green')} {mended}",
     ]
 
 

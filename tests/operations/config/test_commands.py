@@ -249,3 +249,21 @@ def test_a_wrong_passphrase_is_told_and_nothing_is_written(
     assert result.exit_code == 1
     assert "passphrase" in result.stderr
     assert (project / "Pulumi.dev.yaml").read_text() == before
+
+
+def test_in_a_workflow_of_github_each_problem_is_an_annotation_of_its_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    configure(
+        project,
+        "config:\n"
+        "  credfleet:tenants:\n"
+        "    acme: {namespace: kube-system}\n"
+        '    "x%\\n::error::y,z": {namespace: tenant-x}\n',
+    )
+    said = run("config", "check").stderr.splitlines()
+    annotations = [line for line in said if line.startswith("::")]
+    assert any(line.startswith("::error file=Pulumi.dev.yaml,line=3,col=") for line in annotations)
+    assert len(annotations) == len([line for line in said if line.startswith("✗ ")])
+    assert not [line for line in annotations if line.startswith("::error::y")]
