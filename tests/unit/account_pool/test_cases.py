@@ -26,7 +26,7 @@ from components.account_pool.calls import (
 )
 from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.declared import blocked_reason
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -726,6 +726,34 @@ def test_recovery_binds_a_restored_claim_and_old_fences_still_release_it(*, shar
     assert run(protocol.read_claim(claimed.record, "h1"), server).secret_name == claimed.secret_name
     released = run(protocol.release(claimed.record, "h1", POOL, claimed.fence), server)
     assert released.outcome is Outcome.RELEASED
+
+
+def test_recovery_leaves_an_account_that_a_living_claim_of_its_tenant_is_on() -> None:
+    server = pool("m0", "m1")
+    living = claim(server, Claims("a", "h1", slot="x"))
+    other = claim(server, Claims("a", "h2", slot="y"))
+    found = server.get(Kind.RECORD, other.record)
+    assert isinstance(found, Found)
+    server.remove(Kind.RECORD, other.record)
+    named = {"member": living.secret_name, "memberUid": living.member_uid}
+    server.create(Kind.RECORD, {**found.body, "data": {**found.body["data"], **named}})
+    token = server.member(living.secret_name).annotations[CLAIM_TOKEN]
+    report = run(sweeping.recover(POOL, dry_run=False), server)
+    assert (report.intact, report.lost) == ((living.record,), (other.record,))
+    assert server.member(living.secret_name).annotations[CLAIM_TOKEN] == token
+
+
+def test_a_recovery_that_only_tells_leaves_the_settings_as_they_were_restored() -> None:
+    server = pool("m0")
+    restored = {**PoolConfigMap().render(), POOL_UID: "of-before"}
+    server.create(Kind.RECORD, {"metadata": {"name": CONFIG_MAP}, "data": restored})
+    written = []
+    for dry_run in (True, False):
+        run(sweeping.recover(POOL, dry_run=dry_run), server)
+        found = server.get(Kind.RECORD, CONFIG_MAP)
+        assert isinstance(found, Found)
+        written.append(found.body["data"] != restored)
+    assert written == [False, True]
 
 
 def test_recovery_leaves_an_account_that_is_somebody_elses_now() -> None:
