@@ -20,6 +20,8 @@ from components.account_pool.calls import (
     ListPage,
     Patch,
     Pause,
+    Refusal,
+    Refused,
     Together,
     Yielded,
     perform,
@@ -510,6 +512,15 @@ def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_clea
     assert run(cleaning.unquarantine(POOL, "m0", decommissioned=True), server).state == "dirty"
 
 
+def test_an_account_given_up_long_ago_stays_so_when_it_is_quarantined_again() -> None:
+    server = pool("m0")
+    run(cleaning.decommission(POOL, "m0"), server)
+    server.by_hand("m0", {}, {STATE_BEFORE: None})
+    run(cleaning.quarantine(POOL, "m0", "found again"), server)
+    with pytest.raises(NotAllowed, match="it was decommissioned"):
+        run(cleaning.unquarantine(POOL, "m0"), server)
+
+
 def test_what_is_not_quarantined_cannot_come_back() -> None:
     with pytest.raises(NotAllowed, match="not quarantined"):
         run(cleaning.unquarantine(POOL, "m0"), pool("m0"))
@@ -700,6 +711,20 @@ def test_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
     findings = sweep(server).findings
     assert any("m0, m1 are one account" in finding.cause for finding in findings)
     assert any(f"account {claimed.secret_name} does not carry it" in finding.cause for finding in findings)
+
+
+def test_a_claim_that_may_write_to_no_account_leaves_no_record_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = pool("m0")
+
+    def patch(_kind: Kind, _name: str, _body: object) -> Refused:
+        return Refused(Refusal.FORBIDDEN, "not you")
+
+    monkeypatch.setattr(server, "patch", patch)
+    with pytest.raises(NotAllowed):
+        claim(server)
+    assert [*server.records] == []
 
 
 def restore(server: MemoryServer, claimed: Claimed) -> None:
