@@ -21,11 +21,17 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DATA_KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+")
+_GCP_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED: Final = "enc-"
 
 STACK_HOLDER: Final = "pulumi"
 """What the id of a holder begins with that is a stack."""
+
+
+def is_gcp_project(text: str) -> bool:
+    """Whether it can be the id of a project of Google Cloud, of a domain as well (`example.com:project`)."""
+    return _GCP_PROJECT.fullmatch(text) is not None
 
 
 def is_namespace(text: str) -> bool:

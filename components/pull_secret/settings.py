@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
+from components.naming import is_gcp_project
 from components.pull_secret import grants, names
 from components.pull_secret.hyperfleet import Contract, Observed
 from components.pull_secret.model import Availability, Cluster, Phase
@@ -36,7 +37,6 @@ from components.settings.words import (
     unfit,
 )
 
-_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
@@ -58,7 +58,7 @@ def _reachable(text: str) -> str:
 ProjectId: TypeAlias = Annotated[
     str,
     fit(
-        _PROJECT.fullmatch,
+        is_gcp_project,
         "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
         "take it from: gcloud projects list",
     ),

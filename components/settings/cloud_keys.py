@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from components.errors import Problem
+from components.naming import is_gcp_project
 from components.settings.document import misspelt
 
 Form: TypeAlias = tuple[Callable[[str], object], str, str]
@@ -51,7 +52,7 @@ _GUID: Final[Form] = (
     "take it from: az account show",
 )
 _PROJECT: Final[Form] = (
-    re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]").fullmatch,
+    is_gcp_project,
     "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
     "take it from: gcloud projects list",
 )

@@ -30,7 +30,20 @@ from components.labels import (
     SHARED,
     TENANT_NAME,
 )
-from tests.support.guarded_pool import MERGE, GuardedPool, Keys, guarded_pool, record_of, refusal, secret
+from tests.support.guarded_pool import (
+    CLAIMED,
+    CLAIMED_LABELS,
+    MERGE,
+    SHARING,
+    TOKEN,
+    USED,
+    GuardedPool,
+    Keys,
+    guarded_pool,
+    record_of,
+    refusal,
+    secret,
+)
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -53,18 +66,7 @@ def throwaway_pool(
         yield pool
 
 
-CLAIMED_LABELS: Keys = {TENANT_NAME: "acme"}
-TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
-CLAIMED: Keys = {
-    CLAIM_TOKEN: TOKEN,
-    CLAIM_ORIGIN: "pool",
-    CLAIM_POLICY: "clean",
-    TENANT_ID: "acme",
-}
-OWN_CLAIMED: Keys = {**CLAIMED, CLAIM_ORIGIN: "owner"}
 RETAINED: Keys = {CLAIM_ORIGIN: "retained", TENANT_ID: "acme"}
-USED: Keys = {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"}
-SHARING: Keys = {SHARED_CLAIMS: json.dumps({TOKEN: "one"}), SHARED_CAPACITY: "2"}
 GONE: Mapping[str, str] = {
     "apiVersion": "v1",
     "kind": "ConfigMap",

@@ -16,6 +16,14 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.account_pool.admission import admission_manifests
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    CLAIM_TOKEN,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+    TENANT_ID,
+)
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
 from components.account_pool.rows import Verb
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
@@ -29,6 +37,18 @@ Keys = Mapping[str, str | None]
 
 MERGE: Final = "application/merge-patch+json"
 _ENFORCEMENT_SECONDS: Final = 60.0
+CLAIMED_LABELS: Keys = {TENANT_NAME: "acme"}
+TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
+CLAIMED: Keys = {
+    CLAIM_TOKEN: TOKEN,
+    CLAIM_ORIGIN: "pool",
+    CLAIM_POLICY: "clean",
+    TENANT_ID: "acme",
+}
+OWN_CLAIMED: Keys = {**CLAIMED, CLAIM_ORIGIN: "owner"}
+USED: Keys = {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"}
+SHARING: Keys = {SHARED_CLAIMS: json.dumps({TOKEN: "one"}), SHARED_CAPACITY: "2"}
+
 VERBS: Final[Mapping[str, frozenset[Verb]]] = {
     "owner": frozenset(),
     "claimer": frozenset({Verb.CLAIM}),

@@ -38,21 +38,22 @@ from components.labels import (
     SHARED,
     TENANT_NAME,
 )
-from tests.support.guarded_pool import VERBS, Keys, merged, record_of, secret
+from tests.support.guarded_pool import (
+    CLAIMED,
+    CLAIMED_LABELS,
+    OWN_CLAIMED,
+    SHARING,
+    TOKEN,
+    USED,
+    VERBS,
+    Keys,
+    merged,
+    record_of,
+    secret,
+)
 
 MEMBERS = member_table((EU_ACCESS,))
 
-CLAIMED_LABELS: Keys = {TENANT_NAME: "acme"}
-TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
-CLAIMED: Keys = {
-    CLAIM_TOKEN: TOKEN,
-    CLAIM_ORIGIN: "pool",
-    CLAIM_POLICY: "clean",
-    TENANT_ID: "acme",
-}
-OWN_CLAIMED: Keys = {**CLAIMED, CLAIM_ORIGIN: "owner"}
-USED: Keys = {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"}
-SHARING: Keys = {SHARED_CLAIMS: json.dumps({TOKEN: "one"}), SHARED_CAPACITY: "2"}
 GONE: Mapping[str, str] = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
 """An owner that is not there: the garbage collector deletes what it owns."""
 
@@ -300,7 +301,7 @@ REFUSED: Mapping[str, Write] = {
     **{
         f"a claimer {what}": Write(
             "claimer",
-            old_labels | {TENANT_NAME: "acme"},
+            {**old_labels, TENANT_NAME: "acme"},
             notes,
             old_labels,
             old_notes,
