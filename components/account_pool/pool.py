@@ -93,13 +93,21 @@ class Cleaned:
 class Pool:
     """A pool whose settings were read; safe for any number of threads."""
 
-    def __init__(self, api: PoolApi, namespace: str, settings: PoolConfigMap) -> None:
+    def __init__(
+        self,
+        api: PoolApi,
+        namespace: str,
+        settings: PoolConfigMap,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.namespace = namespace
         self.settings = settings
         self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
-        self._hold, self._hold_seen = settings.hold, time.monotonic()
+        self._clock = clock
+        self._hold, self._hold_seen = settings.hold, clock()
 
     @classmethod
     def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
@@ -355,7 +363,7 @@ class Pool:
         already notice within a second. Raises Misconfigured for a pool without settings.
         """
         self._run(_noted(self.namespace, reason))
-        self._hold, self._hold_seen = reason, time.monotonic()
+        self._hold, self._hold_seen = reason, self._clock()
         done, message = ("Held", reason) if reason else ("Resumed", "gives new accounts again")
         self._journal.note(Happening("ConfigMap", CONFIG_MAP, "", done, message, warning=bool(reason)))
 
@@ -376,9 +384,9 @@ class Pool:
         Raise Misconfigured where claims were made under other partition keys than the settings name: any
         record shows it, and it is looked at once, since later claims of this pool are made under these keys.
         """
-        if time.monotonic() - self._hold_seen > _HOLD_SECONDS:
+        if self._clock() - self._hold_seen > _HOLD_SECONDS:
             self._hold = hold_of((yield from read(Kind.RECORD, CONFIG_MAP)))
-            self._hold_seen = time.monotonic()
+            self._hold_seen = self._clock()
         if self._hold:
             raise NotAllowed(
                 place=f"pool {self.namespace}",

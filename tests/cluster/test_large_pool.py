@@ -41,11 +41,14 @@ def proxy(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def large_pool(control_plane: ControlPlane, proxy: FaultProxy) -> Pool:
-    """One for all tests of this file: each gives back what it takes. It looked once if it may give any."""
+    """One for all tests of this file: each gives back what it takes. It looked once if it may give any.
+
+    Its clock stands still, or it would look again for a hold wherever a second passes between two calls.
+    """
     namespace = f"test-large-{secrets.token_hex(4)}"
     make_pool(control_plane.kubeconfig(ADMIN.name), namespace, MEMBERS)
     api = KubernetesApi(connect(ClusterTarget(kubeconfig=str(proxy.kubeconfig))), namespace, CLAIMS)
-    pool = Pool(api, namespace, PoolConfigMap(policy=Policy.RELEASE))
+    pool = Pool(api, namespace, PoolConfigMap(policy=Policy.RELEASE), clock=lambda: 0.0)
     first = pool.claim(ClaimRequest("eve", TYPE))
     pool.release(first.record, first.holder)
     return pool

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-from components.account_pool import pool as live
 from components.account_pool.calls import Found, Kind
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, hold_of
 from components.account_pool.model import ClaimRequest, Phase, Policy
@@ -74,18 +73,15 @@ def test_a_hold_changes_nothing_else_of_the_settings_and_leaves_nothing_behind(s
     assert said() == before
 
 
-def test_a_process_that_runs_already_notices_within_a_second(
-    server: MemoryServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [100.0]
-    monkeypatch.setattr(live.time, "monotonic", lambda: clock[0])
-    running = opened(server)
+def test_a_process_that_runs_already_notices_within_a_second(server: MemoryServer) -> None:
+    now = 100.0
+    running = Pool(server, POOL, PoolConfigMap(), clock=lambda: now)
     opened(server).hold(WHY)
-    clock[0] += 1.01
+    now += 1.01
     with pytest.raises(NotAllowed, match=WHY):
         running.claim(GLOBEX)
     opened(server).hold("")
-    clock[0] += 1.01
+    now += 1.01
     assert running.claim(GLOBEX).secret_name == "own"
 
 
