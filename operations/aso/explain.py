@@ -7,7 +7,8 @@ from typing import Any
 from components.aso_credentials.nouns import Operator, Resolution
 from components.aso_credentials.resolver import resolve
 from operations.aso.manifests import read_manifests
-from operations.cli.answer import Answer, Part, Table
+from operations.cli.answer import Answer, Part
+from operations.cli.tables import Column, Table
 from operations.pool.access import Where
 
 
@@ -57,7 +58,14 @@ def _parts(resolutions: Sequence[Resolution]) -> Iterator[Part]:
         )
         for each in resolutions
     ]
-    yield Table("Credentials ASO will use", ("", "Resource", "Secret", "Scope", "Method"), rows)
+    columns = (
+        "",
+        Column("Resource", names=True),
+        "Secret",
+        Column("Scope", leaves=2),
+        Column("Method", leaves=1),
+    )
+    yield Table("Credentials ASO will use", columns, rows)
     for each in resolutions:
         if each.subject:
             yield f"→ {each.resource}: its identity must trust\n  {each.subject}"

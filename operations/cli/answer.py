@@ -1,26 +1,24 @@
-"""What a command answers: JSON for machines, lines and tables for people; one place writes either."""
+"""What a command answers: a document for machines, lines and tables for people; one place writes any form."""
+
+from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import typer
 
-_UNFOLDED: Final = 1000
-"""Characters no row reaches."""
+from components.errors import CredfleetError
+from operations.cli.options import Form
+from operations.cli.tables import Commands, Table
+
 _STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters but the end of a line and the tab, and those that turn the direction of writing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A heading, and aligned columns without a frame."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Iterable[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +30,75 @@ class Verdict:
     bold: bool = False
 
 
-Part: TypeAlias = str | Table | Verdict
+_BETWEEN_LOOKS: Final = 2.0
+"""Seconds."""
+_WIPE: Final = "\x1b[H\x1b[2J\x1b[3J"
+
+Part: TypeAlias = str | Table | Commands | Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a command: a JSON document, the same for people in parts, and the exit code."""
+    """The answer of a command: a JSON document, the same for people in parts, and the exit code.
+
+    again: looks once more, where somebody watches.
+    """
 
     document: Any
     parts: Iterable[Part]
     exit_code: int = 0
+    again: Callable[[], Answer] | None = None
 
 
-def write(answer: Answer, *, as_json: bool) -> None:
-    """Write an answer to standard output, in the form that was asked for."""
-    if as_json:
-        write_json(answer.document)
-        return
-    for part in answer.parts:
+def follow(answer: Answer, form: Form, *, pause: Callable[[float], None] = time.sleep) -> Answer:
+    """Write an answer and, where it is watched, each later one that differs, until Ctrl-C; return the last.
+
+    A terminal is wiped before each. Raises as `write` and as the looks do.
+    """
+    if answer.again is None:
+        write(answer, form)
+        return answer
+    shown: list[Any] = []
+    try:
+        while answer.again is not None:
+            if answer.document not in shown:
+                typer.echo(_WIPE if sys.stdout.isatty() else "", nl=False)
+                write(answer, form)
+                shown = [answer.document]
+            pause(_BETWEEN_LOOKS)
+            answer = answer.again()
+    except KeyboardInterrupt:
+        pass
+    return answer
+
+
+def write(answer: Answer, form: Form) -> None:
+    """Write an answer to standard output, in the form that was asked for.
+
+    Raises CredfleetError, code `no-names`, for names of an answer that lists nothing.
+    """
+    match form:
+        case Form.JSON:
+            write_json(answer.document)
+        case Form.YAML:
+            typer.echo(as_yaml(answer.document), nl=False)
+        case Form.NAME:
+            for name in names(answer):
+                typer.echo(visible(name))
+        case Form.TABLE | Form.WIDE:
+            fits = form is Form.TABLE and sys.stdout.isatty()
+            write_parts(answer.parts, shutil.get_terminal_size().columns if fits else None)
+
+
+def write_parts(parts: Iterable[Part], width: int | None) -> None:
+    """Write lines and tables to standard output, tables within a width; None is without end."""
+    for part in parts:
         match part:
             case Table():
-                _draw(part)
+                shown = Table(part.title, part.columns, ([*map(visible, row)] for row in part.rows))
+                typer.echo("\n" + "\n".join(shown.lines(width)))
+            case Commands():
+                typer.echo("\n" + "\n".join(part.lines(width)))
             case Verdict(well, text, bold):
                 mark = typer.style("✓", fg="green") if well else typer.style("✗", fg="red")
                 typer.echo(f"{mark} {typer.style(visible(text), bold=bold or None)}")
@@ -60,9 +106,30 @@ def write(answer: Answer, *, as_json: bool) -> None:
                 typer.echo(visible(part))
 
 
+def names(answer: Answer) -> list[str]:
+    """Return what an answer's tables name, each once; raises as `write`."""
+    tables = [part for part in answer.parts if isinstance(part, Table)]
+    if tables and not any(column.names for table in tables for column in table.columns):
+        raise CredfleetError(
+            code="no-names",
+            place="--output name",
+            cause="what this command answers has no names",
+            mend="take --output json",
+        )
+    return list(dict.fromkeys(name for table in tables for name in table.names() if name))
+
+
 def write_json(document: Any) -> None:
     """Write one JSON document to standard output."""
     typer.echo(as_json(document))
+
+
+def as_yaml(document: Any) -> str:
+    """Return a document as YAML, what could steer a terminal being escaped."""
+    import yaml
+
+    text = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    return str(yaml.safe_dump(document, sort_keys=False)) if _STEERING.search(text) else text
 
 
 def as_json(document: Any) -> str:
@@ -74,22 +141,3 @@ def as_json(document: Any) -> str:
 def visible(text: str) -> str:
     """Return a text without what could steer a terminal: what is shown may come from anybody's objects."""
     return _STEERING.sub("\ufffd", text)
-
-
-def _draw(given: Table) -> None:
-    """Draw one table; only a terminal's width folds it, a file or a pipe gets every row in one line."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    table = RichTable(title=given.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.padding = (0, 2, 0, 0)
-    for column in given.columns:
-        table.add_column(column, header_style="dim", overflow="fold")
-    for row in given.rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _UNFOLDED
-    console.print()
-    console.print(table)

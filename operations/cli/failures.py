@@ -18,8 +18,8 @@ from pulumi_sandbox.errors import SandboxError
 from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
-from operations.cli.answer import Answer, visible, write, write_json
-from operations.cli.options import asks_for_json, json_wanted
+from operations.cli.answer import Answer, follow, visible, write, write_json
+from operations.cli.options import Form, asks_for_json, wanted_form
 
 GENERIC = 1
 CONFIGURATION = 2
@@ -185,7 +185,7 @@ class ReportingGroup(TyperGroup):
         try:
             answer = super().invoke(ctx)
             if isinstance(answer, Answer):
-                write(answer, as_json=json_wanted(ctx))
+                answer = follow(answer, wanted_form(ctx))
         except typer.TyperException as error:
             if error.exit_code != CONFIGURATION or not asks_for_json(ctx.meta[_ARGUMENTS]):
                 raise
@@ -195,8 +195,8 @@ class ReportingGroup(TyperGroup):
             raise  # the command parser's own ways to end a command
         except (Exception, KeyboardInterrupt) as error:
             told = foreseen(error) or defect(error, DEFECTS)
-            if json_wanted(ctx):
-                write_json(as_document(told))
+            if (form := wanted_form(ctx)) in (Form.JSON, Form.YAML):
+                write(Answer(as_document(told), ()), form)
             else:
                 typer.echo("\n".join(as_lines(told)), err=True)
                 if os.environ.get("GITHUB_ACTIONS") == "true":

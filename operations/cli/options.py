@@ -1,4 +1,4 @@
-"""The options that several commands share, each defined once, and the two forms of an answer."""
+"""The options that several commands share, each defined once, and the forms of an answer."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -8,31 +8,39 @@ from typing import Annotated, Any, Final
 
 import typer
 
-_JSON_WANTED: Final = "credfleet.json"
+_FORM: Final = "credfleet.form"
 
 
 class Form(StrEnum):
-    """How a command's answer is written to standard output."""
+    """How a command's answer is written to standard output; wide: every column, names: one a line."""
 
     TABLE = "table"
+    WIDE = "wide"
+    NAME = "name"
     JSON = "json"
+    YAML = "yaml"
 
 
 def _note_form(context: typer.Context, form: StrEnum) -> StrEnum:
-    note_json(context, form.value == Form.JSON.value)
+    if form.value in set(Form):
+        _note(context, Form(form.value))
     return form
 
 
 def note_json(context: typer.Context, wanted: bool) -> bool:
-    """Keep the wish where the writer of any answer and of any failure finds it."""
+    """Keep the wish for JSON where the writer of any answer and of any failure finds it."""
     if wanted:
-        context.meta[_JSON_WANTED] = True
+        _note(context, Form.JSON)
     return wanted
 
 
-def json_wanted(context: typer.Context) -> bool:
-    """Whether the running command was asked for JSON."""
-    return context.meta.get(_JSON_WANTED, False)
+def _note(context: typer.Context, form: Form) -> None:
+    context.meta[_FORM] = Form.JSON if Form.JSON in (form, wanted_form(context)) else form
+
+
+def wanted_form(context: typer.Context) -> Form:
+    """Return the form that the running command was asked to answer in."""
+    return context.meta.get(_FORM, Form.TABLE)
 
 
 def asks_for_json(arguments: Sequence[str]) -> bool:

@@ -8,7 +8,8 @@ from components.account_pool.adoption import SlotNames
 from components.account_pool.model import Claimed
 from components.account_pool.pool import OPERATOR
 from components.errors import Misconfigured
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.pool.access import Where
 from operations.pool.maintenance import and_flush
 from operations.pool.outlook import stack_claims
@@ -66,7 +67,8 @@ def adopt(
     if not found:
         return Answer(document, ["Every account with an owner has its claim."])
     rows = [[cell or "" for cell in each.values()] for each in found]
-    title, columns = "Accounts with an owner and no claim", ("Account", "Tenant", "Slot", "Problem")
+    title = "Accounts with an owner and no claim"
+    columns = (Column("Account", names=True), "Tenant", "Slot", Column("Problem", folds=True))
     done = (
         f"✓ {len(adopted)} of them were claimed for their owners"
         if yes

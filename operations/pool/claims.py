@@ -15,8 +15,9 @@ from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
 from components.errors import Exhausted, Misconfigured
 from components.naming import STACK_HOLDER
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
 from operations.cli.ask import ask
+from operations.cli.tables import Column, Table
 from operations.pool.access import Asked, AskedIfAny, Where
 
 CLI_HOLDER: Final = "cli"
@@ -190,7 +191,8 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Where, *, yes: bool) 
         (record.tenant, record.slot, record.partition.type, record.member, outcome or "held")
         for (record, _), outcome in zip(held, outcomes, strict=True)
     ]
-    table = Table(f"Stack {names[0]}", ("Tenant", "Slot", "Type", "Account", ""), rows)
+    columns = ("Tenant", "Slot", Column("Type", leaves=1), Column("Account", names=True), "")
+    table = Table(f"Stack {names[0]}", columns, rows)
     told = f"✓ {len(held)} claims" if yes else f"Nothing was written; --yes releases these {len(held)}."
     return Answer(document, [table, told])
 

@@ -20,9 +20,10 @@ from components.account_pool.model import Member
 from components.account_pool.pool import CLEANER
 from components.errors import Misconfigured
 from components.labels import hyperscaler_of
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.failures import DEFECTS
+from operations.cli.tables import Column, Table
 from operations.folders import Folders
 from operations.pool.access import Where
 
@@ -122,7 +123,13 @@ def clean(
         for each in done
     ]
     rows = [[cell or "" for cell in each.values()] for each in cleaned]
-    table = Table("Cleaned", ("Account", "Outcome", "Reason", "Log"), rows)
+    columns = (
+        Column("Account", names=True),
+        "Outcome",
+        Column("Reason", folds=True),
+        Column("Log", leaves=1),
+    )
+    table = Table("Cleaned", columns, rows)
     failed = any(each.outcome in (Wiped.QUARANTINED, Wiped.UNREADABLE) for each in done)
     return Answer({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 

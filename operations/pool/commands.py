@@ -34,15 +34,24 @@ class MetricsForm(StrEnum):
     JSON = "json"
 
 
-@command(app, "credfleet pool status", "credfleet pool status --namespace account-pool --output json")
-def status(where: Where) -> Answer:
+@command(
+    app,
+    "credfleet pool status",
+    "credfleet pool status --namespace account-pool --output json",
+    "credfleet pool status --watch",
+)
+def status(
+    *,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
+    where: Where,
+) -> Answer:
     """Show who has which account since when, and what is free.
 
     By type and partition: free, claimed, dirty, being cleaned, quarantined.
     """
     from operations.pool import status
 
-    return status.status(where)
+    return status.status(where, watch=watch)
 
 
 @command(

@@ -16,7 +16,8 @@ from components.account_pool.rights import Right
 from components.account_pool.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError, ConfigurationError, CredfleetError
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.pool.access import Where
 from operations.pool.health import (
     OK,
@@ -63,7 +64,9 @@ def doctor(where: Where, stack: str | None) -> Answer:
             ],
         },
         [
-            Table("Health of the pool", ("", "Subject", "Finding"), rows),
+            Table(
+                "Health of the pool", ("", Column("Subject", names=True), Column("Finding", folds=True)), rows
+            ),
             f"\n{count} wrong" if count else "\nNothing is wrong.",
         ],
         exit_code=int(count > 0),

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Candidate, Explanation, explain
-from operations.cli.answer import Answer, Part, Table, Verdict
+from operations.cli.answer import Answer, Part, Verdict
+from operations.cli.tables import Column, Table
 from operations.pool.access import Asked, Where
 from operations.pool.claims import named_slots, placed
 from operations.pool.outlook import BAD
@@ -99,6 +100,6 @@ def _candidates(candidates: tuple[Candidate, ...]) -> Iterator[Part]:
         yield "The pool has no accounts of this type."
         return
     rows = [("→" if each.taken else "", each.member, each.reason) for each in candidates[:_SHOWN]]
-    yield Table("Candidates", ("", "Account", "Why"), rows)
+    yield Table("Candidates", ("", Column("Account", names=True), Column("Why", folds=True)), rows)
     if len(candidates) > _SHOWN:
         yield f"… and {len(candidates) - _SHOWN} more; --output json tells all"

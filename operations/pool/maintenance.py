@@ -10,8 +10,9 @@ from components.account_pool.model import Member
 from components.account_pool.pool import OPERATOR, Pool
 from components.account_pool.sweeping import FREED_UNASKED
 from components.errors import Problem
-from operations.cli.answer import Answer, Part, Table
+from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
+from operations.cli.tables import Column, Table
 from operations.pool.access import Where
 
 T = TypeVar("T")
@@ -67,7 +68,8 @@ def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
         *(("look at", each.place, f"{each.cause}\n→ {each.mend}") for each in report.findings),
     ]
     title = "To sweep" if dry_run else "Swept"
-    parts: list[Part] = [Table(title, ("What", "Which", "Why"), rows) if rows else "Nothing was left behind."]
+    columns = ("What", Column("Which", names=True), Column("Why", folds=True))
+    parts: list[Part] = [Table(title, columns, rows) if rows else "Nothing was left behind."]
     if report.withheld and not dry_run:
         parts.append(
             f"{len(report.withheld)} dead claims are more than a sweep takes off unasked ({most});"

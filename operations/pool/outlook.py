@@ -15,7 +15,8 @@ from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
 from components.naming import stack_holder
 from components.settings.nouns import Tenant
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.config.settings import judged, pool_of
 from operations.pool.access import Where
 from operations.sandbox.stack_state import stack_here
@@ -42,7 +43,8 @@ def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answe
         ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
         for each in expected
     ]
-    table = Table(f"Expected of pool {where.namespace} as it is now", ("", "Claim", "Type", "What"), rows)
+    columns = ("", Column("Claim", names=True), "Type", Column("What", folds=True))
+    table = Table(f"Expected of pool {where.namespace} as it is now", columns, rows)
     return Answer(
         as_document(stack, where.namespace, expected),
         [

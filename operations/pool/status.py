@@ -8,7 +8,8 @@ from typing import Any, Final
 from components.account_pool.status import PoolStatus, Standing
 from components.errors import CredfleetError
 from components.labels import HYPERSCALER_TYPE
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.pool.access import Where
 
 _ALWAYS_TOLD: Final = frozenset(
@@ -19,24 +20,30 @@ _SHOWN: Final = 5
 """Tenants, slots and holders of one account told in a table."""
 
 
-def status(where: Where) -> Answer:
+def status(where: Where, *, watch: bool) -> Answer:
     """Return how the accounts of a pool stand.
 
     Raises as `Pool.open`, and CredfleetError with code `no-pool` for a namespace that is none.
     """
     pool = where.open()
-    found = pool.status()
-    if found.accounts:
-        parts = [counted(found), *_in_use(found), *_problems(found)]
-        return Answer(as_document(where.namespace, found), [*_held(found, where.namespace), *parts])
-    if not pool.is_declared():
-        raise CredfleetError(
-            code="no-pool",
-            place=f"namespace {where.namespace}",
-            cause="it holds neither accounts nor the settings of a pool, so it is no pool",
-            mend="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
-        )
-    return Answer(as_document(where.namespace, found), [f"Pool {where.namespace} has no accounts."])
+
+    def look() -> Answer:
+        found = pool.status()
+        if not (found.accounts or pool.is_declared()):
+            raise CredfleetError(
+                code="no-pool",
+                place=f"namespace {where.namespace}",
+                cause="it holds neither accounts nor the settings of a pool, so it is no pool",
+                mend="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
+            )
+        parts = [*_held(found, where.namespace)]
+        if found.accounts:
+            parts = [*parts, counted(found), listed(found), *_problems(found)]
+        else:
+            parts = [f"Pool {where.namespace} has no accounts."]
+        return Answer(as_document(where.namespace, found), parts, again=look if watch else None)
+
+    return look()
 
 
 def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
@@ -124,21 +131,32 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:_SHOWN]) + more
 
 
-def _in_use(status: PoolStatus) -> Iterator[Table]:
-    """Return every account that is not simply free, if there is one."""
+def listed(status: PoolStatus) -> Table:
+    """Return every account: first those in use, then what is free."""
+    accounts = sorted(status.accounts, key=lambda each: each.standing is Standing.FREE)
     rows = [
         (
             account.secret_name,
             account.type,
+            place(account.partition),
             f"{account.standing} {account.used}/{account.capacity}" if account.capacity else account.standing,
             account.tenant or _few({each.tenant or "?" for each in account.claims}),
             account.slot or _few({each.slot for each in account.claims}),
             account.since,
-            account.reason or _few(account.holders),
+            _few(account.holders),
+            account.reason,
         )
-        for account in status.accounts
-        if account.standing is not Standing.FREE
+        for account in accounts
     ]
-    if rows:
-        columns = ("Account", "Type", "State", "Tenant", "Slot", "Since", "Holders or reason")
-        yield Table("Accounts in use", columns, rows)
+    columns = (
+        Column("Account", names=True),
+        "Type",
+        Column("Partition", leaves=3),
+        "State",
+        "Tenant",
+        Column("Slot", leaves=1),
+        Column("Since", leaves=2),
+        Column("Holders", leaves=4),
+        Column("Reason", folds=True),
+    )
+    return Table("Accounts", columns, rows)

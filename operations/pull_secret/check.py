@@ -8,8 +8,9 @@ from components.errors import Problem
 from components.pull_secret import names
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.payload import judge
-from operations.cli.answer import Answer, Part, Table, Verdict
+from operations.cli.answer import Answer, Part, Verdict
 from operations.cli.inputs import read_bytes
+from operations.cli.tables import Column, Table
 
 _CLUSTER_ID: Final = "--cluster-id"
 
@@ -35,9 +36,12 @@ def checked(file: str, cluster_id: str | None, *, strict: bool) -> Answer:
     """Judge a file and tell what was found; exit code 1 when it is not valid."""
     finding = examine(read_bytes(file, "the pull secret"), cluster_id, strict=strict)
     verdict = Verdict(finding.valid, "valid" if finding.valid else "not valid")
-    parts: list[Part] = [Table("Pull secret", ("", ""), _facts(finding)), "", verdict]
+    parts: list[Part] = [Table("Pull secret", ("", Column("", folds=True)), _facts(finding)), "", verdict]
     if finding.errors or finding.warnings:
-        parts.insert(0, Table("Findings", ("", "Where", "What"), _rows(finding)))
+        parts.insert(
+            0,
+            Table("Findings", ("", Column("Where", names=True), Column("What", folds=True)), _rows(finding)),
+        )
     document = {
         "valid": finding.valid,
         "errors": [str(fault) for fault in finding.errors],

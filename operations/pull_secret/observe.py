@@ -17,7 +17,8 @@ from components.naming import config_path
 from components.pull_secret.hyperfleet import Contract, HyperFleet, Observed
 from components.pull_secret.observations import written
 from components.pull_secret.preconditions import ADAPTERS
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.folders import Folders
 
 _KEY: Final = "pullSecrets"
@@ -42,7 +43,8 @@ def observed(stack: str, url: str | None) -> Answer:
     answers = {cluster: question.hyperfleet.observe(cluster) for cluster in question.clusters}
     text = written(answers, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
     files.replace(question.file, text)
-    table = Table("Clusters", ("Cluster", "Phase", *ADAPTERS), _rows(answers))
+    columns = (Column("Cluster", names=True), Column("Phase", folds=True), *ADAPTERS)
+    table = Table("Clusters", columns, _rows(answers))
     return Answer(json.loads(text), [table, f"\n✓ written to {question.file}"])
 
 

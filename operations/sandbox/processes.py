@@ -13,7 +13,8 @@ from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import ControlPlane
 from pulumi_sandbox.stack_cluster import StackCluster
 
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.folders import Folders
 from operations.sandbox import control_plane, stand_ins
 from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
@@ -52,9 +53,15 @@ def shown_status() -> Answer:
             (name, f"pid {each['pid']}" if each["running"] else "stopped", each["address"] or "", each["log"])
             for name, each in told["services"].items()
         ]
-        parts.append(Table("Services", ("Service", "Process", "Address", "Log"), rows))
+        parts.append(
+            Table(
+                "Services",
+                (Column("Service", names=True), "Process", "Address", Column("Log", leaves=1)),
+                rows,
+            )
+        )
     if told["users"]:
-        parts.append(Table("Users", ("User", "Kubeconfig"), list(told["users"].items())))
+        parts.append(Table("Users", ("User", Column("Kubeconfig", leaves=1)), list(told["users"].items())))
     return Answer(told, parts)
 
 

@@ -15,8 +15,9 @@ from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.values import Json, Properties, masked
 
 from components.errors import CredfleetError
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
 from operations.cli.ask import ask
+from operations.cli.tables import Column, Table
 from operations.folders import Folders
 
 
@@ -58,7 +59,11 @@ def shown_outputs(snapshot: Snapshot) -> dict[str, Json]:
 def exported(stack: str) -> Answer:
     """Return what a stack exports."""
     shown = shown_outputs(_here(stack).store.load())
-    table = Table("Outputs", ("Name", "Value"), [(key, as_text(value)) for key, value in shown.items()])
+    table = Table(
+        "Outputs",
+        (Column("Name", names=True), Column("Value", folds=True)),
+        [(key, as_text(value)) for key, value in shown.items()],
+    )
     return Answer(json.loads(_ordered(shown)), [table if shown else f"Stack {stack} exports nothing."])
 
 

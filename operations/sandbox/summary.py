@@ -17,7 +17,8 @@ from pulumi_sandbox.protocol.values import masked
 from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
-from operations.cli.answer import Part, Table, Verdict
+from operations.cli.answer import Part, Verdict
+from operations.cli.tables import Column, Commands, Table
 from operations.config.settings import judged
 from operations.folders import Folders
 from operations.pool.access import Where
@@ -116,25 +117,43 @@ def as_parts(report: Report, page: Path) -> Iterator[Part]:
         yield from _tables(report)
     yield ""
     yield Verdict(report.ok, report.headline, bold=True)
-    yield f"  report  {page}"
+    here = Path.cwd()
+    yield f"  report  {page.relative_to(here) if page.is_relative_to(here) else page}"
     if report.ok:
-        yield Table("Next", ("Command", "For"), report.next)
+        yield Commands("Next", report.next)
 
 
 def _tables(report: Report) -> Iterator[Table]:
-    parts = [(part, str(len(each)), actions_in(each)) for part, each in report.parts()]
-    yield Table("Declared", ("Part", "Resources", "Done"), parts)
+    if changed := [(part, each) for part, each in report.parts() if report.changed_in(each)]:
+        rows = [(part, str(len(each)), actions_in(each)) for part, each in changed]
+        rest = [each for _, part in report.parts() if not report.changed_in(part) for each in part]
+        if rest:
+            rows.append(("all others", str(len(rest)), actions_in(rest)))
+        yield Table("Declared", ("Part", "Resources", "Done"), rows)
     if report.claimed:
-        columns = ("Tenant", "Slot", "Type", "Account", "Phase", "")
+        columns = ("Tenant", "Slot", Column("Type", leaves=1), Column("Account", names=True), "Phase", "")
         yield Table("Claimed", columns, _claimed_rows(report))
-    skipped = [(each.what, each.reason) for each in report.skipped]
-    yield Table("Skipped", ("What", "Why"), skipped or [("nothing", "")])
-    remarks = [(each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations]
-    yield Table(
-        "Policies",
-        ("Level", "Rule", "Resource", "Remark"),
-        remarks or [("none", "no rule was broken", "", "")],
-    )
+    if report.skipped:
+        columns = (Column("What", folds=True), Column("Why", folds=True))
+        yield Table("Skipped", columns, _by_reason(report.skipped))
+    if report.violations:
+        columns = ("Level", "Rule", Column("Resource", leaves=1), Column("Remark", folds=True))
+        remarks = [
+            (each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations
+        ]
+        yield Table("Policies", columns, remarks)
+
+
+def _by_reason(skipped: Iterable[Skipped]) -> Iterator[tuple[str, str]]:
+    """Return what was skipped for one reason as one row."""
+    by_reason: dict[str, list[str]] = {}
+    for each in skipped:
+        by_reason.setdefault(each.reason, []).append(each.what)
+    for reason, what in by_reason.items():
+        kind = what[0].rpartition(" ")[0]
+        alike = all(each.rpartition(" ")[0] == kind for each in what)
+        first, *more = what
+        yield ", ".join((first, *(each.rpartition(" ")[2] if alike else each for each in more))), reason
 
 
 def _remark(message: str) -> str:
@@ -179,7 +198,7 @@ def as_document(report: Report, result: Result, page: Path, errors: list[str]) -
 def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
     return [
         (
-            tenant if index == 0 else "",
+            tenant,
             claim.slot,
             claim.type,
             f"{claim.namespace}/{claim.secret_name}",
@@ -187,7 +206,7 @@ def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
             "new" if claim.is_new else "",
         )
         for tenant, claims in report.tenants()
-        for index, claim in enumerate(claims)
+        for claim in claims
     ]
 
 

@@ -14,8 +14,9 @@ from components.service_credentials.binding import (
     source_data,
 )
 from components.service_credentials.conformity import judge
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
 from operations.cli.inputs import place_of, read_bytes
+from operations.cli.tables import Column, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +68,20 @@ def _base64(data: Mapping[str, bytes]) -> dict[str, str]:
 def _tables(secrets: Flattened, *, with_values: bool) -> Iterator[Table]:
     """Return what a terminal may show; JSON holds every value, in base64."""
     columns, rows = (
-        ["Secret", "Type", "Key", "Bytes"],
+        ["Secret", Column("Type", leaves=1), Column("Key", names=True), "Bytes"],
         [
             *_rows("source", "Opaque", secrets.source),
             *_rows("binding", _printable(secrets.type), secrets.binding),
         ],
     )
     if with_values:
-        columns.append("Value")
+        columns.append(Column("Value", folds=True))
         values = (*secrets.source.values(), *secrets.binding.values())
         rows = [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)]
     yield Table("Secrets", columns, rows)
     if secrets.warnings:
         remarks = [(each.place, f"{each.cause}\n→ {each.mend}") for each in secrets.warnings]
-        yield Table("Warnings", ("Where", "What"), remarks)
+        yield Table("Warnings", ("Where", Column("What", folds=True)), remarks)
 
 
 def _rows(secret: str, type_: str, data: Mapping[str, bytes]) -> Iterator[tuple[str, ...]]:

@@ -5,7 +5,8 @@ from typing import Any
 
 from components.secret_stores.explain import Explanation, explain
 from components.secret_stores.model import SecretStore
-from operations.cli.answer import Answer, Table
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
 from operations.stores.documents import read
 
 
@@ -20,7 +21,14 @@ def explained(files: Sequence[str], callers: Sequence[str]) -> Answer:
         for store in documents.stores
         for caller in dict.fromkeys(callers) or [store.namespace if isinstance(store, SecretStore) else ""]
     ]
-    columns = ("Store", "Caller", "Ready", "Provider", "Reads", "Why")
+    columns = (
+        Column("Store", names=True),
+        "Caller",
+        "Ready",
+        Column("Provider", leaves=2),
+        Column("Reads", leaves=1),
+        Column("Why", folds=True),
+    )
     table = Table("Secret stores", columns, [_row(each) for each in told])
     return Answer([_as_document(each) for each in told], [table if told else "The files hold no store."])
 

@@ -366,7 +366,7 @@ def test_a_terminal_keeps_the_tree_of_what_changed_and_of_all_above_it(terminal:
         StepFinished(_step("delete", "gone"), 0.1),
         StepFinished(Step.of("create", None, _resource("hall", _STACK)), 0.3, "it is locked\n→ unlock it"),
         Outputs.of({"token": Secret("hunter2")}),
-        Summary("update", {"create": 1, "update": 1, "delete": 1, "same": 2}, 4.1, "failed"),
+        Summary("update", {"create": 1, "update": 1, "delete": 1, "same": 3}, 4.1, "failed"),
     )
     assert lines == [
         "├─ ✗ hall        shop:index:Shelf  failed 0.3s",

@@ -3,12 +3,15 @@
 import json
 
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from components.errors import CredfleetError
-from operations.cli.answer import Answer, Part, Table, Verdict
+from operations.cli.answer import Answer, Part, Verdict, follow
 from operations.cli.command import command, group
 from operations.cli.failures import ReportingGroup
+from operations.cli.options import Form
+from operations.cli.tables import Column, Table
 
 STEERING = "re\x1b[31md\x9b2J\x07\u202eok"
 SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffdok"
@@ -55,6 +58,48 @@ def test_json_holds_the_text_as_it_is_and_no_sign_that_steers() -> None:
     written = run(Answer({"reason": STEERING}, []), "--output", "json").stdout
     assert json.loads(written) == {"reason": STEERING}
     assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*written}
+
+
+def test_yaml_holds_the_same_document_and_steers_no_terminal_either() -> None:
+    written = run(Answer({"reason": STEERING, "names": ["é"]}, []), "--output", "yaml").stdout
+    assert yaml.safe_load(written) == {"reason": STEERING, "names": ["é"]}
+    assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*written}
+    assert run(Answer({"name": "é"}, []), "-o", "yaml").stdout == "name: é\n"
+
+
+ACCOUNTS = Table("Pool", (Column("Account", names=True), "Type"), [("aws-1", "aws"), ("aws-2", "aws")])
+
+
+def test_names_are_those_of_the_tables_one_a_line() -> None:
+    assert run(Answer(None, ["Pool", ACCOUNTS, ACCOUNTS]), "-o", "name").stdout == "aws-1\naws-2\n"
+    assert run(Answer(None, ["Nothing is dirty."]), "-o", "name").stdout == ""
+
+
+def test_what_has_no_names_says_so_instead_of_printing_none() -> None:
+    refused = run(Answer(None, [Table("Facts", ("Fact",), [("bytes",)])]), "-o", "name")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "→ take --output json" in refused.stderr
+
+
+def test_a_failure_in_yaml_has_the_document_of_json() -> None:
+    error = CredfleetError(code="odd", place="here", cause="because", mend="do")
+    assert yaml.safe_load(run(error, "-o", "yaml").stdout) == json.loads(run(error, "-o", "json").stdout)
+
+
+def test_whoever_watches_is_shown_what_differs_until_they_end_it(capsys: pytest.CaptureFixture[str]) -> None:
+    looks = iter(["one", "one", "two"])
+
+    def look() -> Answer:
+        text = next(looks)
+        return Answer({"text": text}, [text], again=look)
+
+    def pause(_seconds: float) -> None:
+        if look_count.pop() == 0:
+            raise KeyboardInterrupt
+
+    look_count = [0, 1, 2]
+    assert follow(look(), Form.TABLE, pause=pause).document == {"text": "two"}
+    assert capsys.readouterr().out == "one\ntwo\n"
 
 
 def test_lines_and_tabs_stay() -> None:

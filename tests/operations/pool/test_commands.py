@@ -432,11 +432,13 @@ def test_status_says_why_an_account_is_not_usable(full_pool: FakePool) -> None:
     assert "wiped" in reasons["aws-6"]
 
 
-def test_status_as_tables_leaves_free_accounts_to_the_counts(full_pool: FakePool) -> None:
+def test_status_as_tables_names_every_account_those_in_use_first(full_pool: FakePool) -> None:
     lines = run("status").stdout
-    assert "aws-1" in lines
-    assert "aws-2" not in lines
+    states = [line.split()[0] for line in lines.partition("Accounts")[2].splitlines()[2:]]
+    assert states.index("aws-2") > states.index("aws-1")
     assert "eu-access=true" in lines
+    names = run("status", "-o", "name").stdout.split()
+    assert sorted(names) == [each["secretName"] for each in status_json()["accounts"]]
 
 
 def test_an_empty_pool_says_so(pool: FakePool) -> None:

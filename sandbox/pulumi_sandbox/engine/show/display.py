@@ -103,7 +103,7 @@ class PlainLines:
                 self._write_outputs(event)
             case Summary():
                 self._write_errors()
-                self._write(phrases.summary(event))
+                self._write(phrases.summary(event, self._picture.counts()))
             case _:
                 pass
 

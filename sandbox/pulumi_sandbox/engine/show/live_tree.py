@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Final
 
 from rich.console import Console, Group, RenderableType
@@ -111,7 +111,7 @@ class LiveTree:
         values = phrases.outputs(picture.outputs.values) if picture.outputs else []
         exported = [Text.assemble("  ", (name, "cyan"), f": {value}") for name, value in values]
         failures = [_failure(failed, error) for failed, error in picture.errors()]
-        ended = [_summary(picture.summary)] if picture.summary else []
+        ended = [_summary(picture.summary, picture.counts())] if picture.summary else []
         return [
             part
             for part in (
@@ -135,8 +135,9 @@ def _violation(found: PolicyViolation) -> Text:
     return Text.assemble(("policy ", "dim"), (phrases.violation(found), style))
 
 
-def _summary(found: Summary) -> Text:
-    return Text(phrases.summary(found), style="bold green" if found.outcome == "succeeded" else "bold red")
+def _summary(found: Summary, counts: Mapping[str, int]) -> Text:
+    style = "bold green" if found.outcome == "succeeded" else "bold red"
+    return Text(phrases.summary(found, counts), style=style)
 
 
 def _failure(failed: Failed | None, error: str) -> Text:

@@ -144,12 +144,12 @@ def outputs(values: Mapping[str, Json]) -> list[tuple[str, str]]:
     return [(name, value if isinstance(value, str) else _value(value)) for name, value in values.items()]
 
 
-def summary(found: Summary) -> str:
+def summary(found: Summary, counts: Mapping[str, int]) -> str:
     """Return how it ended: `Resources: 12 created, 3 unchanged · 4.1s`."""
     told: Sequence[str] = [
-        f"{found.changes[op]} {planned if found.operation == 'preview' else done}"
+        f"{counts[op]} {planned if found.operation == 'preview' else done}"
         for op, planned, done in _COUNTED
-        if found.changes.get(op)
+        if counts.get(op)
     ]
     ended = {"succeeded": "", "failed": "Failed. ", "cancelled": "Cancelled. "}[found.outcome]
     return f"{ended}Resources: {', '.join(told) or 'none'} · {seconds(found.seconds)}"

@@ -96,6 +96,14 @@ class Picture:
             case _:
                 pass
 
+    def counts(self) -> dict[str, int]:
+        """Return how many resources each operation was for, by the summary; the stack itself is none."""
+        counts = dict[str, int](self.summary.changes if self.summary else {})
+        for node in self.nodes.values():
+            if node.step.type == urns.ROOT_STACK_TYPE and counts.get(node.step.op):
+                counts[node.step.op] -= 1
+        return counts
+
     def errors(self) -> Iterator[tuple[Failed | None, str]]:
         """Yield what failed and why, each once: steps first, then what the program or the engine said."""
         for urn, error in self.failures.items():

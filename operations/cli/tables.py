@@ -1,0 +1,170 @@
+"""Tables and lists of commands for people, without a frame, laid out for the width of a terminal.
+
+No name is ever broken: where a terminal is too narrow, sentences fold between words, then columns leave in
+the order that is stated for them, and what is too wide even then is written cell beneath cell. A pipe gets
+every column, one row a line.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import typer
+
+_GAP: Final = 2
+_NARROWEST: Final = 24
+"""Characters that a column of sentences keeps before another column leaves for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, and what becomes of it where a terminal is too narrow for all.
+
+    leaves: 0 stays, of the others the highest leaves first. folds: its cells are sentences, which may go on
+    in the next line. names: its cells are what `--output name` prints.
+    """
+
+    title: str
+    leaves: int = 0
+    folds: bool = False
+    names: bool = False
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Table:
+    """A heading, columns, and rows of cells; a column that is only its title stays and does not fold."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __init__(self, title: str, columns: Iterable[Column | str], rows: Iterable[Sequence[str]]) -> None:
+        """Keep what is given; rows may come from a generator."""
+        object.__setattr__(self, "title", title)
+        object.__setattr__(self, "columns", tuple(c if isinstance(c, Column) else Column(c) for c in columns))
+        object.__setattr__(self, "rows", tuple(tuple(row) for row in rows))
+
+    def names(self) -> Iterator[str]:
+        """Return the cells of the columns that name something."""
+        for row in self.rows:
+            yield from (cell for column, cell in zip(self.columns, row, strict=True) if column.names)
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Return the table in lines of a width, None being without end, styled for a terminal."""
+        every = range(len(self.columns))
+        filled = [index for index in every if width is None or any(row[index] for row in self.rows)]
+        kept = list(filled)
+        while width is not None and sum(self._least(kept)) > width - _GAP * (len(kept) - 1):
+            leaving = max(kept, key=lambda index: self.columns[index].leaves)
+            if not self.columns[leaving].leaves:
+                yield from self._records()
+                return
+            kept.remove(leaving)
+        widths = self._widths(kept, width)
+        yield typer.style(self.title, bold=True)
+        if any(column.title for column in self.columns):
+            yield typer.style(_joined([self.columns[index].title for index in kept], widths), dim=True)
+        for row in self.rows:
+            cells = [
+                _folded(row[index], size if self.columns[index].folds else None)
+                for index, size in zip(kept, widths, strict=True)
+            ]
+            for line in range(max(map(len, cells), default=0)):
+                yield _joined([cell[line] if line < len(cell) else "" for cell in cells], widths)
+        if gone := [self.columns[index].title for index in filled if index not in kept]:
+            yield typer.style(f"· --output wide shows {', '.join(gone)} as well", dim=True)
+
+    def _records(self) -> Iterator[str]:
+        """Return every row as a block, one cell a line."""
+        beside = max((_wide(column.title) for column in self.columns), default=0)
+        yield typer.style(self.title, bold=True)
+        for number, row in enumerate(self.rows):
+            if number:
+                yield ""
+            for column, cell in zip(self.columns, row, strict=True):
+                for line, text in enumerate(cell.splitlines()):
+                    head = "" if line else column.title
+                    yield _joined([typer.style(_padded(head, beside), dim=True), text], [0, 0])
+
+    def _least(self, kept: Sequence[int]) -> list[int]:
+        """Return how narrow each column can be."""
+        least: list[int] = []
+        for index in kept:
+            natural = self._natural(index)
+            if self.columns[index].folds:
+                cells = (word for row in self.rows for word in row[index].split())
+                longest = max((_wide(word) for word in cells), default=0)
+                natural = min(natural, max(longest, _NARROWEST))
+            least.append(natural)
+        return least
+
+    def _widths(self, kept: Sequence[int], width: int | None) -> list[int]:
+        """Return how wide each column is; what is left goes to the columns of sentences, in their order."""
+        natural = [self._natural(index) for index in kept]
+        if width is None:
+            return natural
+        widths = self._least(kept)
+        left = width - _GAP * (len(kept) - 1) - sum(widths)
+        for place, wanted in enumerate(natural):
+            more = min(left, wanted - widths[place])
+            widths[place] += more
+            left -= more
+        return widths
+
+    def _natural(self, index: int) -> int:
+        cells = (line for row in self.rows for line in row[index].splitlines())
+        return max(map(_wide, (self.columns[index].title, *cells)))
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """A heading, and commands to copy, each whole in a line, with what it is for behind or beneath it."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Return them in lines of a width, None being without end, styled for a terminal."""
+        yield typer.style(self.title, bold=True)
+        for command, purpose in self.rows:
+            line, remark = f"  {command}", f"# {purpose}"
+            if width is None or len(line) + _GAP + len(remark) <= width:
+                yield f"{line}{' ' * _GAP}{typer.style(remark, dim=True)}"
+            else:
+                yield line
+                yield f"    {typer.style(remark, dim=True)}"
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (_padded(cell, width) for cell, width in zip(cells, widths, strict=True))
+    return (" " * _GAP).join(padded).rstrip()
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _wide(text))
+
+
+def _folded(cell: str, width: int | None) -> list[str]:
+    """Return the lines of a cell; of a sentence, lines of a width, folded between words."""
+    if width is None:
+        return cell.splitlines()
+    lines: list[str] = []
+    for given in cell.splitlines():
+        line = ""
+        for word in given.split(" "):
+            if line and _wide(line) + 1 + _wide(word) > width:
+                lines.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(line)
+    return lines
+
+
+def _wide(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
