@@ -28,6 +28,8 @@ _BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _INTEGER = re.compile(r"-?[0-9]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile('[\x00-\x1f"\\\\&<>\u2028\u2029]')
+_NO_CHARACTER: Final = r"\\ufffd"
+_ESCAPED_TEXT: Final = re.compile('[\x00-\x1f"\\\\\u2028\u2029]')
 _SHORT_ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -141,6 +143,21 @@ def write(value: JsonValue) -> str:
 def write_struct(members: Mapping[str, JsonValue]) -> str:
     """Write an object whose keys keep their order, as those of a Go struct do."""
     return f"{{{','.join(f'{write(key)}:{write(value)}' for key, value in members.items())}}}"
+
+
+def write_texts(texts: Mapping[str, bytes]) -> bytes:
+    """Write a map of texts as `json.Encoder` does with `SetEscapeHTML(false)`.
+
+    Bytes that are no UTF-8 are lost: each becomes U+FFFD.
+    """
+    said = {key: value.decode(errors="surrogateescape") for key, value in texts.items()}
+    members = (f"{_quoted(key)}:{_quoted(said[key])}" for key in sorted(said))
+    return f"{{{','.join(members)}}}".encode()
+
+
+def _quoted(text: str) -> str:
+    escaped = _ESCAPED_TEXT.sub(_escape, text)
+    return f'"{_SURROGATE.sub(_NO_CHARACTER, escaped)}"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from components.errors import EsoError, Problem
 from components.labels import PREFIX
+from components.secret_stores.admission import read_objections
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import embed
 from components.secret_stores.durations import as_go_writes
-from components.secret_stores.eso_limits import push_limits, read_limits, store_limits
+from components.secret_stores.eso_limits import property_of, push_limits, store_limits
 from components.secret_stores.model import AnyProvider, AnyStore, CaSelector, SecretStore
 from components.secret_stores.referent import (
     Resolution,
@@ -69,12 +70,14 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
 
     Raises EsoError with all that stands in the way.
     """
-    refusals = [*read_limits(read, kinds.kind_of(provider))]
+    kind = kinds.kind_of(provider)
+    refusals = [*read_objections(read, kind)]
     if refusals:
         raise EsoError(read.title, refusals)
     data = [
         {"secretKey": key, "remoteRef": remote.model_dump(mode="json", by_alias=True, exclude_none=True)}
-        for key, remote in read.data.items()
+        for key, each in read.data.items()
+        for remote in [each.model_copy(update={"property_name": property_of(kind, each.property_name)})]
     ]
     return {
         "apiVersion": V1,
@@ -94,14 +97,15 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
 
     Raises EsoError with all that stands in the way.
     """
-    refusals = [*push_limits(push, kinds.kind_of(provider))]
+    kind = kinds.kind_of(provider)
+    refusals = [*push_limits(push, kind)]
     if refusals:
         raise EsoError(push.title, refusals)
     data: list[Manifest] = []
     for each in push.data:
         remote = {"remoteKey": each.remote_key}
-        if each.property_name is not None:
-            remote["property"] = each.property_name
+        if (name := property_of(kind, each.property_name)) is not None:
+            remote["property"] = name
         data.append({"conversionStrategy": "None", "match": {"secretKey": each.key, "remoteRef": remote}})
     return {
         "apiVersion": V1ALPHA1,

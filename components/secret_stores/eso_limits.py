@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Final
 
 from components.errors import Problem
-from components.secret_stores.admission import CONTROLLER
+from components.secret_stores.admission import CONTROLLER, push_objections
 from components.secret_stores.clients.client import Capability
-from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
+from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
+from components.secret_stores.json_fields import as_path
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
@@ -28,15 +29,26 @@ from components.secret_stores.referent import selectors
 from components.secret_stores.registry import Kind
 
 
+class Reading(Enum):
+    """What a property of a remote secret is to ESO.
+
+    PATH: a path of gjson into JSON. KEY: a key of a Secret. OWN: whatever the kind makes of it, which nobody
+    here knows.
+    """
+
+    PATH = auto()
+    KEY = auto()
+    OWN = auto()
+
+
 class Properties(Enum):
     """What a push may say of a property of a remote secret.
 
-    ANY: one or none. REQUIRED: one. UNSEEN: one or none, but ESO neither sees whether it is there nor deletes
+    ANY: one or none. UNSEEN: one or none, but ESO neither sees whether it is there nor deletes
     it alone. IGNORED: none; the whole secret is written whatever is said.
     """
 
     ANY = auto()
-    REQUIRED = auto()
     UNSEEN = auto()
     IGNORED = auto()
 
@@ -49,6 +61,8 @@ class Habits:
     mean the caller's when they have none; while a store is validated, all others are looked up.
     """
 
+    reading: Reading = Reading.OWN
+
     pinned: Set[str] = frozenset()
     followed: Set[str] = frozenset()
     properties: Properties = Properties.ANY
@@ -59,22 +73,24 @@ _UNKNOWN: Final = Habits()
 
 _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
     {
-        "fake": Habits(properties=Properties.IGNORED),
+        "fake": Habits(reading=Reading.PATH, properties=Properties.IGNORED),
         "kubernetes": Habits(
             pinned={"auth.cert.clientCert", "auth.token.bearerToken"},
             followed={"auth.cert.clientKey", "auth.serviceAccount"},
-            properties=Properties.REQUIRED,
+            reading=Reading.KEY,
         ),
         "gcpsm": Habits(
             followed={
                 "auth.secretRef.secretAccessKeySecretRef",
                 "auth.workloadIdentity.serviceAccountRef",
             },
+            reading=Reading.PATH,
             properties=Properties.UNSEEN,
         ),
-        "gitlab": Habits(pinned={"auth.SecretRef.accessToken"}),
+        "gitlab": Habits(pinned={"auth.SecretRef.accessToken"}, reading=Reading.PATH),
         "azurekv": Habits(
             followed={"authSecretRef.clientId", "authSecretRef.clientSecret", "serviceAccountRef"},
+            reading=Reading.PATH,
             properties=Properties.IGNORED,
         ),
     }
@@ -129,17 +145,9 @@ def _cluster_store_limits(
         )
 
 
-def read_limits(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
-    """Find what of a read ESO would ignore."""
-    if kind.has_versions:
-        return
-    for key, remote in read.data.items():
-        if remote.version is not None:
-            yield Problem(
-                read.title,
-                f"data.{key} asks for a version, and of this kind of provider ESO gives the latest",
-                "leave the version out",
-            )
+def property_of(kind: Kind, name: str | None) -> str | None:
+    """Return what ESO has to be told so that it takes one field, and no path of it."""
+    return as_path(name) if name is not None and _habits(kind).reading is Reading.PATH else name
 
 
 def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
@@ -148,6 +156,8 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
         yield Problem(
             push.title, f"providers of kind {kind.name} are only read", "push to a store of another kind"
         )
+    if kind.has_properties:
+        yield from push_objections(push, kind)
     secrets = dict.fromkeys(each.secret for each in push.data)
     if len(secrets) > 1:
         yield Problem(
@@ -163,10 +173,6 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
 
 def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Problem | None:
     match properties:
-        case Properties.REQUIRED if not given:
-            return Problem(
-                push.title, "has no property, and ESO pushes a key of a Secret to one only", "add property"
-            )
         case Properties.IGNORED if given:
             return Problem(
                 push.title, "has a property, and ESO would write the whole secret", "leave property out"

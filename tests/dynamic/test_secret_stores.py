@@ -610,12 +610,16 @@ def test_a_kind_of_the_stacks_own_code_is_served_by_its_own_client(
 def test_a_secret_is_read_as_a_whole_without_a_property_and_has_no_versions(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
-    cluster.of(other).put("db", {"password": "p", "user": "u"})
+    cluster.of(other).put("db", {"password": "é<&>", "json.txt": '{"a": {"b" : 1.10}}'})
     cluster.account(namespace, "db", of=other)
     wanted = read(namespace, "db", kubernetes_way(other))
-    wanted["read"]["data"] = {"all": {"key": "db"}}
+    inside = {"part": {"key": "db", "property": "json.txt"}}
+    wanted["read"]["data"] = {"all": {"key": "db"}, **inside}
     reads.create(wanted)
-    assert cluster.of(namespace).data("copy") == {"all": '{"password": "p", "user": "u"}'}
+    assert cluster.of(namespace).data("copy") == {
+        "all": '{"json.txt":"{\\"a\\": {\\"b\\" : 1.10}}","password":"é<&>"}',
+        "part": '{"a": {"b" : 1.10}}',
+    }
     wanted["read"]["data"] = {"all": {"key": "db", "version": "1"}}
     (reason,) = reads.refusals(wanted)
     assert reason.startswith(f"ExternalSecret/{namespace}/it: data.all asks for version 1 of db")

@@ -23,6 +23,7 @@ SUBJECTS: Final = {
     "azure": "azidentity, as Azure Service Operator uses it: Secrets of credentials",
     "json": "encoding/json, as Korifi uses it: credentials of services",
     "vcap": "encoding/json, as Korifi's builder uses it: VCAP_SERVICES of applications",
+    "gjson": "gjson and encoding/json, as External Secrets Operator uses them: values of stores",
 }
 """What the program answers about."""
 

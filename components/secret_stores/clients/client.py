@@ -5,13 +5,13 @@ Values live in the process only: nothing here shows, logs or raises one.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from components.errors import Problem, StoreError
+from components.secret_stores.json_fields import field_of
 
 if TYPE_CHECKING:
     from components.connection import ClusterTarget
@@ -142,22 +142,18 @@ SpecLimits: TypeAlias = Callable[[Any], "Iterable[Problem]"]
 
 
 def property_of(content: bytes, name: str | None, place: str) -> bytes:
-    """Take a property of a value that is a JSON object; without a name the value as it is.
+    """Take a property of a value that is JSON, as `json_fields`; without a name the value as it is.
 
-    Texts are taken as they are, anything else as JSON. Raises StoreError.
+    Raises StoreError.
     """
     if name is None:
         return content
-    try:
-        fields: Any = json.loads(content)
-    except ValueError:
-        fields = None
-    if not isinstance(fields, Mapping) or name not in fields:
+    found = field_of(content, name)
+    if found is None:
         raise StoreError(
             code="absent",
             place=place,
             cause=f"it is no JSON object with a field {name}",
             mend="correct property, or leave it out for the whole value",
         )
-    found = fields[name]
-    return found.encode() if isinstance(found, str) else json.dumps(found).encode()
+    return found

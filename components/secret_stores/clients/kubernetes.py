@@ -7,7 +7,6 @@ provider gives another server's address.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
 from components.errors import Problem, StoreError
+from components.go_json import write_texts
 from components.http_answers import Answer
 from components.importing import ALONE
 from components.labels import PREFIX
@@ -28,6 +28,7 @@ from components.secret_stores.clients.client import (
     Validity,
     Value,
 )
+from components.secret_stores.json_fields import field_of
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -71,9 +72,7 @@ class KubernetesClient:
             return None
         data = {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
         version = str(secret["metadata"]["resourceVersion"])
-        if ref.property_name is None:
-            return Value(self._as_json(data, ref.key), version)
-        content = data.get(ref.property_name)
+        content = write_texts(data) if ref.property_name is None else _value(data, ref.property_name)
         return None if content is None else Value(content, version)
 
     def look(self, place: Place, owner: str) -> Kept | None:
@@ -123,18 +122,6 @@ class KubernetesClient:
         """Close the connections."""
         self._close()
 
-    def _as_json(self, data: Mapping[str, bytes], name: str) -> bytes:
-        try:
-            texts = {key: value.decode() for key, value in data.items()}
-        except UnicodeDecodeError:
-            raise StoreError(
-                code="misconfigured",
-                place=self._place(name),
-                cause="one of its values is no text, so it cannot be read as a whole",
-                mend="name the key to read as property",
-            ) from None
-        return json.dumps(texts, sort_keys=True).encode()
-
     def _secret(self, name: str) -> dict[str, Any] | None:
         reply = self._call("GET", self._path(name), name)
         return None if reply.answer is Answer.ABSENT else reply.body
@@ -176,6 +163,14 @@ class KubernetesClient:
     @staticmethod
     def _done(reply: Reply) -> bool:
         return reply.answer is Answer.DONE
+
+
+def _value(data: Mapping[str, bytes], name: str) -> bytes | None:
+    """Return the value of a key; without a key of a dotted name, a field of the JSON under its first part."""
+    if name in data:
+        return data[name]
+    key, _, path = name.partition(".")
+    return field_of(data[key], *path.split(".")) if path and key in data else None
 
 
 def kubernetes_limits(given: Any) -> Iterator[Problem]:

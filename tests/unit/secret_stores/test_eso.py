@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.errors import EsoError, Problem
+from components.secret_stores.admission import read_objections
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read, compile_store
@@ -400,6 +401,8 @@ def test_a_refusal_shows_no_value_of_a_fake() -> None:
 
 # What ESO would ignore of reads and pushes.
 
+VAULT = {"vaultUrl": "https://a.vault.azure.net"}
+
 
 @pytest.mark.parametrize("name", ["Kubernetes", "GitLab"])
 def test_a_version_that_eso_would_not_look_at_is_refused(name: str) -> None:
@@ -407,21 +410,52 @@ def test_a_version_that_eso_would_not_look_at_is_refused(name: str) -> None:
     versioned = read(
         "SecretStore/s", namespace="a", name="r", data={"k": {"key": "x"}, "l": {"key": "x", "version": "2"}}
     )
-    with pytest.raises(EsoError, match=r"data\.l asks for a version") as caught:
+    with pytest.raises(EsoError, match=r"data\.l asks for version 2 of x") as caught:
         compile_read(versioned, provider(name, spec, "a"), KINDS)
     assert caught.value.place == "ExternalSecret/a/r"
 
 
+@cases(
+    "name, spec, written",
+    {
+        "Fake": ("Fake", {"data": []}, r"a\.b\*"),
+        "GCPSM": ("GCPSM", {}, r"a\.b\*"),
+        "GitLab": ("GitLab", token_spec(None), r"a\.b\*"),
+        "AzureKV": ("AzureKV", VAULT, r"a\.b\*"),
+    },
+)
+def test_a_property_is_one_field_and_no_path(name: str, spec: dict[str, Any], written: str) -> None:
+    dotted = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": "x", "property": "a.b*"}})
+    manifest = compile_read(dotted, provider(name, spec, "a"), KINDS)
+    assert manifest["spec"]["data"][0]["remoteRef"]["property"] == written
+
+
+@cases(
+    "key, name, words",
+    {
+        "property": ("db", "a/b", "data.k is under property a/b, and no Secret has such a key"),
+        "name": ("a/b", "p", "data.k is kept in a/b, and Kubernetes takes no Secret of such a name"),
+    },
+)
+def test_what_no_secret_is_called_is_refused_in_both_back_ends(key: str, name: str, words: str) -> None:
+    of = provider("Kubernetes", {}, "a")
+    unfit = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": key, "property": name}})
+    with pytest.raises(EsoError, match=words):
+        compile_read(unfit, of, KINDS)
+    assert [each.cause for each in read_objections(unfit, KINDS.kind_of(of))] == [words]
+    tls = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": "db", "property": "tls.crt"}})
+    assert compile_read(tls, of, KINDS)["spec"]["data"][0]["remoteRef"]["property"] == "tls.crt"
+
+
 ONE = {"secret": "s", "key": "k", "remoteKey": "x"}
 WITH = {**ONE, "property": "p"}
-VAULT = {"vaultUrl": "https://a.vault.azure.net"}
 
 
 @cases(
     "name, spec, given, words",
     {
         "GitLab": ("GitLab", token_spec(None), {"data": [ONE]}, "only read"),
-        "Kubernetes": ("Kubernetes", {}, {"data": [WITH, ONE]}, r"data\[1\] has no property"),
+        "Kubernetes": ("Kubernetes", {}, {"data": [WITH, ONE]}, "none is named to push to"),
         "Fake": ("Fake", {"data": []}, {"data": [WITH]}, "write the whole secret"),
         "AzureKV": ("AzureKV", VAULT, {"data": [WITH]}, "write the whole secret"),
         "GCPSM-unseen": ("GCPSM", {}, {"data": [WITH], "updatePolicy": "IfNotExists"}, "would write none"),

@@ -1,6 +1,6 @@
 // Answers, one JSON line for each on standard input, what software that others wrote makes of a document:
 // `witness azure` for Secrets of Azure Service Operator, `witness json` and `witness vcap` for what Korifi makes of
-// credentials.
+// credentials, `witness gjson` for what External Secrets Operator takes out of values.
 package main
 
 import (
@@ -12,13 +12,13 @@ import (
 )
 
 func main() {
-	answers := map[string]func([]byte) (any, error){"azure": azure, "json": korifi, "vcap": vcap}
+	answers := map[string]func([]byte) (any, error){"azure": azure, "json": korifi, "vcap": vcap, "gjson": property}
 	if len(os.Args) == 2 && os.Args[1] == "versions" {
 		versions()
 		return
 	}
 	if len(os.Args) != 2 || answers[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: witness azure|json|vcap|versions")
+		fmt.Fprintln(os.Stderr, "usage: witness azure|json|vcap|gjson|versions")
 		os.Exit(2)
 	}
 	lines := bufio.NewScanner(os.Stdin)
