@@ -77,6 +77,10 @@ class Shell(ResourceProvider):
         """Whether there is something to update although no input differs; asked only then."""
         return False
 
+    def lost(self, _olds: Properties, _news: Properties) -> Collection[str]:
+        """Return the inputs that name nothing any more: another resource is made, and what is tied to it."""
+        return ()
+
     def name(self, _state: Properties) -> str:
         """Return the id of the resource, from its inputs and outputs."""
         return "/".join(str(_state[key]) for key in self.named_by)
@@ -122,10 +126,10 @@ class Shell(ResourceProvider):
         """Compare the inputs, then what is there with what is known of it."""
         compared = [_key(each) for each in fields(self.args) if each.compare]
         changed = [key for key in compared if _olds.get(key) != _news.get(key)]
-        identity = self.identity(_olds, _news)
+        identity, lost = self.identity(_olds, _news), self.lost(_olds, _news)
         return DiffResult(
-            changes=bool(changed) or self.is_stale(_olds, _news),
-            replaces=[key for key in changed if key in identity],
+            changes=bool(changed or lost) or self.is_stale(_olds, _news),
+            replaces=[*(key for key in changed if key in identity), *lost],
             stables=[],
             delete_before_replace=self.delete_first,
         )

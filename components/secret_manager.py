@@ -204,6 +204,12 @@ class SecretManager:
         request = {"parent": secret, "payload": {"data": content}}
         return self._call(secret, "versions.add", attempt, request=request)
 
+    def enable(self, version: Version) -> Version:
+        """Let a disabled version be read again; one whose etag is another by now is refused."""
+        return self._turn(
+            version, VersionState.ENABLED, "versions.enable", self._client.enable_secret_version
+        )
+
     def disable(self, version: Version) -> Version:
         """Keep a version from being read; one whose etag is another by now is refused."""
         return self._turn(

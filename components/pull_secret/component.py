@@ -39,13 +39,12 @@ from components.pull_secret.replication import locations_of, misplaced, replicat
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
-from components.pull_secret.verification import KEY, digest_of
+from components.pull_secret.verification import KEY, STORED_AS, digest_of
 from components.secret_manager import secret_name
 
 TYPE: Final = "kubernetes.io/dockerconfigjson"
 
 _GENERATION: Final = "hyperfleet.io/generation"
-_STORED_AS: Final = f"{PREFIX}secret-manager-version"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
 
 _IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
@@ -115,7 +114,10 @@ class PullSecret(pulumi.ComponentResource):
         pulumi.log.info(skipping.sentence(reasons), self)
         if pulumi.runtime.is_dry_run():
             pulumi.log.info(skipping.line(reasons), self)
-        return self._status(of_skipped(reasons), skipped=[*reasons])
+        conditions, told = pulumi.Output.from_input(of_skipped(reasons)), self._section.hyperfleet
+        if told is not None and self._args.cluster.stays:
+            self._report(told, conditions, {}, self._first)
+        return self._status(conditions, skipped=[*reasons])
 
     def _continued(self) -> pulumi.Output[Any]:
         self._warn(self._decision.warnings_to_a_live_one)
@@ -149,7 +151,7 @@ class PullSecret(pulumi.ComponentResource):
             secret=entry.id,
             secret_data=text,
             deletion_policy="ABANDON",
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self, replace_with=self._first),
         )
         verification = PullSecretVerification(
             f"{self._name}-verification",
@@ -190,7 +192,7 @@ class PullSecret(pulumi.ComponentResource):
                 "gcpProject": entry.project,
                 "replicationPolicy": locations.apply(lambda kept: "user-managed" if kept else "automatic"),
             }
-            self._report(section.hyperfleet, conditions, data, secret)
+            self._report(section.hyperfleet, conditions, data, [secret])
         return self._status(
             conditions,
             skipped=[],
@@ -258,13 +260,15 @@ class PullSecret(pulumi.ComponentResource):
                 labels={"managed-by": "hyperfleet", "cluster-id": args.cluster.id},
                 annotations={
                     _GENERATION: str(args.cluster.generation),
-                    _STORED_AS: verification.reference,
+                    STORED_AS: verification.reference,
                     _VERIFIED_AT: verification.verified_at,
                 },
             ),
             type=TYPE,
             data={KEY: text.apply(_encoded)},
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[retention]),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=[retention], replace_with=[verification], delete_before_replace=True
+            ),
         )
 
     def _namespace(self) -> pulumi.Input[str]:
@@ -288,7 +292,7 @@ class PullSecret(pulumi.ComponentResource):
         told: HyperFleetApi,
         conditions: pulumi.Output[Sequence[Condition]],
         data: Mapping[str, pulumi.Input[str]],
-        secret: Secret,
+        after: Sequence[pulumi.Resource],
     ) -> None:
         cluster = self._args.cluster
         status = PullSecretStatus(
@@ -301,7 +305,7 @@ class PullSecret(pulumi.ComponentResource):
                 conditions=conditions.apply(lambda told: [each.document for each in told]),
                 data=data,
             ),
-            pulumi.ResourceOptions(parent=self, depends_on=[secret]),
+            pulumi.ResourceOptions(parent=self, depends_on=after),
         )
         status.trouble.apply(lambda trouble: self._warn([trouble] if trouble else []))
 

@@ -60,6 +60,11 @@ class Cluster:
         """Its secret's labels in Secret Manager; raises ValueError for an id that has faults."""
         return secret_labels(self.id, self.name)
 
+    @property
+    def stays(self) -> bool:
+        """Whether HyperFleet has it, and does not delete it."""
+        return self.known and self.deleted_time is None and self.phase is not Phase.DELETING
+
     def problems(self, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
         """Yield everything that is wrong with what was said of it, in the order of HyperFleet's own job.
 

@@ -32,7 +32,16 @@ from components.projection.model import SecretRef
 from components.pull_secret.hyperfleet import Contract, HyperFleet
 from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
 from components.pull_secret.status import of_removed, report
-from components.pull_secret.verification import Expected, differences, is_delivered, stand, verify
+from components.pull_secret.verification import (
+    STORED_AS,
+    Expected,
+    differences,
+    enable_again,
+    is_delivered,
+    lost_version,
+    stand,
+    verify,
+)
 from components.secret_manager import (
     LATEST,
     SecretManager,
@@ -45,21 +54,47 @@ from components.secret_manager import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSecretStartArgs:
-    """A cluster, and whether it is ready; that it is ready no longer is no change."""
+    """A cluster, and whether it is ready; that it is ready no longer is no change.
+
+    project, secret_id: of its entry in Secret Manager. namespace, secret_name: of the cluster's Secret.
+    """
 
     cluster: str = field(compare=False)
     ready: bool = field(compare=False)
+    project: Input[str] | None = field(compare=False)
+    secret_id: str = field(compare=False)
+    namespace: str = field(compare=False)
+    secret_name: str = field(compare=False)
 
 
 class PullSecretStartProvider(Shell):
     """Remembers that a cluster was ready for its pull secret once, and tells when the pull secret is gone.
 
-    All else of the pull secret depends on it, so it goes last.
+    All else of the pull secret depends on it, so it goes last. Another one is made where the version in use
+    can never be read again, since the version in Secret Manager is replaced with it.
     """
 
     args = PullSecretStartArgs
     outputs = ("begun",)
     named_by = ("cluster",)
+
+    def lost(self, _olds: Properties, news: Properties) -> Sequence[str]:
+        """Return the cluster, when its version is destroyed or gone; of one being deleted nothing is made."""
+        project = news.get("project")
+        if not (news["ready"] and project) or is_unknown(project):
+            return ()
+        for reason in _seen(lambda: self._lost(news)):
+            tell(reason)
+            return ("cluster",)
+        return ()
+
+    def _lost(self, props: Properties) -> Iterator[str]:
+        manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
+        found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["secretName"])) or {}
+        made_from = str((found.get("metadata", {}).get("annotations") or {}).get(STORED_AS, ""))
+        name = lost_version(manager, _secret(props), made_from)
+        if name and self._deletion(props["cluster"]) is None:
+            yield f"{name} can never be read again; the update adds the pull secret anew"
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
         """Whether the cluster is ready for the first time."""
@@ -75,15 +110,21 @@ class PullSecretStartProvider(Shell):
 
     def remove(self, _id: str, props: Properties) -> None:
         """Report to a HyperFleet that deletes the cluster, and waits for it, that the pull secret is gone."""
-        given = json.loads(self.configured("pullSecrets") or "{}").get("hyperfleet") or {}
-        if not given or given.get("contract") == Contract.V1:
-            return
-        hyperfleet, cluster = HyperFleet(given["apiUrl"]), props["cluster"]
-        generation = hyperfleet.deletion(cluster)
-        if generation is not None:
+        cluster = props["cluster"]
+        if (deletion := self._deletion(cluster)) is not None:
+            hyperfleet, generation = deletion
             conditions = [each.document for each in of_removed()]
             hyperfleet.report(cluster, report(generation, conditions, {}, _now()))
             tell(f"cluster {cluster}: HyperFleet was told that its pull secret is gone")
+
+    def _deletion(self, cluster: str) -> tuple[HyperFleet, int] | None:
+        """Return the HyperFleet that deletes the cluster, and which generation; None for any other."""
+        given = json.loads(self.configured("pullSecrets") or "{}").get("hyperfleet") or {}
+        if not given or given.get("contract") == Contract.V1:
+            return None
+        hyperfleet = HyperFleet(given["apiUrl"])
+        generation = hyperfleet.deletion(cluster)
+        return None if generation is None else (hyperfleet, generation)
 
 
 class PullSecretStart(DynamicResource[PullSecretStartArgs], module="credfleet", name="PullSecretStart"):
@@ -128,13 +169,16 @@ class PullSecretVerificationArgs:
 
 
 class PullSecretVerificationProvider(_OnSecretManager):
-    """Reads back the version that was added. It makes nothing, so there is nothing to remove."""
+    """Reads back the version that was added. It makes nothing, so there is nothing to remove.
+
+    Another one is made where the cluster's Secret is lost, since that is replaced with it.
+    """
 
     args = PullSecretVerificationArgs
     outputs = ("reference", "state", "latest", "overtaken", "verifiedAt")
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether a refresh found the version unreadable, or anything is not as it was verified.
+        """Whether a refresh found the version unreadable, or it is not as it was verified.
 
         That is looked at whenever it is asked; what cannot be seen is no change.
         """
@@ -143,20 +187,27 @@ class PullSecretVerificationProvider(_OnSecretManager):
         if is_unknown(news):
             return False
         expected, told = _expected(news), str(olds["overtaken"])
-        reasons = [
-            *_seen(lambda: differences(self._manager(), expected, told)),
-            *_seen(lambda: self._undelivered(news)),
-        ]
+        reasons = _seen(lambda: differences(self._manager(), expected, told))
         for reason in reasons:
             tell(f"{expected.name}: {reason}")
         return bool(reasons)
+
+    def lost(self, olds: Properties, news: Properties) -> Sequence[str]:
+        """Return the Secret's name when the cluster has it no more as it was given: it is replaced, too."""
+        where = ("namespace", "secretName")
+        if any(not olds.get(key) or olds[key] != news[key] for key in where):
+            return ()
+        reasons = _seen(lambda: self._undelivered(olds))
+        for reason in reasons:
+            tell(f"{reason}; the update makes it anew")
+        return ("secretName",) if reasons else ()
 
     def _undelivered(self, props: Properties) -> Iterator[str]:
         """Yield what is wrong with the Secret that the cluster reads."""
         ref = SecretRef(props["namespace"], props["secretName"])
         found = open_secrets(self.cluster).get(ref)
         if found is None:
-            yield f"Secret {ref} is gone; refresh the stack: the update then makes it again"
+            yield f"Secret {ref} is gone"
         elif not is_delivered(found.get("data") or {}, _expected(props)):
             yield f"Secret {ref} holds something else than it was given"
 
@@ -184,6 +235,8 @@ class PullSecretVerificationProvider(_OnSecretManager):
 
     def _verified(self, props: Properties, before: int) -> Properties:
         expected = _expected(props)
+        if enable_again(self._manager(), expected):
+            tell(f"{expected.name} was disabled, and is enabled again")
         standing, disabled = verify(self._manager(), expected, before)
         if standing.latest < expected.version:
             tell(

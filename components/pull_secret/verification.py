@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from components.errors import PullSecretError
+from components.labels import PREFIX
 from components.secret_manager import LATEST, Payload, Version, VersionState, secret_name, version_name
 
 KEY: Final = ".dockerconfigjson"
 """The key of the cluster's Secret."""
 
-_MENDED: Final = "the update then enables it, or adds the pull secret again"
+_ADDED: Final = "the update then adds the pull secret again"
+
+STORED_AS: Final = f"{PREFIX}secret-manager-version"
+"""The annotation of the cluster's Secret that names the version it was made from."""
 
 
 class Versions(Protocol):
@@ -35,6 +39,10 @@ class Versions(Protocol):
 
     def access(self, name: str) -> Payload:
         """Read the payload of an enabled version."""
+        ...
+
+    def enable(self, version: Version) -> Version:
+        """Let a disabled version be read again."""
         ...
 
     def disable(self, version: Version) -> Version:
@@ -107,7 +115,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standin
             expected,
             standing.state.lower(),
             f"it is {standing.state.lower()}, so nobody can read it",
-            f"refresh the stack: {_MENDED}",
+            f"refresh the stack: {_ADDED}",
         )
     if not hmac.compare_digest(standing.digest, expected.digest):
         raise _unusable(
@@ -133,13 +141,39 @@ def stand(versions: Versions, expected: Expected) -> Standing | None:
     return Standing(found.state, digest, latest.number, overtaken)
 
 
+def enable_again(versions: Versions, expected: Expected) -> bool:
+    """Enable a version that somebody disabled; whether there was need to."""
+    found = versions.version(expected.name)
+    if found is None or found.state is not VersionState.DISABLED:
+        return False
+    versions.enable(found)
+    return True
+
+
+def lost_version(versions: Versions, secret: str, delivered: str) -> str:
+    """Return which version the cluster has and nobody can ever read again; empty when there is none.
+
+    delivered: what the cluster's Secret says it was made from (`STORED_AS`); where that is no version of this
+    secret, the newest one is meant.
+    """
+    newest = next(iter(versions.versions(secret)), None)
+    if newest is None:
+        return ""
+    number = delivered.removeprefix(f"{secret}/versions/")
+    name = version_name(secret, int(number) if number.isdecimal() else newest.number)
+    found = versions.version(name)
+    return "" if found and found.state is not VersionState.DESTROYED else name
+
+
 def differences(versions: Versions, expected: Expected, overtaken: str) -> Iterator[str]:
     """Yield what of a version that was verified is not so any more; overtaken: as in its `Standing` then."""
     standing = stand(versions, expected)
     if standing is None:
-        yield "it is gone; refresh the stack: the update then adds the pull secret again"
-    elif standing.state is not VersionState.ENABLED:
-        yield f"it is {standing.state.lower()}; refresh the stack: {_MENDED}"
+        yield f"it is gone; refresh the stack: {_ADDED}"
+    elif standing.state is VersionState.DISABLED:
+        yield "it is disabled; the update enables it"
+    elif standing.state is VersionState.DESTROYED:
+        yield f"it is destroyed; refresh the stack: {_ADDED}"
     elif standing.overtaken != overtaken:
         yield standing.overtaken or "it is the latest again"
 
@@ -167,6 +201,8 @@ def _strays(versions: Versions, expected: Expected, before: int) -> Iterator[Ver
             content = versions.access(version_name(expected.secret, each.number)).content
             if expected.is_met_by(content):
                 yield each
+            elif not before:
+                return  # what is below may be one that was in use, and was kept
 
 
 def _unusable(expected: Expected, code: str, cause: str, mend: str) -> PullSecretError:

@@ -40,20 +40,27 @@ def declare_pull_secrets(
     made: dict[str, PullSecret] = {}
     for id_, given in section.clusters.items():
         cluster, start, begun, of_cluster = section.cluster(id_, observed), None, None, opts
-        decision = decide(cluster)
+        decision, (namespace, secret_name) = decide(cluster), section.place_of(id_)
+        project = _project(given, declared)
         if cluster.deleted_time is None and (decision.may_have_one or section.reports_deletions):
-            ready = PullSecretStartArgs(cluster=id_, ready=decision.proceeds)
+            ready = PullSecretStartArgs(
+                cluster=id_,
+                ready=decision.proceeds,
+                project=project,
+                secret_id=cluster.secret_id,
+                namespace=namespace,
+                secret_name=secret_name,
+            )
             start = PullSecretStart(f"{id_}-start", ready, parent)
         if start is not None and decision.may_have_one:
             begun = start.begun
             of_cluster = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[google()]))
-        namespace, _ = section.place_of(id_)
         args = PullSecretArgs(
             section=section,
             cluster=cluster,
             credentials=credentials,
             owner=stack_holder(*stack, section.KEY, id_),
-            project=_project(given, declared),
+            project=project,
             namespace=declared.namespace(namespace),
             declares_namespace=section.namespaces.is_of_one_cluster and namespace not in known,
             start=start,

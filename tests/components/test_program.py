@@ -49,7 +49,7 @@ COUNTS = {
     "pulumi-python:dynamic/credfleet:PoolSeal": 1,
     "pulumi-python:dynamic/credfleet:PullSecretRetention": 2,
     "pulumi-python:dynamic/credfleet:PullSecretStart": 3,
-    "pulumi-python:dynamic/credfleet:PullSecretStatus": 2,
+    "pulumi-python:dynamic/credfleet:PullSecretStatus": 3,
     "pulumi-python:dynamic/credfleet:PullSecretVerification": 2,
     "pulumi-python:dynamic/credfleet:SecretProjection": 2,
     "pulumi-python:dynamic/credfleet:SecretPush": 1,

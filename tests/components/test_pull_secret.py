@@ -247,7 +247,7 @@ def test_the_cluster_reads_a_docker_config_that_says_where_it_comes_from() -> No
 
 def test_nothing_is_replaced_when_the_pull_secret_rotates_but_the_version() -> None:
     secret = declared().named(KUBERNETES_SECRET, "cls-1-secret")
-    assert not secret.request.deleteBeforeReplace
+    assert [urn.rpartition("::")[2] for urn in secret.request.replace_with] == ["cls-1-verification"]
     assert not secret.request.replaceOnChanges
     assert secret.inputs["metadata"]["name"] == "cls-1-pull-secret"
 
@@ -395,6 +395,23 @@ def test_a_cluster_that_waits_registers_nothing_but_itself_with_its_reasons(prev
         ("Available", "False", "PreconditionsNotMet"),
         ("Health", "True", "Healthy"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "reported"),
+    [
+        (WAITING, True),
+        (replace(CLUSTER, provider="aws"), True),
+        (replace(CLUSTER, known=False), False),
+        (replace(CLUSTER, phase=Phase.DELETING), False),
+        (replace(CLUSTER, deleted_time="2026-01-01T00:00:00Z"), False),
+    ],
+    ids=["waiting", "lacking", "unknown", "deleting", "deleted"],
+)
+def test_hyperfleet_hears_of_a_skipped_cluster_that_it_keeps(cluster: Cluster, reported: bool) -> None:
+    recorder = declared(cluster, hyperfleet=HYPERFLEET)
+    told = [one.inputs["conditions"] for one in recorder.of_type(STATUS).values()]
+    assert [[one["status"] for one in each] for each in told] == [["False", "False", "True"]] * reported
 
 
 def test_a_cluster_that_waits_is_told_before_its_project_is_claimed_too() -> None:

@@ -138,11 +138,8 @@ def test_a_version_is_verified_and_no_byte_of_it_is_in_the_state(
     assert not verification.is_changed(made, verified(secret.id))
 
 
-@pytest.mark.parametrize("how", ["disable", "destroy"])
-def test_a_version_nobody_can_read_is_refused_in_two_lines(
-    verification: Provider, secret: Entry, how: str
-) -> None:
-    secret.turn(1, how)
+def test_a_version_nobody_can_read_is_refused_in_two_lines(verification: Provider, secret: Entry) -> None:
+    secret.turn(1, "destroy")
     with pytest.raises(grpc.RpcError) as refused:
         verification.create(verified(secret.id))
     assert "so nobody can read it" in str(refused.value.details())
@@ -197,6 +194,13 @@ def test_a_version_nobody_can_read_any_more_is_a_change_without_a_refresh(
     assert not verification.is_changed(made, verified(secret.id))
     secret.turn(1, how)
     assert verification.is_changed(made, verified(secret.id))
+
+
+def test_an_update_enables_a_version_that_somebody_disabled(verification: Provider, secret: Entry) -> None:
+    made = verification.create(verified(secret.id))
+    secret.turn(1, "disable")
+    assert verification.update(made, verified(secret.id)).outputs["state"] == "ENABLED"
+    assert secret.states() == {1: "ENABLED"}
 
 
 def test_a_newer_version_of_somebody_else_is_a_change_once(verification: Provider, secret: Entry) -> None:

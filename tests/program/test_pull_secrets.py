@@ -134,6 +134,23 @@ class Stack:
     def remove_secret(self, cluster_id: str) -> None:
         self._secrets.delete(name=f"{cluster_id}-pull-secret", namespace=self.namespace(cluster_id))
 
+    def spoil_secret(self, cluster_id: str) -> None:
+        """Write something else into the cluster's Secret, as an editor does."""
+        spoiled = {"data": {".dockerconfigjson": base64.b64encode(b'{"auths": {}}').decode()}}
+        self._secrets.patch(
+            name=f"{cluster_id}-pull-secret",
+            namespace=self.namespace(cluster_id),
+            body=spoiled,
+            content_type="application/merge-patch+json",
+            field_manager="editor",
+        )
+
+    def turn(self, cluster_id: str, number: int, how: str) -> None:
+        """Disable or destroy a version, as somebody else does."""
+        found = self.manager.version(version_name(entry(cluster_id), number))
+        assert found is not None
+        getattr(self.manager, how)(found)
+
     def secrets(self, cluster_id: str) -> list[str]:
         return [one.metadata.name for one in self._secrets.get(namespace=self.namespace(cluster_id)).items]
 
@@ -231,28 +248,43 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
     assert stack.content(EAST) == payload("sentinel-1")
 
+    where = f"Secret {namespace}/{EAST}-pull-secret"
     stack.remove_secret(EAST)
-    assert f"Secret {namespace}/{EAST}-pull-secret is gone; refresh the stack" in stack.run("preview").out
-    stack.run("refresh")
+    assert f"{where} is gone; the update makes it anew" in stack.run("preview").out
+    stack.update()
+    assert (stack.content(EAST), stack.versions(EAST)) == (
+        payload("sentinel-1"),
+        {2: "ENABLED", 1: "DISABLED"},
+    )
+    stack.spoil_secret(EAST)
+    assert f"{where} holds something else than it was given" in stack.run("preview").out
     stack.update()
     assert stack.content(EAST) == payload("sentinel-1")
-    assert "is gone" not in stack.run("preview").out
 
-    live = stack.manager.version(version_name(entry(EAST), 2))
-    assert live is not None
-    stack.manager.disable(live)
-    assert "versions/2: it is disabled; refresh the stack" in stack.run("preview").out
-    stack.project.up().quiet(1)
-    stack.run("refresh")
+    stack.turn(EAST, 2, "disable")
+    assert "versions/2: it is disabled; the update enables it" in stack.run("preview").out
     stack.update()
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
+    stack.turn(EAST, 2, "destroy")
+    stack.remove_secret(EAST)
+    assert (
+        "versions/2 can never be read again; the update adds the pull secret anew" in stack.run("preview").out
+    )
+    stack.update()
+    assert (stack.content(EAST), stack.versions(EAST)) == (
+        payload("sentinel-1"),
+        {3: "ENABLED", 2: "DESTROYED", 1: "DISABLED"},
+    )
+    stack.run("refresh")
+    assert "is gone" not in (mended := stack.update().out)
+    assert "versions/" not in mended
     states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
     assert not any(b"sentinel-" in path.read_bytes() for path in states)
 
     renamed = cluster("east", name="middle")
     stack.configure({"east": "sentinel-2"}, {EAST: renamed}, onDelete="destroy", onReplace="destroy")
     stack.update()
-    assert stack.versions(EAST) == {3: "ENABLED", 2: "DESTROYED", 1: "DISABLED"}
+    assert stack.versions(EAST) == {4: "ENABLED", 3: "DESTROYED", 2: "DESTROYED", 1: "DISABLED"}
 
     stack.run("destroy")
     assert stack.manager.secret(entry(EAST)) is None

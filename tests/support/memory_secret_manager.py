@@ -33,6 +33,9 @@ class MemorySecretManager:
             raise SecretManagerError(code="refused", place=name, cause="it is not enabled", mend="")
         return Payload(found.number, self.laid_out[found.number - 1][0])
 
+    def enable(self, version: Version) -> Version:
+        return self._turn(version, ENABLED)
+
     def disable(self, version: Version) -> Version:
         return self._turn(version, DISABLED)
 

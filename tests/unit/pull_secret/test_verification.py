@@ -10,7 +10,9 @@ from components.pull_secret.verification import (
     Expected,
     differences,
     digest_of,
+    enable_again,
     is_delivered,
+    lost_version,
     stand,
     verify,
 )
@@ -165,3 +167,37 @@ def test_one_that_is_overtaken_still_is_no_difference() -> None:
 )
 def test_a_secret_is_delivered_when_it_holds_what_was_meant(data: dict[str, str], delivered: bool) -> None:
     assert is_delivered(data, expected(1)) is delivered
+
+
+@cases(
+    "laid_out, delivered, lost",
+    {
+        "in-use": ([(OURS, ENABLED)], 1, None),
+        "destroyed": ([(OURS, DESTROYED)], 1, 1),
+        "disabled-is-enabled-instead": ([(OURS, DISABLED)], 1, None),
+        "destroyed-below-somebody-elses": ([(OURS, DESTROYED), (THEIRS, ENABLED)], 1, 1),
+        "replaced-by-policy": ([(THEIRS, DESTROYED), (OURS, ENABLED)], 2, None),
+        "of-an-entry-made-again": ([(THEIRS, ENABLED)], 3, 3),
+        "nothing-delivered": ([(OURS, ENABLED), (OURS, DESTROYED)], None, 2),
+        "no-version-yet": ([], None, None),
+    },
+)
+def test_the_version_a_cluster_was_given_is_lost_once_nobody_can_ever_read_it(
+    laid_out: list[tuple[bytes, VersionState]], delivered: int | None, lost: int | None
+) -> None:
+    named = "somebody's note" if delivered is None else f"{SECRET}/versions/{delivered}"
+    found = lost_version(manager(*laid_out), SECRET, named)
+    assert found == ("" if lost is None else f"{SECRET}/versions/{lost}")
+
+
+@pytest.mark.parametrize("state", VersionState)
+def test_only_a_disabled_version_is_enabled_again(state: VersionState) -> None:
+    there = manager((OURS, state))
+    assert enable_again(there, expected(1)) is (state is DISABLED)
+    assert there.states() == [ENABLED if state is DISABLED else state]
+
+
+def test_a_first_verification_leaves_what_was_in_use_before_other_content() -> None:
+    there = manager((OURS, ENABLED), (THEIRS, ENABLED), (OURS, ENABLED), (OURS, ENABLED))
+    assert verify(there, expected(4), before=0)[1] == [3]
+    assert there.states() == [ENABLED, ENABLED, DISABLED, ENABLED]
