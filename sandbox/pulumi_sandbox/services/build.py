@@ -159,6 +159,7 @@ def _run_go(command: list[str], log: Path, tick: Callable[[float], None]) -> flo
                 tick(time.monotonic() - began)
         except BaseException:
             go.terminate()
+            go.wait()
             raise
     if status != 0:
         raise explain(" / ".join(log.read_text().strip().splitlines()[-3:]), str(log))

@@ -129,6 +129,7 @@ def put_go_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, build_step: st
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
 
 
+FOR_EVER = "while :; do sleep 0.1; done"
 WRITE_ALL = "touch $out/server $out/kube-apiserver $out/kube-controller-manager"
 
 
@@ -175,7 +176,7 @@ def test_a_long_build_says_what_it_does_and_what_that_usually_takes(
 def test_an_interrupted_build_ends_the_compiler_and_keeps_nothing(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    put_go_on_path(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 3000")
+    put_go_on_path(tmp_path, monkeypatch, f"trap 'sleep 1; exit' TERM; echo $$ > {tmp_path}/pid; {FOR_EVER}")
 
     def interrupt(step: Step):
         raise KeyboardInterrupt
