@@ -15,6 +15,7 @@ import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.account_pool.admission import admission_manifests
+from components.account_pool.audit import COMPONENT
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -140,11 +141,23 @@ def enforce(
     moved: JsonObject = {"metadata": {"labels": words.labels({TENANT_NAME: "b"})}}
     until(lambda: watched.patch("operator", owned, moved) is not None)
     until(lambda: watched.replace("operator", replace(bound, tenant="other")) is not None)
+    until(lambda: watched.create("operator", "Event", _forged(namespace)) is not None)
     watched.api("operator", "Secret").delete(name=owned.name, namespace=namespace)
     released = replace(bound.without_holder("h"), phase=Phase.RELEASING).render(namespace)
     records = watched.api("operator", "ConfigMap")
     records.replace(body=released, namespace=namespace)
     records.delete(name=bound.name, namespace=namespace)
+
+
+def _forged(namespace: str) -> JsonObject:
+    about = {"apiVersion": "v1", "kind": "ConfigMap", "name": CONFIG_MAP, "namespace": namespace}
+    return {
+        "metadata": {"name": "forged"},
+        "involvedObject": about,
+        "reason": "Claimed",
+        "reportingComponent": COMPONENT,
+        "reportingInstance": "somebody else",
+    }
 
 
 def until(holds: Callable[[], bool]) -> None:
