@@ -24,6 +24,7 @@ from components.secret_stores.referent import (
     resolve,
     selector_objections,
     selectors,
+    spec_objections,
     store_objections,
 )
 from components.secret_stores.registry import RefRegister
@@ -43,6 +44,7 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     Raises EsoError with all that stands in the way.
     """
     refusals = [*store_objections(store, kinds), *selector_objections(store, provider, kinds)]
+    refusals.extend(spec_objections(provider, kinds))
     refusals.extend(store_limits(store, provider, kinds.kind_of(provider)))
     resolution = resolve(store, provider, "", kinds)
     if isinstance(resolution, Problem):
@@ -56,7 +58,8 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     said = store.spec.model_dump(
         mode="json", by_alias=True, exclude_defaults=True, exclude={"provider", "provider_ref"}
     )
-    spec = pinned(provider.spec, _namespaces(store, provider, resolution))
+    pinned_spec = pinned(provider.spec, _namespaces(store, provider, resolution))
+    spec = kinds.kind_of(provider).for_eso(pinned_spec, of_all=not own)
     return {
         "apiVersion": V1,
         "kind": "SecretStore" if own else "ClusterSecretStore",

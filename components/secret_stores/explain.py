@@ -13,9 +13,11 @@ from components.secret_stores.conditions import allows
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
+    missed_by_eso,
     provider_of,
     resolve,
     selector_objections,
+    spec_objections,
     store_objections,
 )
 from components.secret_stores.registry import RefRegister
@@ -38,11 +40,15 @@ _Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
 
 @dataclass(frozen=True, slots=True)
 class KnownObjects:
-    """What stores are judged in: the kinds known, the provider objects, namespaces and their labels."""
+    """What stores are judged in: the kinds known, the provider objects, namespaces and their labels.
+
+    as_they_stand: embedded blocks are what ESO is given; else this program writes them out for it.
+    """
 
     kinds: RefRegister
     providers: Mapping[ProviderKey, AnyProvider]
     namespaces: Mapping[str, Mapping[str, str]]
+    as_they_stand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +88,7 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
     provider = _provider(store, caller, around)
     known = None if isinstance(provider, Problem) else provider
     resolution = resolve(store, known, caller, around.kinds) if known else None
-    ready, refusals, deferred = _reach(store, caller, around) or _verdict(
-        store, provider, resolution, around.kinds
-    )
+    ready, refusals, deferred = _reach(store, caller, around) or _verdict(store, provider, resolution, around)
     resolved = resolution if isinstance(resolution, Resolution) else None
     return Explanation(
         store.title,
@@ -140,12 +144,16 @@ def _verdict(
     store: AnyStore,
     provider: AnyProvider | Problem | None,
     resolution: Resolution | Problem | None,
-    kinds: RefRegister,
+    around: KnownObjects,
 ) -> _Verdict:
     """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
+    kinds = around.kinds
     refusals = [*store_objections(store, kinds)]
     if provider is not None and not isinstance(provider, Problem):
         refusals.extend(selector_objections(store, provider, kinds))
+        refusals.extend(spec_objections(provider, kinds))
+        if around.as_they_stand:
+            refusals.extend(missed_by_eso(store, provider, kinds))
     refusals.extend(each for each in (provider, resolution) if isinstance(each, Problem))
     if refusals:
         return Ready.INVALID, tuple(dict.fromkeys(refusals)), None

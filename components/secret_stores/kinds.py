@@ -11,7 +11,14 @@ from components.secret_stores.clients.client import Capability
 from components.secret_stores.clients.fake import open_fake
 from components.secret_stores.clients.gcpsm import gcpsm_limits, open_gcpsm
 from components.secret_stores.clients.kubernetes import kubernetes_limits, open_kubernetes
+from components.secret_stores.kubernetes_server import missed_by_eso, written_out
 from components.secret_stores.registry import RefRegister
+from components.secret_stores.spec_faults import (
+    azurekv_faults,
+    gcpsm_faults,
+    gitlab_faults,
+    kubernetes_faults,
+)
 from components.secret_stores.specs import (
     AzureKeyVaultSpec,
     FakeSpec,
@@ -30,6 +37,9 @@ KINDS.register(
     embedded="kubernetes",
     client=open_kubernetes,
     limits=kubernetes_limits,
+    faults=kubernetes_faults,
+    for_eso=written_out,
+    missed=missed_by_eso,
     has_properties=True,
     has_versions=False,
     credential={"token": "auth.token.bearerToken"},
@@ -40,12 +50,14 @@ KINDS.register(
     embedded="gcpsm",
     client=open_gcpsm,
     limits=gcpsm_limits,
+    faults=gcpsm_faults,
     credential={"key.json": "auth.secretRef.secretAccessKeySecretRef"},
 )(GcpSecretManagerSpec)
 KINDS.register(
     "GitLab",
     module=__name__,
     embedded="gitlab",
+    faults=gitlab_faults,
     has_versions=False,
     capabilities=Capability.READ_ONLY,
     credential={"token": "auth.SecretRef.accessToken"},
@@ -54,6 +66,7 @@ KINDS.register(
     "AzureKV",
     module=__name__,
     embedded="azurekv",
+    faults=azurekv_faults,
     credential={
         "clientId": "authSecretRef.clientId",
         "clientSecret": "authSecretRef.clientSecret",

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Protocol, TypedDict, TypeVar, Unpack
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
@@ -31,13 +31,25 @@ class Maintenance(StrEnum):
     DEPRECATED = "Deprecated"
 
 
+class SpecForEso(Protocol):
+    """Returns a spec as External Secrets Operator is given it."""
+
+    def __call__(self, spec: Any, /, *, of_all: bool) -> ProviderSpec: ...  # noqa: D102
+
+
+def _as_it_is(spec: Any, /, *, of_all: bool) -> ProviderSpec:  # noqa: ARG001 - the protocol's
+    return spec
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A kind of provider.
 
     embedded: its key in a store's `spec.provider`. module: where it is registered. strict: it is never served
     by whatever namespace a caller comes from. client: makes clients for the direct back end; None when there
-    are none. limits: finds what of a spec they do not do. by_caller: they use the caller's namespace
+    are none. limits: finds what of a spec they do not do. faults: finds what of a spec no back end serves.
+    for_eso: returns a spec as ESO is given it; of_all: for a store of the whole cluster. missed: finds what
+    ESO misses in a spec that is not written out like that. by_caller: clients use the caller's namespace
     themselves, so that two callers never share one. has_properties: a push goes to a property of a key, as
     into a Secret; else it is the whole value. has_versions: a read may ask for an older value. credential:
     key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
@@ -51,6 +63,9 @@ class Kind:
     strict: bool = False
     client: ClientFactory | None = None
     limits: SpecLimits = lambda _: ()
+    faults: SpecLimits = lambda _: ()
+    for_eso: SpecForEso = _as_it_is
+    missed: SpecLimits = lambda _: ()
     capabilities: Capability = Capability.READ_WRITE
     maintenance: Maintenance = Maintenance.MAINTAINED
     by_caller: bool = False
@@ -89,6 +104,9 @@ class KindFacts(TypedDict, total=False):
     strict: bool
     client: ClientFactory | None
     limits: SpecLimits
+    faults: SpecLimits
+    for_eso: SpecForEso
+    missed: SpecLimits
     capabilities: Capability
     maintenance: Maintenance
     by_caller: bool

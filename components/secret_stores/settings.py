@@ -19,7 +19,12 @@ from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_problem, secret_name, with_login
 from components.secret_stores.model import AS_ESO, AnyProvider, AnyStore, ClusterSecretStore, SecretStore
-from components.secret_stores.referent import provider_of, selector_objections, store_objections
+from components.secret_stores.referent import (
+    provider_of,
+    selector_objections,
+    spec_objections,
+    store_objections,
+)
 from components.secret_stores.specs import KubernetesSpec
 from components.settings.document import nearest, problems_of
 from components.settings.section import Problems, Section, Surroundings, Written
@@ -185,6 +190,9 @@ class _Review:
             model = self._section.provider(name)
             if isinstance(model, Problem):
                 problems.append(model.within(f"{place}.credentialsFrom"))
+            else:
+                faults = kind.faults(model.spec)
+                problems += [each.within(f"{place}.spec.{each.place}") for each in faults]
         except ValidationError as error:
             problems += problems_of(error, kind.spec, f"{place}.spec", otherwise=AS_ESO)
         if not problems:
@@ -216,7 +224,11 @@ class _Review:
         if isinstance(provider, Problem):
             yield provider.within(f"{place}.provider")
             return
-        objections = [*store_objections(store, KINDS), *selector_objections(store, provider, KINDS)]
+        objections = [
+            *store_objections(store, KINDS),
+            *selector_objections(store, provider, KINDS),
+            *spec_objections(provider, KINDS),
+        ]
         yield from (objection.within(place) for objection in dict.fromkeys(objections))
         if not objections:
             self._ways[name] = store, provider

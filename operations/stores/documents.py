@@ -175,7 +175,8 @@ def read(files: Sequence[str]) -> Documents:
     if reading.problems:
         raise ConfigurationError(reading.problems)
     return Documents(
-        tuple(reading.stores.values()), KnownObjects(KINDS, reading.providers, reading.namespaces)
+        tuple(reading.stores.values()),
+        KnownObjects(KINDS, reading.providers, reading.namespaces, as_they_stand=True),
     )
 
 

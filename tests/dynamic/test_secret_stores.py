@@ -255,12 +255,12 @@ def reach(namespace: str, url: str = "https://127.0.0.1:1") -> dict[str, Any]:
         ),
         "no-auth": (
             way(store_in("acme", provider={"kubernetes": {}})),
-            "SecretStore/acme/store: Kubernetes/acme/store",
+            "SecretStore/acme/store",
             "it does not say as whom it logs in",
         ),
         "http": (
             way(store_in("acme", provider=reach("acme", "http://api.example"))),
-            "SecretStore/acme/store: Kubernetes/acme/store",
+            "SecretStore/acme/store",
             "server.url is no https:// address",
         ),
         "no-project": (

@@ -10,7 +10,7 @@ import base64
 import os
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from components.connection import Connection, NoReply, Reply
@@ -29,6 +29,8 @@ from components.secret_stores.clients.client import (
     Value,
 )
 from components.secret_stores.json_fields import field_of
+from components.secret_stores.kubernetes_server import is_foreign
+from components.secret_stores.spec_faults import is_certificates
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
 
 PUSHED_BY: Final = f"{PREFIX}pushed-by"
 """Annotation of a Secret that a push wrote; without it a Secret is somebody else's and never touched."""
-
-OWN_SERVER: Final = "kubernetes.default"
-"""ESO's default address, which inside a cluster leads to its own API server."""
 
 _FIELD_MANAGER: Final = "?fieldManager=credfleet-stores"
 
@@ -182,18 +181,6 @@ def kubernetes_limits(given: Any) -> Iterator[Problem]:
             "the direct back end takes no authRef: a kubeconfig can name programs to run",
             "give auth.serviceAccount, auth.token or auth.cert instead, or choose backend: eso",
         )
-    elif spec.auth is None:
-        yield Problem(
-            "auth",
-            "it does not say as whom it logs in, and the direct back end reads as nobody else",
-            "give auth.serviceAccount, auth.token or auth.cert, or choose backend: eso",
-        )
-    if _is_foreign(spec.server) and not spec.server.url.startswith("https://"):
-        yield Problem(
-            "server.url",
-            "server.url is no https:// address, so anybody on the way could read the token",
-            "write https://, or leave server out for the stack's own cluster",
-        )
 
 
 def open_kubernetes(request: ClientRequest) -> SecretsClient:
@@ -203,7 +190,7 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
 
     spec: KubernetesSpec = request.spec
     auth, cluster = spec.auth, request.cluster
-    configuration = _address(spec.server, cluster)
+    configuration = _address(spec.server, cluster, request.title)
     pair = None
     if auth is None:
         raise TypeError(f"{request.title} was admitted without a login")
@@ -218,22 +205,18 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
         client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = _context(*pair, request.title)
     connection = Connection(client)
     return KubernetesClient(
-        request.title, connection, spec.remote_namespace, client.close, foreign=_is_foreign(spec.server)
+        request.title, connection, spec.remote_namespace, client.close, foreign=is_foreign(spec.server)
     )
 
 
-def _is_foreign(server: KubernetesServer | None) -> TypeGuard[KubernetesServer]:
-    return server is not None and server.url != OWN_SERVER
-
-
-def _address(server: KubernetesServer | None, cluster: Cluster) -> Configuration:
+def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> Configuration:
     """Say where the API server is and what it is known by, and nothing of who asks."""
     with ALONE:
         from kubernetes.client import Configuration
         from kubernetes.config import load_kube_config
 
     configuration = Configuration()
-    if not _is_foreign(server):
+    if not is_foreign(server):
         own, target = Configuration(), cluster.target
         load_kube_config(config_file=target.kubeconfig, context=target.context, client_configuration=own)
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
@@ -244,6 +227,13 @@ def _address(server: KubernetesServer | None, cluster: Cluster) -> Configuration
         configuration.ca_cert_data = base64.b64decode(server.ca_bundle).decode()
     elif server.ca_provider is not None:
         configuration.ca_cert_data = cluster.certificates(server.ca_provider)
+        if not is_certificates(configuration.ca_cert_data):
+            raise StoreError(
+                code="misconfigured",
+                place=title,
+                cause="what server.caProvider names is no certificates in PEM",
+                mend="put the certificates of the server's authority there",
+            )
     return configuration
 
 

@@ -67,6 +67,28 @@ def test_a_use_of_a_store_is_told_with_every_field() -> None:
     ]
 
 
+EMBEDDED = """\
+apiVersion: external-secrets.io/v1
+kind: ClusterSecretStore
+metadata: {name: api}
+spec: {provider: {kubernetes: {auth: {serviceAccount: {name: r}}, server: SERVER}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("null", "there is no server.url, and ESO knows no API server of its own"),
+        ("{}", "server.url has no https://, so ESO sends the token in plain"),
+        ("{url: 'https://kubernetes.default'}", "nothing says what the API server is known by"),
+        ("{url: 'http://api.example'}", "anybody on the way could read the token"),
+    ],
+)
+def test_what_eso_misses_in_a_store_as_it_stands_is_told(server: str, words: str) -> None:
+    (told,) = rows("-", "--caller", "b", stdin=EMBEDDED.replace("SERVER", server))
+    assert (told["ready"], words in told["reason"]) == ("Invalid", True)
+
+
 def test_without_callers_each_store_is_validated_as_its_kind_is() -> None:
     told = rows("-", stdin=f"{REFERENT}---\n{OWN}")
     assert [(each["store"], each["caller"], each["ready"]) for each in told] == [

@@ -8,11 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.errors import EsoError, Problem
-from components.secret_stores.admission import read_objections
+from components.errors import EsoError, Problem, StoreError
+from components.secret_stores.admission import Asked, Purpose, admit, read_objections
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read, compile_store
+from components.secret_stores.explain import Ready
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
@@ -120,6 +121,92 @@ def test_a_referent_store_keeps_its_selectors_open_and_says_all_it_says() -> Non
         conditions=conditions,
     )
     assert [stored(named("shared", store), of)] == golden("referent")
+
+
+ROOT_CA = {"type": "ConfigMap", "name": "kube-root-ca.crt", "key": "ca.crt"}
+OWN_CA = {"type": "Secret", "name": "ca", "key": "k", "namespace": "a"}
+
+
+@cases(
+    "server, written",
+    {
+        "none": (None, {"url": "https://kubernetes.default", "caProvider": ROOT_CA}),
+        "empty": ({}, {"url": "https://kubernetes.default", "caProvider": ROOT_CA}),
+        "service": (
+            {"url": "https://kubernetes.default.svc:443"},
+            {"url": "https://kubernetes.default.svc:443", "caProvider": ROOT_CA},
+        ),
+        "own-certificates": (
+            {"caProvider": OWN_CA},
+            {"url": "https://kubernetes.default", "caProvider": OWN_CA},
+        ),
+        "another-cluster": ({"url": "https://api.example"}, {"url": "https://api.example"}),
+    },
+)
+def test_eso_is_told_where_the_clusters_own_server_is_and_what_it_is_known_by(
+    server: dict[str, Any] | None, written: dict[str, Any]
+) -> None:
+    spec = {"auth": {"serviceAccount": {"name": "r"}}, **({} if server is None else {"server": server})}
+    of = provider("Kubernetes", spec)
+    for store in (cluster_store(providerRef=ref(of)), store_in("a", providerRef=ref(of))):
+        own = isinstance(store, SecretStore)
+        told_eso = stored(store, of)["spec"]["provider"]["kubernetes"]["server"]
+        expected = {**written}
+        if ca := expected.get("caProvider"):
+            namespace = None if own else ca.get("namespace", "default")
+            bare = {key: value for key, value in ca.items() if key != "namespace"}
+            expected["caProvider"] = {**bare, **({} if namespace is None else {"namespace": namespace})}
+        assert told_eso == expected
+
+
+LOGIN = {"auth": {"serviceAccount": {"name": "r"}}}
+
+
+@cases(
+    "name, spec, path, words",
+    {
+        "nobody": ("Kubernetes", {}, "auth", "it does not say as whom it logs in"),
+        "http": ("Kubernetes", {**LOGIN, "server": {"url": "http://api"}}, "server.url", "read the token"),
+        "http-own": (
+            "Kubernetes",
+            {**LOGIN, "server": {"url": "http://kubernetes.default"}},
+            "server.url",
+            "read the token",
+        ),
+        "bare": ("Kubernetes", {**LOGIN, "server": {"url": "api:6443"}}, "server.url", "read the token"),
+        "port": ("Kubernetes", {**LOGIN, "server": {"url": "https://h:abc"}}, "server.url", "could call"),
+        "bracket": ("Kubernetes", {**LOGIN, "server": {"url": "https://[::1"}}, "server.url", "could call"),
+        "blank": ("Kubernetes", {**LOGIN, "server": {"url": "https://a b"}}, "server.url", "could call"),
+        "query": ("Kubernetes", {**LOGIN, "server": {"url": "https://a?b"}}, "server.url", "could call"),
+        "password": ("Kubernetes", {**LOGIN, "server": {"url": "https://u:p@a"}}, "server.url", "could call"),
+        "bundle": (
+            "Kubernetes",
+            {**LOGIN, "server": {"url": "https://a", "caBundle": "bm9uZQ=="}},
+            "server.caBundle",
+            "no certificates in PEM",
+        ),
+        "gitlab": ("GitLab", {**token_spec(None), "url": "http://git.example"}, "url", "read the token"),
+        "vault": ("AzureKV", {"vaultUrl": "nonsense"}, "vaultUrl", "read the token"),
+        "project": ("GCPSM", {"projectID": "UPPER CASE!"}, "projectID", "no project of such an id"),
+        "project-path": ("GCPSM", {"projectID": "../p"}, "projectID", "no project of such an id"),
+        "location": ("GCPSM", {"projectID": "p", "location": "../x"}, "location", "no region of such a name"),
+    },
+)
+def test_what_no_back_end_serves_is_refused_by_both_and_explained(
+    name: str, spec: dict[str, Any], path: str, words: str
+) -> None:
+    of = provider(name, spec, "a")
+    store = store_in("a", providerRef=ref(of))
+    (fault,) = KINDS.kind_of(of).faults(of.spec)
+    assert (fault.place, words in fault.cause) == (path, True)
+    with pytest.raises(EsoError) as refused:
+        compile_store(store, of, KINDS)
+    with pytest.raises(StoreError) as denied:
+        admit(Asked(store, of, "a", {}, Purpose.READ))
+    found = told(store, "a", of)
+    assert found.ready is Ready.INVALID
+    for said in (refused.value.cause, denied.value.cause, str(found.reason)):
+        assert f"{of.key.title}: {fault.cause}" in said
 
 
 def test_a_store_on_a_provider_of_one_namespace_reads_the_credential_there() -> None:
@@ -624,4 +711,6 @@ def test_a_compiled_store_is_ready_and_read_through_as_directly_and_no_other_is_
         assert direct.admitted
         assert eso.admits()
         assert eso.gets_ready()
-        assert eso.reads(caller) == direct.selectors
+        read = eso.reads(caller)
+        assert {path: read[path] for path in direct.selectors} == direct.selectors
+        assert read.keys() - direct.selectors.keys() <= {"server.caProvider"}

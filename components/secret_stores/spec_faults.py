@@ -1,0 +1,103 @@
+"""What of a provider's spec neither back end can serve: nobody to log in as, an address that leads nowhere.
+
+Nor is one served to which a token would travel in plain. The place of a fault is its path in the spec.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import ssl
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from components.errors import Problem
+from components.secret_stores.kubernetes_server import is_foreign
+from components.secret_stores.specs import (
+    AzureKeyVaultSpec,
+    GcpSecretManagerSpec,
+    GitLabSpec,
+    KubernetesSpec,
+)
+
+_PROJECT: Final = re.compile(r"([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]*")
+"""Its id, behind a domain where it is one's, or its number."""
+
+_LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+)+[0-9]+")
+
+
+def kubernetes_faults(given: Any) -> Iterator[Problem]:
+    """Judge a spec of kind Kubernetes."""
+    spec: KubernetesSpec = given
+    if spec.auth is None and spec.auth_ref is None:
+        yield Problem(
+            "auth",
+            "it does not say as whom it logs in, and nobody else's identity is used",
+            "give auth.serviceAccount, auth.token or auth.cert",
+        )
+    if is_foreign(spec.server):
+        yield from _address_faults("server.url", spec.server.url, "write https://, or leave server out")
+    if spec.server is not None:
+        yield from _bundle_faults("server.caBundle", spec.server.ca_bundle)
+
+
+def gitlab_faults(given: Any) -> Iterator[Problem]:
+    """Judge a spec of kind GitLab."""
+    spec: GitLabSpec = given
+    if spec.url:
+        yield from _address_faults("url", spec.url, "write https://, or leave url out for gitlab.com")
+    yield from _bundle_faults("caBundle", spec.ca_bundle)
+
+
+def azurekv_faults(given: Any) -> Iterator[Problem]:
+    """Judge a spec of kind AzureKV."""
+    spec: AzureKeyVaultSpec = given
+    yield from _address_faults("vaultUrl", spec.vault_url, "write such as https://acme.vault.azure.net")
+
+
+def gcpsm_faults(given: Any) -> Iterator[Problem]:
+    """Judge a spec of kind GCPSM."""
+    spec: GcpSecretManagerSpec = given
+    if spec.project_id and not _PROJECT.fullmatch(spec.project_id):
+        yield Problem(
+            "projectID", "Google has no project of such an id", "write it such as acme-prod, or its number"
+        )
+    if spec.location and not _LOCATION.fullmatch(spec.location):
+        yield Problem("location", "Google has no region of such a name", "write such as europe-west3")
+
+
+def is_certificates(pem: str) -> bool:
+    """Whether a text is certificates in PEM."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
+
+
+def _address_faults(path: str, text: str, mend: str) -> Iterator[Problem]:
+    if not text.startswith("https://"):
+        cause = "is no https:// address, so anybody on the way could read the token"
+    elif not _is_usable(text):
+        cause = "is no address that anybody could call"
+    else:
+        return
+    yield Problem(path, f"{path} {cause}", mend)
+
+
+def _is_usable(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        _ = url.port
+    except ValueError:
+        return False
+    plain = text.isascii() and text.isprintable() and not {*' "<>\\^`{|}'} & {*text}
+    return plain and bool(url.hostname) and not (url.username or url.query or url.fragment)
+
+
+def _bundle_faults(path: str, bundle: str | None) -> Iterator[Problem]:
+    if bundle is not None and not is_certificates(base64.b64decode(bundle).decode()):
+        yield Problem(
+            path, f"{path} holds no certificates in PEM", "encode the file of certificates with: base64 -w0"
+        )
