@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from pulumi_sandbox.documents import Unreadable, read_file
+from pulumi_sandbox.documents import Unreadable, read_file, read_json
 
 from components.errors import ClusterError
 from components.http_answers import Answer, answer_of
@@ -50,7 +50,7 @@ class ClusterTarget:
     def parse(cls, text: str | None) -> ClusterTarget:
         """Read the value of `credfleet:cluster`, a JSON object or nothing."""
         try:
-            value: Any = json.loads(text or "{}")
+            value: Any = read_json(text or "{}")
             return cls(value.get("context"), value.get("kubeconfig"), value.get("uid"))
         except (ValueError, AttributeError):
             raise ClusterError(
@@ -131,7 +131,7 @@ class Connection:
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=ANSWER_SECONDS),
             )
             payload: Any = json.loads(response.data) if response.data else {}
-        except (urllib3.exceptions.HTTPError, ValueError) as error:
+        except (urllib3.exceptions.HTTPError, ValueError, RecursionError) as error:
             raise NoReply(_innermost(error)) from None
         return Reply(response.status, payload if isinstance(payload, dict) else {})
 

@@ -7,10 +7,11 @@ kept byte for byte. What leaves this module is a shape without values, or a secr
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from pulumi_sandbox.documents import read_json
 
 from components.errors import Problem
 from components.naming import config_path
@@ -106,7 +107,7 @@ def read_credentials(
     sealed: names of those that nobody decrypted, and that nothing is said of.
     """
     try:
-        entries: Any = json.loads(text)
+        entries: Any = read_json(text)
     except ValueError:
         entries = None
     if not isinstance(entries, dict):
@@ -163,7 +164,7 @@ def _content(text: str) -> bytes | tuple[tuple[str, Any], ...]:
     if text.startswith(_BINARY):
         return _bytes(text)
     try:
-        content: Any = json.loads(text, object_pairs_hook=tuple)
+        content: Any = read_json(text, object_pairs_hook=tuple)
     except ValueError:
         return _bytes(text)
     return content if isinstance(content, tuple) else _bytes(text)

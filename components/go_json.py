@@ -15,16 +15,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from components.errors import CredfleetError, Problem
+from pulumi_sandbox.documents import DEEPEST_JSON, TooDeep, read_json
 
-DEPTH_LIMIT: Final = 200
-"""Levels of objects and lists in one another. Go stops at 10,000, where Python's stack would not reach."""
+from components.errors import CredfleetError, Problem
 
 Path: TypeAlias = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _KEY_SHOWN: Final = 60
-_BRACKET_OR_STRING = re.compile(r'[\[\]{}]|"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _INTEGER = re.compile(r"-?[0-9]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile('[\x00-\x1f"\\\\&<>\u2028\u2029]')
@@ -101,16 +99,16 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
         ) from None
     if not characters.strip(" \t\r\n"):
         raise _invalid((), "they are empty", "give a JSON object, {} for no credentials at all")
-    if _depth(characters) > DEPTH_LIMIT:
-        raise _invalid((), f"they are nested deeper than {DEPTH_LIMIT} levels", "flatten them")
     try:
-        raw = json.loads(
+        raw = read_json(
             characters,
             object_pairs_hook=_Members,
             parse_int=_Literal,
             parse_float=_Literal,
             parse_constant=_Literal,
         )
+    except TooDeep:
+        raise _invalid((), f"they are nested deeper than {DEEPEST_JSON} levels", "flatten them") from None
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
         cause = (
@@ -246,17 +244,6 @@ def _float_text(number: float) -> str:
 def _escape(match: re.Match[str]) -> str:
     character = match.group()
     return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
-
-
-def _depth(text: str) -> int:
-    deepest = depth = 0
-    for match in _BRACKET_OR_STRING.finditer(text):
-        if match.group() in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif match.group() in "]}":
-            depth -= 1
-    return deepest
 
 
 def _invalid(path: Path, cause: str, mend: str) -> CredfleetError:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
+from pulumi_sandbox.documents import read_json
 
 from components.settings.nouns import Cluster
 
@@ -62,7 +62,7 @@ def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
             raise pulumi.RunError(
                 f"{key}: the provider has no such option, so it would be ignored without a word\n→ {mend}"
             )
-        value = json.loads(text) if re.match(r"[\[{]|true$|false$", text) else text
+        value = read_json(text) if re.match(r"[\[{]|true$|false$", text) else text
         given[known[name]] = pulumi.Output.secret(value) if is_config_secret(key) else value
     return given
 

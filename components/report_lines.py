@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
+from pulumi_sandbox.documents import read_json
+
 MARKER: Final = "credfleet-report: "
 _SUBJECT: Final = "subject"
 
@@ -25,8 +27,8 @@ def reported(subject: str, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
         if line.startswith(MARKER):
             try:
-                content: Any = json.loads(line.removeprefix(MARKER))
-            except (ValueError, RecursionError):
+                content: Any = read_json(line.removeprefix(MARKER))
+            except ValueError:
                 continue
             if isinstance(content, dict) and cast("dict[str, Any]", content).pop(_SUBJECT, None) == subject:
                 yield cast("dict[str, Any]", content)

@@ -165,7 +165,7 @@ def _bindings(grant: Resource) -> Iterator[tuple[str, Resource]]:
         return
     try:
         document = json.loads(policy)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(document, dict):
         for index, binding in Resource(grant.type, document).objects("bindings"):

@@ -109,7 +109,7 @@ def _secret_texts(text: str, *, are_entries: bool = False) -> Iterator[str]:
 def _document(text: str) -> Any:
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict | list) else None
 

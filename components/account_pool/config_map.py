@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from pulumi_sandbox.documents import read_json
+
 from components.account_pool.dialect import DIRTY, NAMED, Dialect
 from components.account_pool.model import JsonObject, Policy
 from components.errors import Misconfigured, Restored
@@ -81,8 +83,8 @@ class PoolConfigMap:
             raise Restored(namespace=metadata["namespace"])
         try:
             # A text would be taken letter by letter; added to a list it is a TypeError.
-            keys: list[Any] = list[Any]() + json.loads(data.get("partitionKeys", "[]"))
-            limits = cast("dict[str, Any]", json.loads(data.get("limits", "{}")))
+            keys: list[Any] = list[Any]() + read_json(data.get("partitionKeys", "[]"))
+            limits = cast("dict[str, Any]", read_json(data.get("limits", "{}")))
             return cls(
                 tuple(str(key) for key in keys),
                 Policy(data.get("releasePolicy", Policy.CLEAN)),
@@ -105,7 +107,7 @@ def dialect_of(body: JsonObject | None) -> Dialect:
     """
     data: dict[str, str] = {} if body is None else body.get("data") or {}
     try:
-        names = cast("dict[str, Any]", json.loads(data.get(_LABELS, "{}")))
+        names = cast("dict[str, Any]", read_json(data.get(_LABELS, "{}")))
         capacity = data.get(_SHARED_CAPACITY)
         named = {_LABEL_NAMES[name]: str(key) for name, key in names.items()}
         return Dialect(named, None if capacity is None else int(capacity))

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
+from pulumi_sandbox.documents import read_json
+
 from components import naming
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -285,8 +287,8 @@ class Member:
 
 def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
     try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        value: Any = read_json(text)
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise Misconfigured(
@@ -393,7 +395,7 @@ class Record:
         """From its ConfigMap; raises Misconfigured when somebody wrote something else under its name."""
         meta, data = body["metadata"], _texts(body.get("data"))
         try:
-            holders: dict[str, Any] = json.loads(data["holders"])
+            holders: dict[str, Any] = read_json(data["holders"])
             tenant_label(data["tenant"])
             return cls(
                 name=meta["name"],
@@ -413,7 +415,7 @@ class Record:
                 former_uid=data.get("formerUid", ""),
                 since=str(meta.get("creationTimestamp") or ""),
             )
-        except (KeyError, ValueError, TypeError, AttributeError, RecursionError, Misconfigured):
+        except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
             raise Misconfigured(
                 place=f"ConfigMap {meta['name']}",
                 cause="it bears the name of a claim but does not hold one",

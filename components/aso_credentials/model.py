@@ -6,10 +6,11 @@ credential with a fault is not declared (docs/design/aso-facts.md).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
+
+from pulumi_sandbox.documents import read_json
 
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import certificate_fault
@@ -50,7 +51,7 @@ def client_secret_of(content: bytes) -> str:
     if not text.lstrip().startswith("{"):
         return text
     try:
-        secret: Any = json.loads(text).get("clientSecret")
+        secret: Any = read_json(text).get("clientSecret")
     except ValueError:
         return text
     if not isinstance(secret, str):

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from pulumi_sandbox.documents import read_json
+
 from components.pull_secret.hyperfleet import Observed
 from components.pull_secret.model import Availability, Phase
 
@@ -23,7 +25,7 @@ def written(observed: Mapping[str, Observed], observed_at: str) -> str:
 def read(text: str) -> Mapping[str, Observed]:
     """Read it back. Raises ValueError for a text that nobody has written so."""
     try:
-        clusters: Mapping[str, Any] = json.loads(text)["clusters"]
+        clusters: Mapping[str, Any] = read_json(text)["clusters"]
         return {cluster: _observed(one) for cluster, one in clusters.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError("this is not what `credfleet pull-secret observe` writes") from None

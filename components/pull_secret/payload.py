@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
+from pulumi_sandbox.documents import TooDeep, read_json
+
 from components.errors import Problem
 
 LIMIT: Final = 64 * 1024
@@ -93,8 +95,8 @@ def _parse(payload: bytes) -> Any:
         cause = f"it is not UTF-8 from byte {error.start} on, and JSON is"
         raise _NoPullSecretError("payload", cause, "save it as UTF-8") from None
     try:
-        return json.loads(text, object_pairs_hook=tuple, parse_int=float, parse_constant=_refuse_constant)
-    except RecursionError:
+        return read_json(text, object_pairs_hook=tuple, parse_int=float, parse_constant=_refuse_constant)
+    except TooDeep:
         cause = "it is nested more deeply than readers of JSON follow"
         raise _NoPullSecretError("payload", cause, "give a pull secret: auths, by registry") from None
     except json.JSONDecodeError as error:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
+from pulumi_sandbox.documents import read_json
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from components.account_pool.members_file import read_members_file
@@ -221,7 +222,7 @@ def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return text
 

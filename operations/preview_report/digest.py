@@ -5,10 +5,10 @@ PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true). Only the
 stream, and the embedded engine's digest, tell what policies had to say.
 """
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, TypeVar
 
+from pulumi_sandbox.documents import TooDeep, read_json
 from pulumi_sandbox.protocol import urns
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -111,14 +111,16 @@ def parse(content: bytes, place: str) -> Digest:
         raise _unreadable(place, f"{where or 'the document'} is not as a preview has it") from None
     except UnicodeDecodeError:
         raise _unreadable(place, "it is no text in UTF-8") from None
-    except RecursionError:
+    except TooDeep:
         raise _unreadable(place, "it is nested deeper than any preview") from None
 
 
 def _one_document(text: str) -> dict[str, Any] | None:
     """Read a digest; None when the text may be lines of events."""
     try:
-        document = json.loads(text)
+        document = read_json(text)
+    except TooDeep:
+        raise
     except ValueError:
         return None
     is_digest = isinstance(document, dict) and not document.keys().isdisjoint(
@@ -150,7 +152,7 @@ def _digest_of_events(text: str, place: str) -> dict[str, Any]:
 
 def _event(line: str, number: int, place: str) -> dict[str, Any]:
     try:
-        event = json.loads(line)
+        event = read_json(line)
     except ValueError:
         event = None
     if not isinstance(event, dict):

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, named, port_of
 
 from operations.folders import Folders
@@ -79,6 +80,6 @@ def _call(port: int, method: str, path: str, body: object = None) -> dict[str, A
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
     try:
         connection.request(method, path, None if body is None else json.dumps(body))
-        return json.loads(connection.getresponse().read() or "{}")
+        return read_json(connection.getresponse().read() or "{}")
     finally:
         connection.close()

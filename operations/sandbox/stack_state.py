@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine import Snapshot, StackAtRest, Workspace, decode, find_backend, verify
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, urns
@@ -130,7 +131,7 @@ def config_value(stack: str, key: str, *, path: bool) -> Answer:
             place = str(at_rest.stack_file.at(*fault.path))
             raise SandboxError(code=fault.code, place=place, cause=fault.cause, mend=fault.mend)
     text = config.values.get(full)
-    found, value = paths.get(json.loads(text or "null"), inside) if inside else (text is not None, text)
+    found, value = paths.get(read_json(text or "null"), inside) if inside else (text is not None, text)
     if not found:
         raise CredfleetError(
             code="bad-configuration",
@@ -174,7 +175,7 @@ def _deployment(file: Path | None) -> dict[str, Any]:
     place = "standard input" if file is None else str(file)
     try:
         text = sys.stdin.read() if file is None else file.read_text(encoding="utf-8")
-        return dict(json.loads(text)["deployment"])
+        return dict(read_json(text)["deployment"])
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CredfleetError(
             code="no-deployment",

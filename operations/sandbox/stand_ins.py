@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.services import is_process_of
 
@@ -23,7 +24,7 @@ def addresses(record: Path) -> str | None:
     A record whose writer was killed counts for nothing.
     """
     try:
-        kept = json.loads(record.read_text(encoding="utf-8"))
+        kept = read_json(record.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     return kept["addresses"] if is_process_of(kept["pid"], "credfleet", "providers") else None

@@ -10,9 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from pulumi_sandbox.documents import Unreadable, file_bytes, read_all
 from pydantic import BaseModel, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from components.errors import ConfigurationError, Problem
 from components.naming import is_namespace, is_object_name
@@ -31,8 +30,8 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.registry import Kind, is_clusterwide
 from components.settings.document import problems_of
+from operations.cli.inputs import STANDARD_INPUT, place_of
 
-STDIN: Final = "-"
 _ESO: Final = "external-secrets.io/v1"
 
 
@@ -169,9 +168,9 @@ def read(files: Sequence[str]) -> Documents:
         try:
             for index, document in enumerate(_documents(name), start=1):
                 if document is not None:
-                    reading.add(f"{'standard input' if name == STDIN else name}, document {index}", document)
-        except _UnreadableError as error:
-            reading.problems.append(error.problem)
+                    reading.add(f"{place_of(name)}, document {index}", document)
+        except Unreadable as error:
+            reading.problems.append(Problem(place_of(name), error.cause, error.mend, at=error.at))
     if reading.problems:
         raise ConfigurationError(reading.problems)
     return Documents(
@@ -180,28 +179,10 @@ def read(files: Sequence[str]) -> Documents:
     )
 
 
-class _UnreadableError(Exception):
-    def __init__(self, place: str, cause: str, mend: str) -> None:
-        super().__init__(place)
-        self.problem = Problem(place, cause, mend)
-
-
 def _documents(name: str) -> Iterator[object]:
-    place = "standard input" if name == STDIN else name
-    try:
-        text = sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8-sig")
-        yield from YAML(typ="safe", pure=True).load_all(text)
-    except OSError as error:
-        cause = f"it cannot be read: {error.strerror}"
-        raise _UnreadableError(place, cause, "name a file that is there, or - for standard input") from None
-    except UnicodeDecodeError:
-        raise _UnreadableError(place, "it is no text in UTF-8", "name a YAML file") from None
-    except (YAMLError, ValueError) as error:  # a date that is none is a ValueError
-        mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-        line = f"{place}:{mark.line + 1}" if mark else place
-        twice = "duplicate key" in str(getattr(error, "problem", ""))
-        cause = "the same key stands twice" if twice else "it is no valid YAML"
-        raise _UnreadableError(line, cause, "correct this line") from None
+    """Yield what each document of a file holds. Raises Unreadable."""
+    content = sys.stdin.buffer.read() if name == STANDARD_INPUT else file_bytes(Path(name))
+    return (document.data for document in read_all(content, place_of(name)))
 
 
 def _reader(api_version: str, kind: str) -> _Reader | Problem:

@@ -7,6 +7,7 @@ no refusal holds a line of the document.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from pulumi_sandbox.errors import SandboxError
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 DEEPEST: Final = 100
+DEEPEST_JSON: Final = 200
 MOST_REPEATED: Final = 10_000
 """Nodes that aliases may repeat in one document: an editor's hand needs few, a bomb of aliases billions."""
 
@@ -43,6 +45,36 @@ class Unreadable(SandboxError):  # noqa: N818 - what a document is
         place = str(at) if code == "yaml-invalid" else at.file
         super().__init__(code=code, place=place, cause=cause, mend=mend)
         self.at = at
+
+
+class TooDeep(ValueError):  # noqa: N818 - what a document is
+    """JSON that is nested more than `DEEPEST_JSON` levels deep."""
+
+
+def read_json(text: bytes | str, **hooks: Any) -> Any:
+    """Read JSON that anybody may have written; hooks: those of `json.loads`.
+
+    Raises ValueError for what is none: TooDeep for what is nested too deeply to go through.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    if text.count("[") + text.count("{") > DEEPEST_JSON and _depth(text) > DEEPEST_JSON:
+        raise TooDeep(f"it is nested more than {DEEPEST_JSON} levels deep")
+    return json.loads(text, **hooks)
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for match in _BRACKET_OR_STRING.finditer(text):
+        if match[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match[0] in "]}":
+            depth -= 1
+    return deepest
+
+
+_BRACKET_OR_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

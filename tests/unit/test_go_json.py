@@ -6,10 +6,10 @@ import math
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pulumi_sandbox.documents import DEEPEST_JSON
 
 from components.errors import CredfleetError
 from components.go_json import (
-    DEPTH_LIMIT,
     Numbers,
     key_path,
     read,
@@ -254,7 +254,7 @@ def test_a_refusal_never_holds_a_value(noise: str, cut: int) -> None:
 
 
 def test_nesting_is_read_up_to_its_limit_and_refused_beyond_brackets_in_strings_not_counted() -> None:
-    deepest = f"{'[' * DEPTH_LIMIT}{']' * DEPTH_LIMIT}"
+    deepest = f"{'[' * DEEPEST_JSON}{']' * DEEPEST_JSON}"
 
     assert through(deepest) == deepest
     assert through(f'"{"[" * 5000}\\"{{"') == f'"{"[" * 5000}\\"{{"'

@@ -5,10 +5,10 @@ They are those of its contract 1.0.24 (docs/design/pull-secret-facts.md, HyperFl
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.services import Service
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -129,7 +129,7 @@ def _refusal(status: int, code: str, detail: str) -> Response:
 
 async def _body_of(request: Request) -> dict[str, Any] | None:
     try:
-        body: Any = json.loads(await request.body())
+        body: Any = read_json(await request.body())
     except ValueError:
         return None
     return body if isinstance(body, dict) else None

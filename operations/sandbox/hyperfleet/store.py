@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 
 from operations.sandbox.hyperfleet.clusters import is_gone
@@ -25,7 +26,7 @@ class Store:
         """
         self._file = file
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            kept = read_json(file.read_text(encoding="utf-8"))
             self._clusters = {id_: _known(one) for id_, one in kept["clusters"].items()}
             self._reports: dict[str, dict[str, Report]] = dict(kept["reports"])
         except FileNotFoundError:

@@ -204,7 +204,15 @@ def test_a_document_that_makes_no_sense_is_told_where_it_stands(given: str, inst
 
 
 @pytest.mark.parametrize(
-    "text", ["a: 2026-99-99", "a: !secret s3cr3t", "a: 1\na: s3cr3t", "a: *s3cr3t", "\tb: s3cr3t"]
+    "text",
+    [
+        *("a: !secret s3cr3t", "a: 1\na: s3cr3t", "a: *s3cr3t", "\tb: s3cr3t"),
+        pytest.param(f"a: {'[' * 3_000}{']' * 3_000}", id="nested"),
+        pytest.param(OWN.replace("spec:", "spec: &a {a: *a}\nother:", 1), id="in-itself"),
+        pytest.param(
+            "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)), id="bomb"
+        ),
+    ],
 )
 def test_yaml_that_cannot_be_read_is_told_by_its_line_only(text: str) -> None:
     [place] = problems(text)
