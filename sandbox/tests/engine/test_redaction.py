@@ -1,13 +1,40 @@
 """Keeping known secrets out of texts made elsewhere (sandbox/docs/engine-facts.md, traps)."""
 
 import base64
+import html
 import json
+import re
+from collections.abc import Callable
+from textwrap import fill
+from urllib.parse import quote, urlencode
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pulumi_sandbox.protocol.redaction import Redactor, texts_of
 from pulumi_sandbox.protocol.values import Properties, Secret
 
-_DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "hosts": ["db.internal"]})
+_DOCUMENT = json.dumps(
+    {"user": {"password": "hunter2-hunter2"}, "pin": 48151623, "s3cret-token": {}, "key": "A\nMIIEow\nZ"}
+)
+_WRITERS: tuple[Callable[[str], str], ...] = (
+    str,
+    json.dumps,
+    lambda text: json.dumps(json.dumps(text)),
+    lambda text: json.dumps({"message": json.dumps({"password": text}, ensure_ascii=False)}),
+    lambda text: json.dumps(text, ensure_ascii=False).translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&"}),
+    repr,
+    html.escape,
+    lambda text: f"postgres://user:{quote(text, safe='')}@db/orders",
+    lambda text: urlencode({"user": "u", "password": text}),
+    lambda text: text.encode().hex(" ").replace(" ", "").upper(),
+    lambda text: f"Basic {base64.b64encode(f'u:{text}'.encode()).decode()}",
+    lambda text: base64.urlsafe_b64encode(f"us:{text}:rest".encode()).decode().rstrip("="),
+    lambda text: fill(
+        base64.b64encode(f"{'first line, ' * 9}{text}{', and so on' * 9}".encode()).decode(), 64
+    ),
+    lambda text: base64.encodebytes(json.dumps({"a": "b" * 70, "c": text}).encode()).decode(),
+)
 
 
 @pytest.mark.parametrize(
@@ -20,13 +47,51 @@ _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "port": 5432, "
         pytest.param(_DOCUMENT, f"wrote {_DOCUMENT}", id="a document"),
         pytest.param(_DOCUMENT, "bad password hunter2-hunter2", id="a text of a document"),
         pytest.param("-----BEGIN-----\nMIIEow\n-----END-----", "parse error at MIIEow", id="a line"),
+        pytest.param(_DOCUMENT, "no such pin: 48151623", id="a number of a document"),
+        pytest.param(_DOCUMENT, "no field s3cret-token", id="a field that reads like a token"),
+        pytest.param(_DOCUMENT, "parse error at MIIEow", id="a line of a text of a document"),
+        pytest.param("base64:czNjcmV0LXRva2Vu", "401 for s3cret-token", id="after a scheme"),
+        pytest.param("base64:czNjcmV0LXRva2Vu", "data: czNjcmV0LXRva2Vu", id="after a scheme, as it stands"),
     ],
 )
 def test_a_secret_is_taken_out_in_every_form(secret: str, text: str):
     shown = Redactor({secret})(text)
     assert "[secret]" in shown
-    for word in ("s3cret", "hunter2", "MIIEow", "quo", "czNjcmV0"):
+    for word in ("s3cret", "hunter2", "MIIEow", "quo", "czNjcmV0", "48151623"):
         assert word not in shown
+
+
+SECRETS = st.text(st.sampled_from("aZ0-_ /+=<>&'\"\\\n\té☃\U0001f511"), min_size=8).filter(
+    lambda text: len(text.strip()) > 7 and not re.fullmatch("[A-Z]?[a-z]+", text) and not text.isdecimal()
+)
+
+
+@given(SECRETS, st.sampled_from(_WRITERS))
+def test_whoever_wrote_a_secret_into_a_text_left_nothing_that_reads_as_it(
+    secret: str, write: Callable[[str], str]
+):
+    assert "[secret]" in Redactor({secret})(f"answer: {write(secret)}; and so on")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Secret tenant-acme/orders-api-env", "Secret tenant-acme/orders-api-env"),
+        ("reorders of preorders_2", "reorders of preorders_2"),
+        ("orders.tenant.svc answers", "orders.tenant.svc answers"),
+        ("login as orders failed.", "login as [secret] failed."),
+        ("postgres://orders@db", "postgres://[secret]@db"),
+        ("no user orders.", "no user [secret]."),
+    ],
+)
+def test_a_secret_that_is_a_word_is_taken_out_as_one_and_hides_no_name(text: str, shown: str):
+    assert Redactor({"orders"})(text) == shown
+
+
+def test_the_fields_of_a_credential_keep_their_names():
+    credential = json.dumps({"client_email": "robot@project", "auth_provider_x509_cert_url": "https://certs"})
+    text = "client_email and auth_provider_x509_cert_url are there"
+    assert Redactor({credential})(text) == text
 
 
 def test_the_longer_of_two_secrets_is_taken_out_whole():
