@@ -46,13 +46,16 @@ $(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock
 	  || { echo "✗ $(PYTHON) cannot make virtual environments"; echo "→ Debian and Ubuntu: apt install python3-venv"; exit 1; }; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
 	  || { echo "✗ $(VENV): pip got no uv $(UV_VERSION) from the package registry"; echo "→ $(ONLINE)"; exit 1; }; }
+	@echo "· packages: as uv.lock names them"
 	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked \
 	  || { echo "✗ $(VENV): uv could not install what is locked; it says why above"; echo "→ $(ONLINE)"; exit 1; }
 	@# Every command starts several interpreters: compile once what they import, but not whole clouds.
+	@echo "· packages: compiled once"
 	@$(BIN)/python -m compileall -q -j 0 -x '$(UNUSED)' $(VENV)/lib > /dev/null || true
 	@touch $@
 
 up: env ## bring the dev stack up on a real Kubernetes API server
+	@echo "· stack $$STACK: reading its configuration"
 	@$(BIN)/credfleet sandbox up --stack $(STACK) $(CLUSTER)
 
 down: env ## stop what `up` started

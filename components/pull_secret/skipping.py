@@ -11,6 +11,8 @@ from typing import Final
 
 from components.report_lines import report_line, reported
 
+SKIPPED: Final = "skipped: "
+"""What a sentence begins with."""
 _SUBJECT: Final = "pull-secret"
 _QUOTABLE: Final = re.compile(r"[A-Za-z0-9 ,()-]{1,160}")
 """What a review shows of a reason; one with other characters quotes the configuration: the log has it."""
@@ -18,7 +20,7 @@ _QUOTABLE: Final = re.compile(r"[A-Za-z0-9 ,()-]{1,160}")
 
 def sentence(reasons: Sequence[str]) -> str:
     """Return why a cluster is skipped, for people."""
-    return f"skipped: {'; '.join(reasons)}"
+    return f"{SKIPPED}{'; '.join(reasons)}"
 
 
 def line(reasons: Sequence[str]) -> str:

@@ -99,17 +99,16 @@ class Table:
         return least
 
     def _widths(self, kept: Sequence[int], width: int | None) -> list[int]:
-        """Return how wide each column is; what is left goes to the columns of sentences, in their order."""
+        """Return how wide each column is; columns of sentences share what is left by what they lack."""
         natural = [self._natural(index) for index in kept]
         if width is None:
             return natural
-        widths = self._least(kept)
-        left = width - _GAP * (len(kept) - 1) - sum(widths)
-        for place, wanted in enumerate(natural):
-            more = min(left, wanted - widths[place])
-            widths[place] += more
-            left -= more
-        return widths
+        least = self._least(kept)
+        lacking = [wanted - given for wanted, given in zip(natural, least, strict=True)]
+        left = min(width - _GAP * (len(kept) - 1) - sum(least), sum(lacking))
+        return [
+            given + left * lack // max(1, sum(lacking)) for given, lack in zip(least, lacking, strict=True)
+        ]
 
     def _natural(self, index: int) -> int:
         cells = (line for row in self.rows for line in row[index].splitlines())

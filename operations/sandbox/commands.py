@@ -49,12 +49,12 @@ def up(run: UpRun) -> Answer:
     return updates.up(run)
 
 
-@command(app, "credfleet sandbox preview", "credfleet sandbox preview --json")
-def preview(run: PreviewRun) -> None:
+@command(app, "credfleet sandbox preview", "credfleet sandbox preview --json", form=())
+def preview(run: PreviewRun) -> Answer:
     """Show what an update would change; nothing is written."""
     from operations.sandbox import updates
 
-    raise typer.Exit(updates.preview(run))
+    return updates.preview(run)
 
 
 @command(app, "credfleet sandbox refresh", "credfleet sandbox refresh --expect-no-changes", form=())

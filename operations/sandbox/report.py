@@ -116,12 +116,7 @@ class Report:
     @property
     def changed(self) -> int:
         """How many resources the update touched."""
-        return self.changed_in(self.declared)
-
-    @staticmethod
-    def changed_in(resources: Iterable[Declared]) -> int:
-        """Return how many of these the update touched."""
-        return sum(resource.action not in ("unchanged", "read") for resource in resources)
+        return sum(resource.action not in ("unchanged", "read") for resource in self.declared)
 
 
 def actions_in(resources: Iterable[Declared]) -> str:

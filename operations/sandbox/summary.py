@@ -25,7 +25,7 @@ from operations.pool.access import Where
 from operations.pool.status import place
 from operations.sandbox import results
 from operations.sandbox.processes import status as services_status
-from operations.sandbox.report import Report, Share, Skipped, Violation, actions_in
+from operations.sandbox.report import Report, Share, Skipped, Violation
 from operations.sandbox.stack_state import as_text, shown_outputs
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
     settings = judged(workspace, workspace.crypter)
     shares, present = _pool(settings, cluster)
     outputs = shown_outputs(snapshot)
-    skipped = (*_held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, present))
+    skipped = (*held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, present))
     ok = result.exit_code == 0
     typed = typed_command()
     return Report(
@@ -104,7 +104,7 @@ def _next(
     yield f"credfleet sandbox preview{on}", "what the next update would change"
     yield (
         f'eval "$(credfleet sandbox env{on})"',
-        "let kubectl and the genuine pulumi work on the same state",
+        "for kubectl and the Pulumi CLI",
     )
     yield f"credfleet sandbox destroy{on}", "delete what was declared"
     if cluster.own:
@@ -112,9 +112,8 @@ def _next(
 
 
 def as_parts(report: Report, page: Path) -> Iterator[Part]:
-    """Return what was declared, claimed and skipped, where the page is, and what to do next."""
-    if report.ok:
-        yield from _tables(report)
+    """Return what was claimed and skipped, where the page is, and what to do next."""
+    yield from _tables(report) if report.ok else skipped_table(report.skipped)
     yield ""
     yield Verdict(report.ok, report.headline, bold=True)
     here = Path.cwd()
@@ -124,24 +123,22 @@ def as_parts(report: Report, page: Path) -> Iterator[Part]:
 
 
 def _tables(report: Report) -> Iterator[Table]:
-    if changed := [(part, each) for part, each in report.parts() if report.changed_in(each)]:
-        rows = [(part, str(len(each)), actions_in(each)) for part, each in changed]
-        rest = [each for _, part in report.parts() if not report.changed_in(part) for each in part]
-        if rest:
-            rows.append(("all others", str(len(rest)), actions_in(rest)))
-        yield Table("Declared", ("Part", "Resources", "Done"), rows)
     if report.claimed:
         columns = ("Tenant", "Slot", Column("Type", leaves=1), Column("Account", names=True), "Phase", "")
         yield Table("Claimed", columns, _claimed_rows(report))
-    if report.skipped:
-        columns = (Column("What", folds=True), Column("Why", folds=True))
-        yield Table("Skipped", columns, _by_reason(report.skipped))
+    yield from skipped_table(report.skipped)
     if report.violations:
         columns = ("Level", "Rule", Column("Resource", leaves=1), Column("Remark", folds=True))
         remarks = [
             (each.level, each.rule, each.resource, _remark(each.message)) for each in report.violations
         ]
         yield Table("Policies", columns, remarks)
+
+
+def skipped_table(skipped: Iterable[Skipped]) -> Iterator[Table]:
+    """Return what was skipped and why, if anything was."""
+    if rows := [*_by_reason(skipped)]:
+        yield Table("Skipped", (Column("What", folds=True), Column("Why", folds=True)), rows)
 
 
 def _by_reason(skipped: Iterable[Skipped]) -> Iterator[tuple[str, str]]:
@@ -226,9 +223,12 @@ def _pool(settings: Settings, cluster: StackCluster) -> tuple[tuple[Share, ...],
     return shares, frozenset(account.secret_name for account in status.accounts)
 
 
-def _held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
-    """Name what the stack itself says that it did not declare yet."""
-    return tuple(Skipped(what, str(reason)) for what, reason in sorted(outputs.get("skipped", {}).items()))
+def held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
+    """Name what the stack itself says that it did not declare yet, as far as a preview can know it."""
+    told = masked(outputs.get("skipped"))
+    return (
+        tuple(Skipped(what, str(why)) for what, why in sorted(told.items())) if isinstance(told, dict) else ()
+    )
 
 
 def _skipped(folder: Path, pool: AccountPool | None, present: frozenset[str]) -> tuple[Skipped, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -16,6 +18,7 @@ from pulumi_sandbox.engine import (
     Display,
     Event,
     Options,
+    Outputs,
     PreviewDigest,
     Result,
     Serialised,
@@ -32,6 +35,7 @@ from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 from components.errors import CredfleetError
+from components.pull_secret.skipping import SKIPPED
 from components.report_lines import MARKER
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
@@ -43,7 +47,7 @@ from operations.sandbox.report import write
 from operations.sandbox.results import declared
 from operations.sandbox.runs import Run
 from operations.sandbox.stack_state import open_workspace, outputs
-from operations.sandbox.summary import as_document, as_parts, report_of
+from operations.sandbox.summary import as_document, as_parts, held_back, report_of, skipped_table
 
 _TAKEN_AWAY: Final = ("delete", "replace", "delete-replaced")
 _SHOWN: Final = 20
@@ -86,14 +90,16 @@ class _Silent:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """A display that is not told the lines that are for programs."""
+    """A display that is told neither lines and outputs for programs, nor what the tables say at the end."""
 
     display: Sink
 
     def handle(self, event: Event) -> None:
-        """Pass an event on, unless it is such a line."""
+        """Pass an event on, unless it is of these."""
         match event:
-            case Diagnostic(_, message) if message.startswith(MARKER):
+            case Diagnostic(_, message) if message.startswith((MARKER, SKIPPED)):
+                pass
+            case Outputs():
                 pass
             case _:
                 self.display.handle(event)
@@ -103,7 +109,8 @@ def up(wanted: Run) -> Answer:
     """Preview, update, tell and report."""
     ready = _prepare(wanted)
     silent = _Silent()
-    foreseen = _deploy(engine.preview, ready, wanted, silent)
+    display = _display(wanted, silent, ahead=not wanted.expect_no_changes)
+    foreseen = _deploy(engine.preview, ready, wanted, display)
     if foreseen.exit_code:
         why = "You stopped the preview" if foreseen.summary.outcome == "cancelled" else _NOT_GOING_ON
         typer.echo(f"{why}; nothing was changed.", err=True)
@@ -112,24 +119,26 @@ def up(wanted: Run) -> Answer:
     if _is_all_there(ready.workspace.store.load(), foreseen):
         return _told(ready, wanted, foreseen, silent)
     _agree(ready, wanted, foreseen)
-    return _told(ready, wanted, _deploy(engine.up, ready, wanted, silent), silent)
+    return _told(ready, wanted, _deploy(engine.up, ready, wanted, display), silent)
 
 
-def preview(wanted: Run) -> int:
-    """Show what an update would change; return the exit code."""
+def preview(wanted: Run) -> Answer:
+    """Show what an update would change, and what it would skip."""
     ready = _prepare(wanted)
-    digest = wanted.events or wanted.output is Form.JSON
-    display = Serialised(PreviewDigest(sys.stdout)) if digest else display_for(sys.stdout)
-    with display:
-        sink = display if digest else ForPeople(display)
-        return engine.preview(ready.workspace, ready.options, sink).exit_code
+    if wanted.events or wanted.output in (Form.JSON, Form.YAML):
+        gathered = io.StringIO()
+        with Serialised(PreviewDigest(gathered)) as display:
+            result = engine.preview(ready.workspace, ready.options, display)
+        return Answer(json.loads(gathered.getvalue()), (), result.exit_code)
+    result = _deploy(engine.preview, ready, wanted, _display(wanted, _Silent()))
+    return Answer(None, skipped_table(held_back(result.outputs)), result.exit_code)
 
 
 def refresh(wanted: Run) -> Answer:
     """Bring the state up to what is there."""
     ready = _prepare(wanted)
     silent = _Silent()
-    return _summed_up(wanted, _deploy(engine.refresh, ready, wanted, silent), silent)
+    return _summed_up(wanted, _deploy(engine.refresh, ready, wanted, _display(wanted, silent)), silent)
 
 
 def destroy(wanted: Run) -> Answer:
@@ -140,7 +149,7 @@ def destroy(wanted: Run) -> Answer:
         question = f"All {count} resources of stack {wanted.stack} on {ready.cluster.server} will be deleted."
         ask(f"{question} Go on?", yes=wanted.yes)
     silent = _Silent()
-    result = _deploy(engine.destroy, ready, wanted, silent)
+    result = _deploy(engine.destroy, ready, wanted, _display(wanted, silent))
     if result.exit_code == 0:
         ready.folders.clusters(wanted.stack).unlink(missing_ok=True)
     return _summed_up(wanted, result, silent)
@@ -238,13 +247,15 @@ def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:
     )
 
 
-def _deploy(deploy: Deploy, ready: _Prepared, wanted: Run, silent: Display) -> Result:
-    """Let the engine work, on the display that was asked for."""
-    display = Serialised(silent)
-    if wanted.events:
-        display = display_for(sys.stdout, json_lines=True)
-    elif wanted.output is Form.TABLE:
-        display = display_for(sys.stdout)
+def _display(wanted: Run, silent: Display, *, ahead: bool = False) -> Serialised:
+    """Return the display that was asked for, of one deployment or, ahead, of a preview and its update."""
+    if wanted.events or wanted.output in (Form.TABLE, Form.WIDE):
+        return display_for(sys.stdout, json_lines=wanted.events, ahead=ahead)
+    return Serialised(silent)
+
+
+def _deploy(deploy: Deploy, ready: _Prepared, wanted: Run, display: Serialised) -> Result:
+    """Let the engine work."""
     with display:
         return deploy(ready.workspace, ready.options, display if wanted.events else ForPeople(display))
 

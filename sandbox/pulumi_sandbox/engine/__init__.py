@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.model.events import Event as Event
     from pulumi_sandbox.engine.model.events import Op as Op
     from pulumi_sandbox.engine.model.events import Outcome as Outcome
+    from pulumi_sandbox.engine.model.events import Outputs as Outputs
     from pulumi_sandbox.engine.model.events import Sink as Sink
     from pulumi_sandbox.engine.model.events import StepFinished as StepFinished
     from pulumi_sandbox.engine.model.events import StepPlanned as StepPlanned
@@ -47,7 +48,16 @@ if TYPE_CHECKING:
 PUBLIC: Final = {
     "deploy.options": ("Options", "Result"),
     "deploy.start": ("destroy", "preview", "refresh", "up"),
-    "model.events": ("Diagnostic", "Event", "Op", "Outcome", "Sink", "StepFinished", "StepPlanned"),
+    "model.events": (
+        "Diagnostic",
+        "Event",
+        "Op",
+        "Outcome",
+        "Outputs",
+        "Sink",
+        "StepFinished",
+        "StepPlanned",
+    ),
     "model.resource": ("Resource", "Snapshot"),
     "plugins.process": ("start_plugin",),
     "project.passphrase": ("PassphraseCrypter",),

@@ -31,6 +31,7 @@ from pulumi_sandbox.engine.model.events import (
 )
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.show.display import JsonLines, PlainLines, PreviewDigest, Serialised, display_for
+from pulumi_sandbox.engine.show.live_tree import LiveTree
 from pulumi_sandbox.engine.show.phrases import seconds, short_type
 from pulumi_sandbox.engine.show.tree import Picture
 from pulumi_sandbox.protocol import urns
@@ -369,12 +370,13 @@ def test_a_terminal_keeps_the_tree_of_what_changed_and_of_all_above_it(terminal:
         Summary("update", {"create": 1, "update": 1, "delete": 1, "same": 3}, 4.1, "failed"),
     )
     assert lines == [
-        "├─ ✗ hall        shop:index:Shelf  failed 0.3s",
-        "└─   room        shop:index:Room",
-        "   ├─ - gone     shop:index:Shelf  deleted 0.1s",
-        "   └─ ~ shelf    shop:index:Shelf  updated 0.4s",
-        "      │   ~ size: 1 → 2",
-        "      └─ + book  shop:index:Shelf  created 1.2s",
+        "├─ ✗ hall            failed 0.3s   shop:index:Shelf",
+        "└─   room                          shop:index:Room",
+        "   ├─ - gone         deleted 0.1s  shop:index:Shelf",
+        "   ├─ ~ shelf        updated 0.4s  shop:index:Shelf",
+        "   │  │   ~ size: 1 → 2",
+        "   │  └─ + book      created 1.2s  shop:index:Shelf",
+        "   └─ · 1 unchanged",
         "",
         "Outputs",
         "  token: [secret]",
@@ -387,9 +389,82 @@ def test_a_terminal_keeps_the_tree_of_what_changed_and_of_all_above_it(terminal:
     ]
 
 
+def _screen(*events: Event, ahead: bool = False) -> list[str]:
+    """Return what stays on the screen, which is as wide as COLUMNS says."""
+    stream = io.StringIO()
+    tree = LiveTree(stream, ahead=ahead)
+    for event in events:
+        tree.handle(event)
+    tree.close()
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_a_preview_ahead_of_its_update_says_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, *, ahead: bool
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    told = Diagnostic("info", "expected to get aws-1")
+    events = [
+        StackStarted("dev", "shop", "preview"),
+        StepPlanned(_step("create")),
+        told,
+        Summary("preview", {"create": 1}, 1),
+        _START,
+        StepFinished(_step("create"), 0.5),
+        told,
+        Summary("update", {"create": 1}, 1),
+    ]
+    lines = _screen(*events, ahead=ahead)
+    assert lines.count("info: expected to get aws-1") == 1
+    assert [line for line in lines if "+ shelf" in line] == [
+        *(["└─ + shelf  create  shop:index:Shelf"] if not ahead else []),
+        "└─ + shelf  created 0.5s  shop:index:Shelf",
+    ]
+
+
+def test_a_preview_that_failed_ahead_of_its_update_shows_how_far_it_came():
+    failed = [
+        StackStarted("dev", "shop", "preview"),
+        StepPlanned(_step("create")),
+        Summary("preview", {}, 1, "failed"),
+    ]
+    assert any("+ shelf" in line for line in _screen(*failed, ahead=True))
+
+
+def test_what_is_alike_below_a_resource_is_one_line_when_the_screen_is_too_short(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("LINES", "10")
+    other = _resource("hall", _STACK)
+    made = [_ROOM, *(_resource(f"shelf-{number}", _ROOM) for number in range(20)), other]
+    events = [StepFinished(Step.of("create", None, each), 0.2) for each in made]
+    assert _screen(_START, *events)[1:] == [
+        "├─ + hall  created 0.2s  shop:index:Shelf",
+        "└─ + room  21 created    shop:index:Room",
+    ]
+    broken = StepFinished(Step.of("create", None, made[7]), 0.1, "no wood")
+    lines = _screen(_START, *events[:7], broken, *events[8:])
+    assert len([line for line in lines if "shelf-" in line and "created" in line]) == 19
+
+
+@pytest.mark.parametrize("width", [44, 60, 200])
+def test_no_name_and_no_word_is_broken_however_narrow_the_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", str(width))
+    name = "a-shelf-with-a-name-that-is-longer-than-a-line"
+    step = _step("update", name, {"place": "left of the door"}, {"place": "right of the window"})
+    lines = _screen(_START, StepFinished(step, 0.4), Diagnostic("info", "expected to get any of three"))
+    words = " ".join(lines).split()
+    assert {name, "updated", "0.4s", 'window"', "expected", "three"} <= {*words}
+    assert {"shop:index:Shelf", "Shelf"} & {*words}
+    assert all(len(line) <= width or len(line.strip(" │└─~").split()) == 1 for line in lines)
+
+
 def test_a_terminal_is_left_in_order_when_the_deployment_breaks_off(terminal: Any):
     lines = terminal(_START, StepStarted(_step("create", "half")))
-    assert re.fullmatch(r"└─ \+ half  shop:index:Shelf  . creating \d+\.\ds", lines[0])
+    assert re.fullmatch(r"└─ \+ half  . creating \d+\.\ds  shop:index:Shelf", lines[0])
 
 
 def test_a_stream_that_is_no_terminal_gets_no_control_codes():
@@ -405,7 +480,7 @@ def test_children_deleted_before_their_parents_are_shown_under_them_all_the_same
     picture = Picture()
     for resource in (_resource("shelf", _ROOM), _ROOM):
         picture.add(StepFinished(Step.of("delete", resource, None), 0), 0)
-    assert [(row.guides, row.node.step.name) for row in picture.rows(lambda _: True)] == [
+    assert [(row.guides, row.node.step.name) for row in picture.rows(lambda _: True) if row.node] == [
         ("└─ ", "room"),
         ("   └─ ", "shelf"),
     ]

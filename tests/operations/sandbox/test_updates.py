@@ -16,6 +16,7 @@ from pulumi_sandbox.engine import (
     Op,
     Options,
     Outcome,
+    Outputs,
     Resource,
     Sink,
     Snapshot,
@@ -33,6 +34,7 @@ from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from components.errors import Unreachable
+from components.pull_secret.skipping import sentence
 from components.report_lines import MARKER
 from operations.folders import Folders
 from operations.main import app
@@ -176,7 +178,7 @@ def test_up_says_in_json_what_was_declared_and_claimed_and_masks_secrets(
 
 def test_up_shows_tables_the_page_and_what_to_do_next(engine: Engine, project: Path) -> None:
     shown = run("up").stdout
-    for part in ("Declared", "Claimed", "Policies", "Next", "account-pool/aws-1"):
+    for part in ("Claimed", "Policies", "Next", "account-pool/aws-1"):
         assert part in shown
     assert "✓ 1 created: 1 resources declared, 1 accounts claimed, 0 skipped" in shown
     assert "  report  .sandbox/report.html\n" in shown
@@ -430,7 +432,7 @@ def test_what_is_no_deployment_is_not_imported(engine: Engine, project: Path, te
     assert "Traceback" not in result.stderr
 
 
-def test_people_are_not_shown_the_lines_for_programs() -> None:
+def test_people_are_shown_neither_what_is_for_programs_nor_what_a_table_tells_them() -> None:
     told: list[Event] = []
 
     class Kept:
@@ -439,5 +441,7 @@ def test_people_are_not_shown_the_lines_for_programs() -> None:
 
     people = updates.ForPeople(Kept())
     people.handle(Diagnostic("info", f"{MARKER}{{}}"))
+    people.handle(Diagnostic("info", sentence(["adapter dns reports False"])))
+    people.handle(Outputs.of({"tenants": "for programs"}))
     people.handle(Diagnostic("info", "expected to get aws-1"))
-    assert [each.message for each in told if isinstance(each, Diagnostic)] == ["expected to get aws-1"]
+    assert told == [Diagnostic("info", "expected to get aws-1")]

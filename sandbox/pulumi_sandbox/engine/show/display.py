@@ -60,34 +60,43 @@ class Serialised:
         self._display.close()
 
 
-def display_for(stream: IO[str], *, json_lines: bool = False) -> Serialised:
-    """Return what suits the stream: a live tree on a terminal, plain lines elsewhere, JSON on demand."""
+def display_for(stream: IO[str], *, json_lines: bool = False, ahead: bool = False) -> Serialised:
+    """Return what suits the stream: a live tree on a terminal, plain lines elsewhere, JSON on demand.
+
+    ahead: it is shown a preview that goes ahead of its update, and then that; changes are told once.
+    """
     if json_lines:
         return Serialised(JsonLines(stream))
     if stream.isatty():
         from pulumi_sandbox.engine.show.live_tree import LiveTree
 
-        return Serialised(LiveTree(stream))
-    return Serialised(PlainLines(stream))
+        return Serialised(LiveTree(stream, ahead=ahead))
+    return Serialised(PlainLines(stream, ahead=ahead))
 
 
 class PlainLines:
     """One line per change when it is done, what failed at the end, then the summary; nothing moves."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], *, ahead: bool = False) -> None:
         self._stream = stream
+        self._ahead = ahead
         self._picture = Picture()
+        self._said: set[str] = set()
 
     def handle(self, event: Event) -> None:
         """Write what the event has to say."""
+        if isinstance(event, StackStarted):
+            self._picture = Picture()
         self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
                 self._write(phrases.title(operation, project, stack))
             case PolicyPackLoaded(name, version):
-                self._write(f"Policy pack {name} {version}")
+                self._write_once(f"Policy pack {name} {version}")
             case StdoutLine(line):
                 self._write(f"| {line}")
+            case StepPlanned() if self._ahead:
+                pass
             case StepPlanned(step) | StepFinished(step, _, None) if is_told_apart(step):
                 words = phrases.WORDS[step.op]
                 told = words.plan if isinstance(event, StepPlanned) else words.done
@@ -96,9 +105,9 @@ class PlainLines:
                 for line in phrases.changes(step):
                     self._write(f"    {line}")
             case Diagnostic(severity) if severity in phrases.SHOWN_SEVERITIES:
-                self._write(phrases.message(event))
+                self._write_once(phrases.message(event))
             case PolicyViolation():
-                self._write(f"policy {phrases.violation(event)}")
+                self._write_once(f"policy {phrases.violation(event)}")
             case Outputs():
                 self._write_outputs(event)
             case Summary():
@@ -124,6 +133,11 @@ class PlainLines:
                 self._write(f"✗ {phrases.attempt(failed.op)}{failed.name}  {phrases.short_type(failed.type)}")
             for index, line in enumerate(error.rstrip().splitlines()):
                 self._write(f"  {line}" if failed or index else f"✗ {line}")
+
+    def _write_once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._write(line)
 
     def _write(self, line: str) -> None:
         self._stream.write(f"{line}\n")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from typing import IO, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -20,27 +20,22 @@ from pulumi_sandbox.engine.model.events import (
     StdoutLine,
     Summary,
 )
-from pulumi_sandbox.engine.show import phrases
-from pulumi_sandbox.engine.show.tree import Failed, Node, Picture, Row
-
-_FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_COLOURS: Final = {
-    "+": "green",
-    "~": "yellow",
-    "-": "red",
-    "±": "magenta",
-    ">": "cyan",
-    "<": "cyan",
-    "=": "green",
-}
+from pulumi_sandbox.engine.show import drawing, phrases
+from pulumi_sandbox.engine.show.tree import Failed, Picture
 
 
 class LiveTree:
-    """Shows what is under way with what stands above it; at the end all that changed, failures last."""
+    """Shows what is under way with what stands above it; at the end all that changed, failures last.
 
-    def __init__(self, stream: IO[str]) -> None:
+    ahead: a preview goes ahead of its update on the same display, so it leaves no tree unless it ended badly,
+    and what it had to say is not said again.
+    """
+
+    def __init__(self, stream: IO[str], *, ahead: bool = False) -> None:
         self._console = Console(file=stream, highlight=False)
+        self._ahead = ahead
         self._picture = Picture()
+        self._said: set[str] = set()
         self._lock = threading.Lock()
         self._live: Live | None = None
         self._began = 0.0
@@ -48,6 +43,8 @@ class LiveTree:
     def handle(self, event: Event) -> None:
         """Take note of an event; the screen follows by itself, eight times a second."""
         with self._lock:
+            if isinstance(event, StackStarted):
+                self._picture = Picture()
             self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
@@ -61,7 +58,8 @@ class LiveTree:
                 )
                 self._live.start()
             case PolicyPackLoaded(name, version):
-                self._console.print(Text(f"Policy pack {name} {version}", style="dim"))
+                for line in self._new([Text(f"Policy pack {name} {version}", style="dim")]):
+                    self._console.print(line)
             case StdoutLine(line):
                 self._console.print(Text.assemble(("│ ", "dim"), line))
             case Summary():
@@ -76,32 +74,49 @@ class LiveTree:
         self._live.stop()
         self._live = None
         for line in self._lasting():
-            self._console.print(line, no_wrap=True, overflow="ellipsis")
+            self._console.print(line, soft_wrap=True)
         for part in self._findings():
             self._console.print()
             for line in part:
-                self._console.print(line, soft_wrap=True)
+                # What gives advice may hold a command, which is copied: the terminal folds it.
+                lines = [line] if "→" in line.plain else drawing.folded(line, self._console.width)
+                for each in lines:
+                    self._console.print(each, soft_wrap=True)
 
     def _moving(self) -> RenderableType:
         """Draw what fits on the screen: all changes so far, or only what is under way."""
         with self._lock:
-            room = self._console.height - 3
-            rows = self._picture.rows(lambda node: not node.is_unchanged)
+            room, width = self._console.height - 3, self._console.width
+            now = time.monotonic()
+            rows = self._picture.rows(lambda node: not node.is_unchanged, brief=True)
             if len(rows) > room:
                 rows = self._picture.rows(lambda node: node.status == "running")
-            now = time.monotonic()
+            lines = [line for row in drawing.tree(rows, width, now) for line in row][:room]
+            for line in lines:
+                line.truncate(width)
             done = sum(node.status != "running" for node in self._picture.nodes.values())
             told = f"{done} looked at" if self._picture.nodes else "starting"
-            foot = Text(f"{_frame(now)} {told} · {phrases.seconds(now - self._began)}", style="dim")
-            return Group(*_lines(rows[:room], now), foot)
+            foot = Text(f"{drawing.frame(now)} {told} · {phrases.seconds(now - self._began)}", style="dim")
+            return Group(*lines, foot)
 
     def _lasting(self) -> Iterator[Text]:
+        """Draw all that changed; what is longer than the screen with what is alike as one line."""
+        start, ended = self._picture.start, self._picture.summary
+        if self._ahead and start and start.operation == "preview" and ended and ended.outcome == "succeeded":
+            return
+        width, now = self._console.width, time.monotonic()
         rows = self._picture.rows(lambda node: not node.is_unchanged)
-        for row, line in zip(rows, _lines(rows, time.monotonic()), strict=True):
-            yield line
-            for change in phrases.changes(row.node.step):
-                style = _COLOURS.get(change[0], "dim")
-                yield Text.assemble((row.below, "dim"), "  ", (change, style))
+        if len(rows) > self._console.height:
+            rows = self._picture.rows(lambda node: not node.is_unchanged, brief=True)
+        for row, lines in zip(rows, drawing.tree(rows, width, now), strict=True):
+            yield from lines
+            yield from drawing.changes(row, width)
+
+    def _new(self, lines: Iterable[Text]) -> list[Text]:
+        """Return what was not said yet."""
+        new = [line for line in lines if line.plain not in self._said]
+        self._said.update(line.plain for line in new)
+        return new
 
     def _findings(self) -> list[list[Text]]:
         """Return what there is to say besides: messages, policies, outputs, failures, and the summary."""
@@ -115,7 +130,7 @@ class LiveTree:
         return [
             part
             for part in (
-                messages + violations,
+                self._new(messages + violations),
                 [Text("Outputs", style="bold"), *exported] if exported else [],
                 failures,
                 ended,
@@ -146,43 +161,3 @@ def _failure(failed: Failed | None, error: str) -> Text:
         text.append(f"{phrases.attempt(failed.op)}{failed.name}  ", style="bold red")
         text.append(phrases.short_type(failed.type) + "\n  ", style="dim")
     return text.append("\n  ".join(error.rstrip().splitlines()))
-
-
-def _lines(rows: list[Row], now: float) -> list[Text]:
-    """Draw the rows with names, types and states in columns."""
-    names = [f"{row.guides}{_symbol(row.node)} {row.node.step.name}" for row in rows]
-    types = [phrases.short_type(row.node.step.type) for row in rows]
-    name_width, type_width = max(map(len, names), default=0), max(map(len, types), default=0)
-    lines: list[Text] = []
-    for row, name, type_ in zip(rows, names, types, strict=True):
-        words = phrases.WORDS[row.node.step.op]
-        style = "bold red" if row.node.status == "failed" else _COLOURS.get(words.symbol, "dim")
-        line = Text.assemble((row.guides, "dim"))
-        line.append(name.removeprefix(row.guides).ljust(name_width - len(row.guides) + 2), style=style)
-        line.append(type_.ljust(type_width + 2), style="dim")
-        line.append(_state(row.node, now), style=style)
-        lines.append(line)
-    return lines
-
-
-def _symbol(node: Node) -> str:
-    return "✗" if node.status == "failed" else phrases.WORDS[node.step.op].symbol
-
-
-def _state(node: Node, now: float) -> str:
-    words = phrases.WORDS[node.step.op]
-    if node.is_unchanged:
-        return ""
-    match node.status:
-        case "planned":
-            return words.plan
-        case "running":
-            return f"{_frame(now)} {words.doing} {phrases.seconds(now - node.began)}"
-        case "done":
-            return f"{words.done} {phrases.seconds(node.seconds)}"
-        case "failed":
-            return f"failed {phrases.seconds(node.seconds)}"
-
-
-def _frame(now: float) -> str:
-    return _FRAMES[int(now * 8) % len(_FRAMES)]

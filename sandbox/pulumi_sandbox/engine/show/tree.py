@@ -21,6 +21,9 @@ from pulumi_sandbox.engine.model.events import (
 )
 from pulumi_sandbox.protocol import urns
 
+_TOLD_WHOLE: Final = frozenset({"create", "delete", "read", "same"})
+"""Operations without changes of properties to tell."""
+
 Status: TypeAlias = Literal["planned", "running", "done", "failed"]
 
 _REST_OF_REPLACEMENT: Final = frozenset({"replace", "delete-replaced"})
@@ -52,11 +55,24 @@ class Failed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the tree, the guides in front of it, and those in front of what is told underneath."""
+    """A line of the tree, the guides in front of it, and those in front of what is told underneath.
 
-    node: Node
+    count: how many resources it stands for, itself and all below it, of which the same is to be said. Without
+    a node they are those around it that are unchanged.
+    """
+
+    node: Node | None
     guides: str
     below: str
+    count: int = 1
+
+
+class _Whole(NamedTuple):
+    """A resource with all below it: how many, whether one is wanted, whether the same happened to all."""
+
+    size: int
+    is_wanted: bool
+    is_alike: bool
 
 
 @dataclass(slots=True)
@@ -119,30 +135,50 @@ class Picture:
         node, about = self.nodes.get(urn), urns.parse(urn)
         return Failed(node.step.op if node else None, about.name, about.type)
 
-    def rows(self, wanted: Callable[[Node], bool]) -> list[Row]:
-        """Return the tree, by name, of the wanted resources and all above them; the stack is left out."""
-        shown: set[str] = set()
-        for node in self.nodes.values():
-            above = node if wanted(node) and is_shown(node.step) else None
-            while above and above.step.urn not in shown:
-                shown.add(above.step.urn)
-                above = self.nodes.get(above.step.resource.parent)
+    def rows(self, wanted: Callable[[Node], bool], *, brief: bool = False) -> list[Row]:
+        """Return the tree, by name, of the wanted resources and all above them; the stack is left out.
+
+        What is left out beside resources that are shown is one row. brief: so is whatever lies below a
+        resource and came to the same as it did, but for all there is.
+        """
         children: dict[str, list[Node]] = {}
-        for urn, node in self.nodes.items():
-            if urn in shown and node.step.type != urns.ROOT_STACK_TYPE:
-                parent = node.step.resource.parent
-                is_top = parent not in shown or self.nodes[parent].step.type == urns.ROOT_STACK_TYPE
-                children.setdefault("" if is_top else parent, []).append(node)
+        for node in self.nodes.values():
+            if node.step.type != urns.ROOT_STACK_TYPE and is_shown(node.step):
+                parent = self.nodes.get(node.step.resource.parent)
+                is_top = parent is None or parent.step.type == urns.ROOT_STACK_TYPE
+                children.setdefault("" if is_top else node.step.resource.parent, []).append(node)
+        wholes: dict[str, _Whole] = {}
+
+        def weigh(node: Node) -> _Whole:
+            below = [(child, weigh(child)) for child in children.get(node.step.urn, ())]
+            whole = wholes[node.step.urn] = _Whole(
+                1 + sum(each.size for _, each in below),
+                wanted(node) or any(each.is_wanted for _, each in below),
+                all(each.is_alike and _is_alike(child, node) for child, each in below),
+            )
+            return whole
 
         def below(parent: str, indent: str) -> Iterator[Row]:
             siblings = sorted(children.get(parent, []), key=lambda node: node.step.name)
-            for index, node in enumerate(siblings):
-                is_last = index == len(siblings) - 1
+            shown = [node for node in siblings if wholes[node.step.urn].is_wanted]
+            hidden = sum(
+                wholes[node.step.urn].size for node in siblings if not wholes[node.step.urn].is_wanted
+            )
+            for index, node in enumerate(shown):
+                is_last = index == len(shown) - 1 and not hidden
+                whole = wholes[node.step.urn]
+                is_all = not parent and len(siblings) == 1
+                alike = brief and whole.size > 1 and whole.is_alike and not is_all
                 deeper = indent + ("   " if is_last else "│  ")
-                beneath = deeper + ("│ " if node.step.urn in children else "  ")
-                yield Row(node, indent + ("└─ " if is_last else "├─ "), beneath)
-                yield from below(node.step.urn, deeper)
+                beneath = deeper + ("│ " if whole.size > 1 and not alike else "  ")
+                yield Row(node, indent + ("└─ " if is_last else "├─ "), beneath, whole.size if alike else 1)
+                if not alike:
+                    yield from below(node.step.urn, deeper)
+            if shown and hidden:
+                yield Row(None, f"{indent}└─ ", f"{indent}   ", hidden)
 
+        for node in children.get("", ()):
+            weigh(node)
         return list(below("", ""))
 
     def _note(self, step: Step, status: Status, now: float) -> Node:
@@ -158,6 +194,13 @@ class Picture:
 def is_shown(step: Step) -> bool:
     """Whether a person is shown a step: providers the engine made itself are none of theirs."""
     return not urns.is_default_provider(step.urn)
+
+
+def _is_alike(node: Node, other: Node) -> bool:
+    """Whether the same happened to both, with nothing to tell of either."""
+    return (node.step.op, node.status) == (other.step.op, other.status) and (
+        node.status != "failed" and node.step.op in _TOLD_WHOLE
+    )
 
 
 def is_told_apart(step: Step) -> bool:
