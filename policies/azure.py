@@ -6,13 +6,13 @@ Azure accepts a wrong issuer, subject or audience, and fails only when a token i
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
+from components.aso_credentials.arm_id import SCOPE_MEND, is_scope
 from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
 from components.naming import is_namespace, is_object_name
 
@@ -23,7 +23,6 @@ _MAKING_OWNERS: Final = {
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
 }
-_SUBSCRIPTION: Final = re.compile(r"/subscriptions/[^/]+(/.*)?", re.IGNORECASE)
 
 
 @resource_rule(
@@ -136,11 +135,11 @@ def azure_role_no_owner(assignment: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_ASSIGNMENTS,
-    description="A role is assigned within one subscription.",
-    mend="write /subscriptions/ID, with the resource group behind it where that is enough",
+    description="A role is assigned in a subscription or a management group.",
+    mend=SCOPE_MEND,
 )
 def azure_role_scope(assignment: Resource) -> Iterator[str]:
-    """Refuse the whole tenant and management groups: they hold subscriptions of others, now or later."""
+    """Refuse what the settings refuse, the whole tenant above all."""
     scope = assignment.inputs.get("scope")
-    if scope is not UNKNOWN and not (isinstance(scope, str) and _SUBSCRIPTION.fullmatch(scope)):
-        yield "scope is above a subscription"
+    if scope is not UNKNOWN and not (isinstance(scope, str) and is_scope(scope)):
+        yield "scope is no subscription, nothing in one, and no management group"

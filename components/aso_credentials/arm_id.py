@@ -1,6 +1,33 @@
-"""The one thing ASO reads in an id of Azure Resource Manager to guard a resource: its subscription."""
+"""What is read in ids of Azure: whether one is a GUID, its subscription, whether it is a scope of roles."""
 
 from __future__ import annotations
+
+import re
+from typing import Final
+
+_GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+SCOPE_MEND: Final = (
+    "write /subscriptions/ID, with the resource group behind it where that is enough, or"
+    " /providers/Microsoft.Management/managementGroups/NAME"
+)
+_SCOPE: Final = re.compile(
+    rf"/subscriptions/{_GUID}(/resourceGroups/[^/\s]+)?(/providers/[^/\s]+(/[^/\s]+/[^/\s]+)+)*"
+    r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def is_guid(text: str) -> bool:
+    """Whether a text is a GUID and nothing else."""
+    return re.fullmatch(_GUID, text) is not None
+
+
+def is_scope(text: str) -> bool:
+    """Whether a role is assigned there: in a subscription, in what is in one, or in a management group.
+
+    Never in the whole tenant, which holds subscriptions of others, now or later.
+    """
+    return _SCOPE.fullmatch(text) is not None
 
 
 def subscription_of(arm_id: str) -> str | None:

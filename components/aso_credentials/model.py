@@ -13,14 +13,13 @@ from typing import Any, Final, TypeAlias
 from pulumi_sandbox.documents import read_json
 
 from components.aso_credentials import keys
+from components.aso_credentials.arm_id import is_guid
 from components.aso_credentials.certificate import certificate_fault
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
 Data: TypeAlias = Mapping[str, bytes]
 
-GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_GUID = re.compile(GUID)
 _URL = re.compile(r"https://[^\s/]\S*")
 
 _KEYS: Final[Mapping[AsoMethod, frozenset[str]]] = {
@@ -35,11 +34,6 @@ PROOFS: Final = frozenset({keys.CLIENT_SECRET, keys.CERTIFICATE, keys.CERTIFICAT
 
 class Unfit(ValueError):  # noqa: N818 - the word of the model
     """What cannot be a credential. The text says why, and holds no value."""
-
-
-def is_guid(text: str) -> bool:
-    """Whether a text is a GUID and nothing else."""
-    return _GUID.fullmatch(text) is not None
 
 
 def client_secret_of(content: bytes) -> str:

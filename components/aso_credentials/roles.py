@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Final
 
-from components.aso_credentials.arm_id import subscription_of
-from components.aso_credentials.model import is_guid
+from components.aso_credentials.arm_id import is_guid, subscription_of
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "Contributor": "b24988ac-6180-42a0-ab88-20f7382dd24c",

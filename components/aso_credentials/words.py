@@ -7,8 +7,8 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
+from components.aso_credentials.arm_id import SCOPE_MEND, is_guid, is_scope
 from components.aso_credentials.federation import SUBJECT, is_federation_name
-from components.aso_credentials.model import GUID, is_guid
 from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_namespace, is_object_name
 from components.settings.words import fit
@@ -16,11 +16,6 @@ from components.settings.words import fit
 _ISSUER: Final = re.compile(r"https://[^\s/]\S*")
 _GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
-_SCOPE: Final = re.compile(
-    rf"/subscriptions/{GUID}(/resourceGroups/[^/\s]+)?(/providers/[^/\s]+(/[^/\s]+/[^/\s]+)+)*"
-    r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",
-    re.IGNORECASE | re.ASCII,
-)
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
 
@@ -64,11 +59,10 @@ Duration: TypeAlias = Annotated[
 ]
 Scope: TypeAlias = Annotated[
     str,
-    _matches(
-        _SCOPE,
+    fit(
+        is_scope,
         "it is no ARM id of a subscription, of what is in one, or of a management group",
-        "write /subscriptions/ID, with the resource group behind it where that is enough, or"
-        " /providers/Microsoft.Management/managementGroups/NAME",
+        SCOPE_MEND,
     ),
 ]
 RoleName: TypeAlias = Annotated[

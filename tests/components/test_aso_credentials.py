@@ -317,6 +317,41 @@ def test_a_resource_has_the_annotation_of_its_entry_and_is_else_as_its_file_says
     )
 
 
+def two_of_one_name() -> dict[str, str]:
+    """Each of two tenants has a Secret `billing`, and a resource that it serves."""
+    identity = {"workloadIdentity": {"subscriptionId": SUB, "identity": "billing"}}
+    return aso_stack(
+        named__billing=None,
+        resources__billing=None,
+        **{
+            f"named__{team}-billing": {"namespace": team, "secretName": "billing", **identity}
+            for team in ("team-a", "team-b")
+        },
+        **{
+            f"resources__{name}": {"file": f"{name}.yaml", "credential": f"{name}-billing"}
+            for name in ("team-a", "team-b")
+        },
+    )
+
+
+def test_two_tenants_have_a_credential_of_one_name_each() -> None:
+    recorder = declared(two_of_one_name())
+    for team, kind in (("team-a", ASO_GROUP), ("team-b", ASO_STORAGE)):
+        secret = recorder.named(SECRET, f"{team}-billing-secret")
+        assert plain(secret.inputs["metadata"]) == {"name": "billing", "namespace": team}
+        (served,) = [
+            one for one in recorder.of_type(kind).values() if one.inputs["metadata"]["namespace"] == team
+        ]
+        assert served.inputs["metadata"]["annotations"][keys.CREDENTIAL_FROM] == "billing"
+        assert secret.urn in served.dependencies
+    told = recorder.stack_outputs["asoCredentials"]
+    assert told["named"] == {f"{team}-billing": f"{team}/billing" for team in ("team-a", "team-b")}
+    assert {told["resources"][name] for name in told["resources"] if "team-" in name} == {
+        "team-a/billing",
+        "team-b/billing",
+    }
+
+
 def test_kinds_of_two_groups_may_share_their_name_and_that_of_a_resource(project: Path) -> None:
     groups = ("dbformysql.azure.com", "dbforpostgresql.azure.com")
     servers = [

@@ -84,9 +84,13 @@ def federation(**changes: Any) -> dict[str, Any]:
     }
 
 
+SUBSCRIPTION = "/subscriptions/00000000-0000-4000-8000-0000000000aa"
+MANAGEMENT_GROUP = "/providers/Microsoft.Management/managementGroups/platform"
+
+
 def assignment(**changes: Any) -> dict[str, Any]:
     return {
-        "scope": "/subscriptions/aa/resourceGroups/rg",
+        "scope": f"{SUBSCRIPTION}/resourceGroups/rg",
         "roleDefinitionId": "/subscriptions/aa/providers/Microsoft.Authorization/roleDefinitions/bb",
         "principalType": "ServicePrincipal",
         **changes,
@@ -167,7 +171,8 @@ COMPLIANT: list[Compliant] = [
     (azure.azure_role_principal_type, ASSIGNMENT, assignment()),
     (azure.azure_role_no_owner, ASSIGNMENT, assignment()),
     (azure.azure_role_scope, ASSIGNMENT, assignment()),
-    (azure.azure_role_scope, ASSIGNMENT, assignment(scope="/subscriptions/aa")),
+    (azure.azure_role_scope, ASSIGNMENT, assignment(scope=SUBSCRIPTION)),
+    (azure.azure_role_scope, ASSIGNMENT, assignment(scope=MANAGEMENT_GROUP)),
     (gcp.gcp_pull_secret_name, GCP_SECRET, pull_secret()),
     (gcp.gcp_pull_secret_name, GCP_SECRET, {"secretId": "something-else"}),
     (gcp.gcp_pull_secret_name, GCP_SECRET, pull_secret(secretId="a-name-of-its-own")),
@@ -370,9 +375,9 @@ VIOLATIONS: list[Violation] = [
             azure.azure_role_scope,
             ASSIGNMENT,
             assignment(scope=scope),
-            "scope is above a subscription",
+            "scope is no subscription, nothing in one, and no management group",
         )
-        for scope in ("/", "/providers/Microsoft.Management/managementGroups/root", "", None)
+        for scope in ("/", f"{MANAGEMENT_GROUP}/x", f"{SUBSCRIPTION}/", f"{SUBSCRIPTION}/foo/bar", "", None)
     ),
     (
         gcp.gcp_pull_secret_name,

@@ -224,6 +224,20 @@ def test_without_an_issuer_azure_could_not_be_told_whom_to_trust(root: Path) -> 
     }
 
 
+def test_one_namespace_has_no_two_credentials_of_one_name(root: Path) -> None:
+    again = {"namespace": "team-a", "secretName": "billing", "podIdentity": PRINCIPAL}
+    problem = told(root, named__again=again)
+    assert problem.place == "credfleet:asoCredentials.named.again"
+    assert "billing" in problem.cause
+    assert found(root, named__again={**again, "namespace": "team-b"}) == {}
+
+
+def test_a_secret_named_for_a_credential_is_none_that_aso_reads_by_itself(root: Path) -> None:
+    given = {"namespace": "team-a", "secretName": "aso-credential", "podIdentity": PRINCIPAL}
+    places = found(root, named__again=given)
+    assert "reads by itself" in places["credfleet:asoCredentials.named.again.secretName"].cause
+
+
 @pytest.mark.parametrize("name", ["aso-credential", "aso-controller-settings"])
 def test_a_name_that_aso_reads_by_itself_is_kept_for_that(root: Path, name: str) -> None:
     named = {"namespace": "team-a", "podIdentity": PRINCIPAL}

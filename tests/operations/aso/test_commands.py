@@ -165,6 +165,20 @@ def test_a_resource_is_not_served_by_the_secret_that_is_written_of_it() -> None:
     assert "does not exist" in found["message"]
 
 
+def test_each_namespace_has_a_secret_of_one_name_for_its_own_resources() -> None:
+    text = ""
+    for team, proof in (("a", {"AZURE_CLIENT_SECRET": SENTINEL}), ("b", {"AUTH_MODE": "podidentity"})):
+        text += secret(team, "billing", {**IDS, **proof}) + GROUP
+        text += (
+            f"metadata: {{name: rg, namespace: {team},"
+            " annotations: {serviceoperator.azure.com/credential-from: billing}}\n---\n"
+        )
+    assert [(each["secret"], each["scope"], each["method"]) for each in explained(text)] == [
+        ("a/billing", "resource", "servicePrincipalSecret"),
+        ("b/billing", "resource", "podIdentity"),
+    ]
+
+
 def test_a_list_of_one_kind_need_not_repeat_it_in_its_items() -> None:
     items = [{"metadata": {"name": "aso-credential", "namespace": "a"}, "stringData": IDS}]
     text = json.dumps({"apiVersion": "v1", "kind": "SecretList", "items": items}) + "\n---\n"
