@@ -19,7 +19,7 @@ class Census:
     """Every member and every record of a pool at one moment, members seen first.
 
     unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
-    namespace: of the unreadable records.
+    namespace: of the records.
     hold: why the pool gives no new accounts, empty when it does.
     """
 
@@ -40,7 +40,7 @@ class Census:
                 readable.append(Record.parse(body))
             except Misconfigured:
                 unreadable.add(str(body["metadata"]["name"]))
-                namespace = str(body["metadata"].get("namespace", ""))
+            namespace = str(body["metadata"].get("namespace", ""))
         found = tuple(Member.parse(body) for body in members)
         return cls(found, tuple(readable), frozenset(unreadable), namespace, hold)
 

@@ -105,8 +105,8 @@ def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
 def remove(member: Member, token: Token, record: Record | None, policy: Policy | None = None) -> Patch:
     """Take a token off a member, and let the release policy decide what becomes of it.
 
-    record: any record of the token's name, to know its tenant; without one the member's own annotation says
-    it.
+    record: any record of the token's name, to know its tenant where the member's own annotation does not say
+    it: whoever claimed it may have written the token of another's claim on it.
     policy: without one, the member's copy of its record's. It frees a member at once only where the copy says
     so too: whoever claimed it may have used it. A member its tenant owned before, or one relabelled by hand,
     keeps label and state as they are; one that was quarantined meanwhile stays so; a label stripped by hand
@@ -116,7 +116,7 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
     annotations: dict[str, str | None] = {CLAIM_TOKEN: None, CLAIM_ORIGIN: None, CLAIM_POLICY: None}
-    claimant = record.tenant_label if record else _tenant_of(member)
+    claimant = _tenant_of(member) or (record.tenant_label if record else member.tenant)
     owner = claimant if member.tenant is None else member.tenant
     labels: dict[str, str | None] = {} if member.tenant == owner else {TENANT_NAME: owner}
     if owner != claimant:
@@ -142,7 +142,7 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
 
 def _tenant_of(member: Member) -> str | None:
     tenant = member.annotations.get(TENANT_ID)
-    return tenant_label(tenant) if tenant else member.tenant
+    return tenant_label(tenant) if tenant else None
 
 
 def _policy_of(member: Member, asked: Policy | None) -> Policy:

@@ -14,9 +14,11 @@ from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Patch, Pause, Steps
+from components.account_pool.census import Census
+from components.account_pool.discrepancies import in_use, releases
 from components.account_pool.keys import CLEANING_TOKEN
-from components.account_pool.model import Member, State
-from components.account_pool.selection import MEMBERS_WITH_STATE
+from components.account_pool.model import Member, Record, State
+from components.account_pool.selection import MEMBERS_WITH_STATE, RECORDS
 from components.account_pool.steps import change_member, get_member, list_all
 from components.errors import Misconfigured, NotAllowed, Problem
 from components.labels import BRING_YOUR_OWN
@@ -24,6 +26,8 @@ from components.labels import BRING_YOUR_OWN
 
 def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:
     """K1: find dirty members that nobody claims, and what an earlier run of this cleaner left.
+
+    What a claim is on that nobody released is left, though it bears no token: records are read after members.
 
     take_over: members another cleaner left, named by an operator; the new run must rotate their
     credentials, since nothing stops the old one from wiping.
@@ -34,18 +38,33 @@ def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[li
 
 def survey(
     cleaner: str, take_over: frozenset[str]
-) -> Steps[tuple[list[Member], list[tuple[Member, Problem]]]]:
-    """Find what `cleanable` does, and the dirty members of which nobody can tell whether they are claimed."""
+) -> Steps[tuple[list[Member], list[tuple[Member, Wiped, Problem]]]]:
+    """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
     found: list[Member] = []
-    unreadable: list[tuple[Member, Problem]] = []
-    for body in (yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE)):
-        member = Member.parse(body)
+    left: list[tuple[Member, Wiped, Problem]] = []
+    members = [Member.parse(body) for body in (yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE))]
+    census = Census.of((), (yield from list_all(Kind.RECORD, RECORDS)) if members else ())
+    for member in members:
         try:
-            if _is_for(member, cleaner, take_over):
-                found.append(member)
+            if not _is_for(member, cleaner, take_over):
+                continue
         except Misconfigured as error:
-            unreadable.append((member, Problem(error.place, error.cause, error.mend)))
-    return found, unreadable
+            left.append((member, Wiped.UNREADABLE, Problem(error.place, error.cause, error.mend)))
+            continue
+        if (record := in_use(member, census.records)) is None:
+            found.append(member)
+        else:
+            left.append((member, Wiped.IN_USE, _used(member, record, census.namespace)))
+    return found, left
+
+
+def _used(member: Member, record: Record, namespace: str) -> Problem:
+    return Problem(
+        f"Secret {member.name}",
+        f"tenant {record.tenant}, slot {record.slot}, has a claim on it that nobody released, so it may still"
+        " use the account",
+        f"release it with {releases(record, namespace)}, then clean again",
+    )
 
 
 def _is_for(member: Member, cleaner: str, take_over: frozenset[str]) -> bool:
@@ -68,6 +87,7 @@ class Wiped(StrEnum):
     """What became of a member that was taken for cleaning.
 
     UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
+    IN_USE: the same, since a claim is on it that nobody released, whose token somebody took off by hand.
     OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
     written.
     """
@@ -76,6 +96,7 @@ class Wiped(StrEnum):
     QUARANTINED = "quarantined"
     OVERTAKEN = "overtaken"
     UNREADABLE = "unreadable"
+    IN_USE = "in-use"
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:

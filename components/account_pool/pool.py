@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
@@ -149,10 +149,10 @@ class Pool:
         return settings is not None
 
     @staticmethod
-    def survey(target: ClusterTarget, namespace: str, partition_keys: Sequence[str]) -> SweepReport:
+    def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:
         """Return what a sweep would do and find, without a single write; raises as `census`."""
         driver, _ = _driver(target, namespace, OPERATOR)
-        steps = sweep(namespace, partition_keys, most=0, write=False, pending={})
+        steps = sweep(namespace, settings, most=0, write=False, pending={})
         return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
@@ -262,8 +262,7 @@ class Pool:
         pending = {} if dry_run else self._run(pending_records())
         if pending:
             time.sleep(settle_seconds)
-        keys = self.settings.partition_keys
-        steps = sweep(self.namespace, keys, most=most, write=not dry_run, pending=pending)
+        steps = sweep(self.namespace, self.settings, most=most, write=not dry_run, pending=pending)
         return self._run(steps, _LONG_SECONDS)
 
     def clean(
@@ -280,7 +279,7 @@ class Pool:
         why it could not; an exception is a failure like any other. take_over: accounts another cleaner left,
         whose credentials `wipe` must rotate. account_type: the only type to clean.
         """
-        listed, unreadable = self._run(cleaning.survey(cleaner, take_over))
+        listed, left = self._run(cleaning.survey(cleaner, take_over))
         return (
             *(
                 self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
@@ -288,8 +287,8 @@ class Pool:
                 if account_type in (None, member.type)
             ),
             *(
-                Cleaned(member.name, Wiped.UNREADABLE, f"{problem.cause} → {problem.mend}")
-                for member, problem in unreadable
+                Cleaned(member.name, why, f"{problem.cause} → {problem.mend}")
+                for member, why, problem in left
                 if account_type in (None, member.type)
             ),
         )

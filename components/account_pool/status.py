@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.account_pool.census import Census, displaced
+from components.account_pool.census import Census
 from components.account_pool.changes import is_given_up
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.discrepancies import discrepancies
 from components.account_pool.judgement import Verdict, judge, misconfiguration
 from components.account_pool.keys import STATE_REASON, TENANT_ID
 from components.account_pool.model import Member, Origin, Record, Token
@@ -86,9 +87,8 @@ def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
     for account in accounts:
         counters[account.type, account.partition][account.standing] += 1
     counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
-    problems = (*census.problems, *displaced(census.records, settings.partition_keys))
     by_secret = sorted(accounts, key=lambda a: a.secret_name)
-    return PoolStatus(tuple(by_secret), counts, problems, census.hold)
+    return PoolStatus(tuple(by_secret), counts, tuple(discrepancies(census, settings)), census.hold)
 
 
 def _account(

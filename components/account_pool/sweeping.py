@@ -10,16 +10,16 @@ dead. Until the recovery has bound claims and accounts again by tenant and name,
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
 from components.account_pool import changes
 from components.account_pool.calls import Kind, Pause, Replace, Steps
-from components.account_pool.census import Census, displaced
-from components.account_pool.config_map import CONFIG_MAP, with_pool_uid
+from components.account_pool.census import Census
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, with_pool_uid
+from components.account_pool.discrepancies import discrepancies, is_of
 from components.account_pool.judgement import is_restored, may_take, misconfiguration
 from components.account_pool.model import Member, Phase, Record, State, Token
 from components.account_pool.protocol import finish
@@ -35,7 +35,6 @@ from components.account_pool.steps import (
     write,
 )
 from components.errors import Misconfigured, Problem
-from components.labels import TENANT_NAME
 
 FREED_UNASKED = 5
 """How many members a sweep frees unless somebody says yes: more look like a restored backup."""
@@ -71,7 +70,7 @@ def pending_records() -> Steps[Mapping[str, str]]:
 
 
 def sweep(
-    namespace: str, keys: Iterable[str], *, most: int, write: bool, pending: Mapping[str, str]
+    namespace: str, settings: PoolConfigMap, *, most: int, write: bool, pending: Mapping[str, str]
 ) -> Steps[SweepReport]:
     """Run one pass. most: tokens taken off at most. write: False only reports. pending: an earlier look."""
     bodies = yield from list_all(Kind.MEMBER, MEMBERS)  # (1)
@@ -81,14 +80,12 @@ def sweep(
         (member, token)
         for member in census.members
         for token in (() if misconfiguration(member, ()) else member.tokens)
-        if token.record not in census.unreadable
-        and not _is_alive(token, records)
-        and not is_restored(member, token, records.get(token.record))
+        if _is_dead(member, token, census, records)
     ]
     found = tuple(Orphan(member.name, token) for member, token in orphans)
     stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
     releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
-    findings = tuple(_findings(namespace, census, list(keys)))
+    findings = tuple(_findings(namespace, census, settings))
     if not write:
         return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
     freed: list[Orphan] = []
@@ -110,35 +107,18 @@ def sweep(
     return SweepReport(tuple(freed), withheld, tuple(finished), tuple(aborted), findings)
 
 
-def _is_alive(token: Token, records: Mapping[str, Record]) -> bool:
+def _is_dead(member: Member, token: Token, census: Census, records: Mapping[str, Record]) -> bool:
     record = records.get(token.record)
-    return record is not None and record.token == token
+    if token.record in census.unreadable or is_restored(member, token, record):
+        return False
+    return record is None or not is_of(member, token, record)
 
 
-def _findings(namespace: str, census: Census, keys: list[str]) -> Iterator[Problem]:
+def _findings(namespace: str, census: Census, settings: PoolConfigMap) -> Iterator[Problem]:
     """(4) What only people can judge."""
-    by_name = {member.name: member for member in census.members}
-    yield from census.problems
-    yield from displaced(census.records, keys)
-    for record in census.records:
-        member = by_name.get(record.member)
-        if member is not None and _is_restored(member, record, keys):
-            yield Problem(
-                f"claim {record.name}",
-                f"it came back from a backup, so account {record.member} does not carry it any more; tenant"
-                f" {record.tenant} may still use it, and the sweep leaves it alone",
-                f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
-            )
-        elif record.phase is Phase.BOUND and (member is None or not _carries(member, record)):
-            label = f"{TENANT_NAME}: {record.tenant_label}"
-            back = "" if member is None or member.shared else f"put {label} back on it, or "
-            yield Problem(
-                f"claim {record.name}",
-                f"account {record.member} does not carry it: it was deleted or relabelled by hand, and tenant"
-                f" {record.tenant} may still use it",
-                f"{back}release it with {_releases(record, namespace)}",
-            )
-    for member in by_name.values():
+    yield from discrepancies(census, settings)
+    keys = settings.partition_keys
+    for member in census.members:
         if wrong := misconfiguration(member, keys):
             yield Problem(
                 f"Secret {member.name}",
@@ -153,7 +133,7 @@ def _findings(namespace: str, census: Census, keys: list[str]) -> Iterator[Probl
                 f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
             )
     accounts: dict[str, list[str]] = defaultdict(list)
-    for member in by_name.values():
+    for member in census.members:
         if member.account_id:
             accounts[member.account_id].append(member.name)
     for account, names in accounts.items():
@@ -171,30 +151,6 @@ def _finish(record: Record) -> Steps[bool]:
         return (yield from finish(record))
     except Misconfigured:
         return False
-
-
-def _carries(member: Member, record: Record) -> bool:
-    """Whether the member carries the claim, or nobody can tell, which is told of the member."""
-    try:
-        return member.carries(record)
-    except Misconfigured:
-        return True
-
-
-def _is_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:
-    if misconfiguration(member, keys):
-        return False
-    return any(is_restored(member, token, record) for token in member.tokens if token.record == record.name)
-
-
-def _releases(record: Record, namespace: str) -> str:
-    """Return the commands that release a claim, one for each holder."""
-    asked = [f"--type={record.partition.type}", f"--tenant={record.tenant}", f"--slot={record.slot}"]
-    asked += [f"--partition={key}={value}" for key, value in record.partition.values if value]
-    if record.partition.shared:
-        asked.append("--shared")
-    by_holder = (shlex.join([*asked, f"--holder={each}"]) for each in sorted(record.holders))
-    return " and ".join(f"`credfleet pool release -n {namespace} {each} --yes`" for each in by_holder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +211,10 @@ def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
 
 
 def _is_its_own(member: Member, record: Record) -> Steps[bool]:
-    """Whether the member is this tenant's by its label and no living claim is on it."""
+    """Whether the member is this tenant's by its label, nobody wipes it, and no living claim is on it."""
     if record.partition.shared:
         return member.shared and (_stale(member, record) is not None or may_take(member, record))
-    if member.shared or member.tenant != record.tenant_label:
+    if member.shared or member.tenant != record.tenant_label or member.state == State.CLEANING:
         return False
     if member.token is None:
         return True

@@ -140,6 +140,10 @@ def _name(write: Write) -> str:
 
 
 _IS_CLAIM: Final = Relation(f"{_NAME}.startsWith('claim-')", lambda write: _name(write).startswith("claim-"))
+_IS_DIGEST: Final = Relation(
+    f"{_NAME}.matches('^claim-[0-9a-f]{{40}}$')",
+    lambda write: re.fullmatch("claim-[0-9a-f]{40}", _name(write)) is not None,
+)
 _IS_SETTINGS: Final = Relation(f"{_NAME} == '{CONFIG_MAP}'", lambda write: _name(write) == CONFIG_MAP)
 
 _NAMESPACE_GOES: Final = Relation(
@@ -561,14 +565,14 @@ def member_table(partition_keys: Sequence[str]) -> Table:
         Step(
             "bind a restored claim to its account",
             (OPERATE,),
-            {OWNER: PRESENT, ORIGIN: Among(("pool", "owner", "retained"))},
+            {OWNER: PRESENT, ORIGIN: Among(("pool", "owner", "retained")), STATE: _NOT_CLEANING},
             _CLAIMED,
             when=(_AGREES,),
         ),
         Step(
             "bind a restored claim to an account without traces of one",
             (OPERATE,),
-            {OWNER: PRESENT, ORIGIN: ABSENT},
+            {OWNER: PRESENT, ORIGIN: ABSENT, STATE: _NOT_CLEANING},
             {**_CLAIMED, ORIGIN: one_of("owner")},
             when=(_AGREES,),
         ),
@@ -778,7 +782,7 @@ def record_table(partition_keys: Sequence[str]) -> Table:
                 TYPE: PRESENT,
                 OWNER: PRESENT,
             },
-            when=(_IS_CLAIM, _LABELLED),
+            when=(_IS_DIGEST, _LABELLED),
             on="CREATE",
         ),
         Step("restore a record", (OPERATE,), new=_touching(*fields), on="CREATE"),

@@ -9,14 +9,29 @@ func (c *call) listMembersToClean() {
 		}
 		isAny = true
 		c.read("", func(next *State, self *Process) *Violation {
-			self.Member, self.MemberFresh, self.Step = number, true, TakeForCleaning
-			self.Token = c.newToken(next)
+			self.Member, self.MemberFresh, self.Step = number, true, ListRecordsToClean
 			return nil
 		})
 	}
 	if !isAny {
 		c.nothingToDo("(nothing dirty)")
 	}
+}
+
+// K1: LIST records, and leave what a claim is on that nobody released: its tenant may have it, though its token is gone.
+func (c *call) listRecordsToClean() {
+	c.read("", func(next *State, self *Process) *Violation {
+		for number := range c.RecordCount {
+			record := &next.Records[number]
+			isStanding := record.Phase == Bound || record.Phase == Pending
+			if isStanding && record.Member == self.Member && c.Mistake != W31 && c.Mistake != W12 {
+				c.finish(next, c.process)
+				return nil
+			}
+		}
+		self.Token, self.Step = c.newToken(next), TakeForCleaning
+		return nil
+	})
 }
 
 // isCleanable: dirty members nobody claims, and what an earlier run of this cleaner left.

@@ -64,6 +64,11 @@ func (s *Scenario) edit(kind OperationKind, member Member) (Member, Touch) {
 		}
 	case EditMarkDirty:
 		member.Condition, member.Soiled = Dirty, true
+	case EditTakeTokenOff:
+		if member.count() != 0 && member.Origin == FromPool && member.Condition == Usable {
+			member.Condition, member.Marks = Dirty, [maxTokens]Mark{}
+			return member, Edited
+		}
 	case EditReturn:
 		if member.Origin == Retained && member.Condition != Cleaning {
 			member.Origin, member.Soiled = FromPool, true

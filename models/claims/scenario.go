@@ -23,7 +23,8 @@ const (
 	EditDecommission
 	EditRestoreRecord // a Bound record comes back from a backup: the same text under another uid
 	EditLoseSettings
-	EditReturn // of a retained member to the pool
+	EditReturn       // of a retained member to the pool
+	EditTakeTokenOff // as a release with policy clean does, but before the record says so
 )
 
 var operationNames = [...]string{
@@ -33,6 +34,7 @@ var operationNames = [...]string{
 	EditQuarantine: "OP:quarantine", EditMarkDirty: "OP:dirty", EditDeleteRecord: "OP:delete-record",
 	EditStripEverything: "OP:strip-all", EditUnquarantine: "OP:unquarantine",
 	EditDecommission: "OP:decommission", EditRestoreRecord: "OP:restore", EditLoseSettings: "OP:lose-settings", EditReturn: "OP:return",
+	EditTakeTokenOff: "OP:take-token-off",
 }
 
 func (kind OperationKind) isEdit() bool { return kind >= EditDeleteMember }

@@ -333,6 +333,12 @@ func handEdits() (group []Scenario) {
 			run(fmt.Sprintf("G %s TU+cleaner m2", operationNames[edit]), 2, releaseT1, releaseU, clean, once(edit)).
 				with(policy(PolicyClean)))
 	}
+	for n := 1; n <= 2; n++ {
+		group = append(group,
+			run(fmt.Sprintf("G %s TU+cleaner m%d", operationNames[EditTakeTokenOff], n), n,
+				releaseT1, releaseU, clean, once(EditTakeTokenOff)).
+				with(policy(PolicyClean)))
+	}
 	for _, edit := range []OperationKind{EditDeleteRecord, EditStripEverything} {
 		group = append(group, edits(edit, 1, evidenceDestroyed)...)
 		group = append(group, edits(edit, 2, evidenceDestroyed)...)
@@ -569,6 +575,7 @@ var smallScope = []string{
 	"G OP:dirty TU+sweep m1",
 	"G OP:delete-record TU+sweep m1",
 	"G OP:strip-all TU+sweep m1",
+	"G OP:take-token-off TU+cleaner m1",
 	"H shared cap1 TUV m1",
 	"H shared cap2 TUV+delete m1",
 	"K no crash, no orphan TTU m1",

@@ -49,6 +49,7 @@ const (
 	ListRecordsBeforeMembers
 	ListMembersAfterRecords
 	ListMembersToClean
+	ListRecordsToClean
 	TakeForCleaning
 	GetTakenForCleaning
 	WipeAccount
@@ -115,6 +116,7 @@ var steps = [...]struct {
 	ListMembersAfterRecords:  {"W7", "LIST members", (*call).listMembersAfterRecords},
 
 	ListMembersToClean:  {"K1", "LIST members", (*call).listMembersToClean},
+	ListRecordsToClean:  {"K1", "LIST records", (*call).listRecordsToClean},
 	TakeForCleaning:     {"K2", "CAS member ->cleaning", (*call).takeForCleaning},
 	GetTakenForCleaning: {"K2", "GET member", (*call).getTakenForCleaning},
 	WipeAccount:         {"K3", "wipe the account of", (*call).wipeAccount},

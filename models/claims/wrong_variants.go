@@ -16,7 +16,7 @@ const (
 	W9              // no sweep at all
 	W10             // the cleaner reads again just before it frees
 	W11             // cleaning is taken over without a new credential
-	W12             // the cleaner takes dirty members that carry a token
+	W12             // the cleaner takes dirty members that carry a token, and looks at no record
 	W13             // free means "no tenant label", a token is ignored
 	W14             // the label alone: an operator strips it
 	W15             // exhaustion is reported without a second look at the record
@@ -35,6 +35,7 @@ const (
 	W28             // an account that an operator gave up comes back like any quarantined one
 	W29             // a release with policy retain leaves no trace that the member is the pool's
 	W30             // a claim that spills does not look where its holder is already
+	W31             // the cleaner takes what a claim is on, because its token is gone
 )
 
 const labelOnlyMistakes uint32 = 1<<W1 | 1<<W2 | 1<<W3 | 1<<W5 | 1<<W14
@@ -123,5 +124,8 @@ func wrongVariants() []WrongVariant {
 			with(noFaults, policy(PolicyRetain))),
 		variant(W30, "I2", run("W30 spill: a holder who comes again gets another place", 2, againT1, claimT2).
 			with(noFaults, spill(1))),
+		variant(W31, "I5", run("W31 cleaner takes what a Bound record names", 1,
+			claimT1, claimU, once(EditTakeTokenOff), clean).
+			with(noFaults, policy(PolicyClean))),
 	}
 }

@@ -130,7 +130,7 @@ def clean(
         Column("Log", leaves=1),
     )
     table = Table("Cleaned", columns, rows)
-    failed = any(each.outcome in (Wiped.QUARANTINED, Wiped.UNREADABLE) for each in done)
+    failed = any(each.outcome not in (Wiped.CLEANED, Wiped.OVERTAKEN) for each in done)
     return Answer({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 

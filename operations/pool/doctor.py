@@ -87,7 +87,7 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
         if settings is not None:
             census = Pool.census(target, where.namespace)
             yield from accounts(status_of(census, settings), where.namespace)
-            survey = Pool.survey(target, where.namespace, settings.partition_keys)
+            survey = Pool.survey(target, where.namespace, settings)
             yield from claims(census, survey, where.namespace)
     except ConfigurationError as error:
         yield from (wrong("configuration", f"{p.place}: {p.cause}", p.mend) for p in error.problems)

@@ -42,6 +42,7 @@ VIOLATED = {
     "W28": "I11",
     "W29": "I4",
     "W30": "I2",
+    "W31": "I5",
 }
 """The invariant each deliberately wrong variant of the protocol breaks."""
 

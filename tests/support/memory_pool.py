@@ -30,6 +30,7 @@ from components.account_pool.calls import (
     ListPage,
     Page,
     Pause,
+    PoolApi,
     Refusal,
     Refused,
     Result,
@@ -39,6 +40,7 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.dialect import Dialect
 from components.account_pool.judgement import Verdict, judge
 from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
@@ -106,6 +108,10 @@ class MemoryServer:
             "data": {"credential": "c2VjcmV0"},
         }
         assert isinstance(self.create(Kind.MEMBER, body), Found)
+
+    def put(self, kind: Kind, body: JsonObject, uid: str) -> None:
+        """Have an object there, with this uid, whatever was there before."""
+        self._store(kind, str(body["metadata"]["name"]), body, uid)
 
     def get(self, kind: Kind, name: str) -> Result:
         """Read one object."""
@@ -285,7 +291,7 @@ def _shown(kind: Kind, body: JsonObject) -> JsonObject:
     return {"metadata": body["metadata"]} if kind is Kind.MEMBER else body
 
 
-def run(steps: Steps[Any], server: MemoryServer) -> Any:
+def run(steps: Steps[Any], server: PoolApi) -> Any:
     """Run an operation alone, to its end."""
     answer: Answer = None
     while True:
@@ -364,7 +370,7 @@ class Sweeps:
 
         def steps() -> Steps[Any]:
             pending = yield from pending_records()
-            return (yield from sweep(POOL, (), most=100, write=True, pending=pending))
+            return (yield from sweep(POOL, PoolConfigMap(), most=100, write=True, pending=pending))
 
         return steps()
 

@@ -473,7 +473,7 @@ def test_the_release_that_a_sweep_advises_is_one_this_command_takes(pool: FakePo
     server.add_member("aws-1")
     perform(protocol.claim(Claims("acme", "ci").wanted), server)
     server.by_hand("aws-1", {"tenant-name": "globex"})
-    report = perform(sweep("accounts", (), most=0, write=False, pending={}), server)
+    report = perform(sweep("accounts", PoolConfigMap(), most=0, write=False, pending={}), server)
     (advised,) = (found.mend for found in report.findings if "pool release" in found.mend)
     typed = shlex.split(advised.partition("`credfleet ")[2].partition("`")[0])
     assert CliRunner().invoke(app, typed).exit_code == 0

@@ -56,7 +56,7 @@ class World:
         census = Pool.census(ClusterTarget(), NAMESPACE)
         settings = Pool.open(ClusterTarget(), NAMESPACE).settings
         found = [*accounts(status_of(census, settings), NAMESPACE)]
-        found += claims(census, Pool.survey(ClusterTarget(), NAMESPACE, ()), NAMESPACE)
+        found += claims(census, Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
         return "\n".join(each.mend for each in found)
 
     def refused(self, *arguments: str) -> str:
@@ -83,7 +83,7 @@ class World:
         return self.server.member(name).state
 
     def is_well(self) -> bool:
-        return not Pool.survey(ClusterTarget(), NAMESPACE, ()).findings
+        return not Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()).findings
 
 
 Printed = Callable[[World], str]

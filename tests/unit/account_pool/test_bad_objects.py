@@ -85,7 +85,7 @@ def test_every_reader_tells_a_record_that_cannot_be_read_and_reads_the_rest(pool
     census = Pool.census(TARGET, POOL)
     assert census.unreadable == {"claim-junk"}
     assert [each.place for each in census.problems] == [junk]
-    assert [each.place for each in Pool.survey(TARGET, POOL, ()).findings] == [junk]
+    assert [each.place for each in Pool.survey(TARGET, POOL, PoolConfigMap()).findings] == [junk]
     recovered = Pool.recover(TARGET, POOL)
     assert len(recovered.intact) == 1
     assert [each.place for each in recovered.problems] == [junk]

@@ -656,7 +656,7 @@ def test_who_carries_a_claim_or_dirt_may_not_be_removed(
 
 def sweep(server: MemoryServer, *, most: int = 5, write: bool = True) -> sweeping.SweepReport:
     pending = run(sweeping.pending_records(), server)
-    return run(sweeping.sweep(POOL, (), most=most, write=write, pending=pending), server)
+    return run(sweeping.sweep(POOL, PoolConfigMap(), most=most, write=write, pending=pending), server)
 
 
 def forget(server: MemoryServer, claimed: Claimed) -> None:

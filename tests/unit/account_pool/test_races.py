@@ -12,6 +12,7 @@ import pytest
 from components.account_pool import cleaning, protocol
 from components.account_pool.calls import ListPage, Patch, Replace, Steps
 from components.account_pool.cleaning import Wiped
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.model import Claimed, Token, Wanted
 from components.account_pool.sweeping import SweepReport, sweep
@@ -43,7 +44,7 @@ def paused(server: MemoryServer, wanted: Wanted) -> Paused:
 
 
 def swept() -> Steps[SweepReport]:
-    return sweep(POOL, (), most=5, write=True, pending={})
+    return sweep(POOL, PoolConfigMap(), most=5, write=True, pending={})
 
 
 def test_who_finds_nothing_looks_whether_a_helper_took_the_last_account_for_this_claim(

@@ -1,20 +1,18 @@
 """No sequence of allowed writes breaks a promise: all states that an account or a record can come to.
 
 Explored without a bound on the number of writes, over all users at once, so four writes of each are among
-them. What stands in another object is left out: whoever may claim may take a token off whose record is still
-Bound (docs/adr/0004-whoever-may-claim-may-release.md). What operators make or restore is what they say it is.
+them. What two objects say of each other is explored in `test_worlds.py`. What operators make or restore is
+what they say it is.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Final, TypeAlias
+from typing import Final
 
 import pytest
 
-from components.account_pool.model import JsonObject
-from components.account_pool.rows import ANYTHING, Among, Field, Step, Table, Verb, Write
+from components.account_pool.rows import ANYTHING, Among, Step, Table
 from components.account_pool.transitions import (
     AGREED,
     ATTEMPT,
@@ -40,15 +38,10 @@ from components.account_pool.transitions import (
     record_table,
 )
 from tests.support.proving import PROVES, tried
-from tests.support.transitions import TOKENS, put
+from tests.support.sequences import Domains, Texts, Turn, turns
+from tests.support.sequences import account_after as judged
+from tests.support.transitions import TOKENS
 
-Texts: TypeAlias = Mapping[Field, str | None]
-Domains: TypeAlias = Mapping[Field, Sequence[str | None]]
-
-USERS: Final[Mapping[str, frozenset[Verb]]] = {
-    "editor": frozenset(),
-    **{str(verb): frozenset({verb}) for verb in Verb},
-}
 ACCOUNT: Final[Domains] = {
     TYPE: ("aws", None),
     OWNER: (None, "acme", "globex"),
@@ -88,73 +81,10 @@ class World:
     bound: str | None = None
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One allowed write: by whom, by which row, from what, to what."""
-
-    user: str
-    step: Step
-    old: Texts
-    new: Texts
-
-    def __str__(self) -> str:
-        changed = {field.name: self.new[field] for field in self.new if self.new[field] != self.old[field]}
-        return f"{self.user}: {self.step.does} {changed}"
-
-
-def turns(table: Table, domains: Domains, old: Texts) -> Iterator[Turn]:
-    """Yield every change of an object that the table allows."""
-    before = _body(table, old)
-    for step in table.steps:
-        if step.on != "UPDATE" or not all(among.holds(old.get(field)) for field, among in step.old.items()):
-            continue
-        fitting = [
-            [text for text in domains[field] if step.new[field].holds(text)]
-            if field in step.new
-            else [old[field]]
-            for field in domains
-        ]
-        if not all(among.holds(None) for field, among in step.new.items() if field not in domains):
-            continue
-        for texts in product(*fitting):
-            new = dict(zip(domains, texts, strict=True))
-            if new == old:
-                continue
-            write = Write(before, _body(table, new))
-            if all(relation.holds(write) for relation in step.when):
-                for user, verbs in USERS.items():
-                    if not step.by or verbs & set(step.by):
-                        yield Turn(user, step, old, new)
-
-
-def _body(table: Table, texts: Texts) -> JsonObject:
-    body: JsonObject = {"metadata": {"name": "claim-0"}}
-    for field, text in texts.items():
-        put(body, table, field, text)
-    return body
-
-
 def account_after(world: World, turn: Turn) -> tuple[World, str | None]:
     """Return what became of an account, and which promise a write broke."""
-    old, new = turn.old, turn.new
-    is_freed_by_claim = (
-        old[TOKEN] is not None and new[TOKEN] is None and old[POLICY] == "release" and new[OWNER] is None
-    )
-    is_cleaned = turn.user == "clean" and old[STATE] == "cleaning" and new[STATE] is None
-    soiled = (world.soiled and not is_freed_by_claim and not is_cleaned) or new[OWNER] is not None
-    broken = None
-    if new[TYPE] and soiled and new[OWNER] is new[STATE] is new[TOKEN] is None:
-        broken = "an uncleaned account is free"
-    if old[OWNER] != new[OWNER] is not None:
-        if old[OWNER] is not None:
-            broken = "an account of one tenant is another's"
-        elif turn.user != "operate" and (new[TOKEN] is None or new[TENANT] != new[OWNER]):
-            broken = "an owner is forged"
-    if new[STATE] == "cleaning" != old[STATE] and new[TOKEN] is not None:
-        broken = "an account in use is cleaned"
-    if old[TOKEN] is not None and new[TOKEN] not in (None, old[TOKEN]) and turn.user != "operate":
-        broken = "a claim is taken over"
-    return World(tuple(new.values()), soiled), broken
+    soiled, broken = judged(turn, was_soiled=world.soiled)
+    return World(tuple(turn.new.values()), soiled), broken
 
 
 def record_after(world: World, turn: Turn) -> tuple[World, str | None]:

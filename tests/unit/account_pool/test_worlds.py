@@ -1,0 +1,520 @@
+"""Two accounts, their claims and the pool's settings, after whatever the API server lets one user write.
+
+The API server judges one object at a time, so what a user can make of a world is whatever it can make of each
+object: every combination of up to four writes is a world here. In each, no account is free that nobody
+cleaned; what claims and accounts then say of each other that cannot both be so is told by the status and by
+a sweep; and sweep, cleaner and new claims, under the same rules, wipe nothing that is in use and give nobody
+what another has. What is left to whom: docs/adr/0004-whoever-may-claim-may-release.md.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from components.account_pool import cleaning, protocol
+from components.account_pool.calls import Kind, Refusal, Refused, Result, Steps
+from components.account_pool.census import Census, displaced
+from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
+from components.account_pool.judgement import judge
+from components.account_pool.keys import POOL_RECORD
+from components.account_pool.model import (
+    Claimed,
+    JsonObject,
+    Member,
+    Phase,
+    Policy,
+    Record,
+    Wanted,
+    record_name,
+)
+from components.account_pool.rows import Field, Table, Verb, Write, allows
+from components.account_pool.selection import RECORDS
+from components.account_pool.status import status_of
+from components.account_pool.steps import any_record
+from components.account_pool.sweeping import pending_records, sweep
+from components.account_pool.transitions import (
+    AGREED,
+    ATTEMPT,
+    BEFORE,
+    BROUGHT,
+    CLEANING,
+    HOLDERS,
+    MEMBER,
+    MEMBER_UID,
+    ORIGIN,
+    OWNER,
+    PART,
+    PHASE,
+    POLICY,
+    RETIRED,
+    SLOT,
+    STATE,
+    TENANT,
+    TOKEN,
+    TYPE,
+    WHOSE,
+    member_table,
+    record_table,
+    settings_table,
+)
+from components.errors import Misconfigured, PoolError
+from tests.support.memory_pool import AWS, POOL, MemoryServer, run
+from tests.support.proving import PROVES, counted, tried
+from tests.support.sequences import USERS, Domains, Texts, account_after, body_of, turns
+
+MOST_WRITES: Final = counted(2, 4)
+DRAWN: Final = counted(40, 4_000)
+"""How many worlds of an operator are drawn from each start, who may restore and declare what it likes."""
+
+DECLARED: Final = PoolConfigMap()
+MEMBERS, RECORD_TABLE, SETTINGS = member_table(()), record_table(()), settings_table()
+
+ACME, GLOBEX = (record_name(AWS, tenant, "0") for tenant in ("acme", "globex"))
+FORGED: Final = "claim-" + "f" * 40
+"""A second record of acme's slot, by a name that no request asks for; nothing in CEL can tell."""
+
+WHOSE_RECORD: Final = {ACME: "acme", GLOBEX: "globex", FORGED: "acme"}
+TOKENS: Final = {name: f"{name}.u1.1" for name in WHOSE_RECORD}
+
+ACCOUNT: Final[Domains] = {
+    TYPE: ("aws", None),
+    OWNER: (None, "acme", "globex"),
+    STATE: (None, "dirty", "cleaning", "quarantined"),
+    TOKEN: (None, *TOKENS.values()),
+    ORIGIN: (None, "pool", "owner", "retained"),
+    POLICY: (None, "release", "clean"),
+    TENANT: (None, "acme", "globex"),
+    CLEANING: (None, "janitor/1"),
+    BEFORE: (None, "dirty"),
+    BROUGHT: (None, "true"),
+}
+
+
+def claim_domains(name: str) -> Domains:
+    """Return what the fields of a record are tried with."""
+    return {
+        PHASE: ("Pending", "Bound", "Releasing"),
+        WHOSE: (WHOSE_RECORD[name],),
+        PART: (str(AWS),),
+        SLOT: ("0",),
+        MEMBER: ("m1", "m2"),
+        MEMBER_UID: ("u",),
+        ATTEMPT: ("1", "2"),
+        AGREED: ("clean", "release"),
+        HOLDERS: ('{"h": 1}', '{"h": 2}', "{}"),
+        RETIRED: (None, "1"),
+    }
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account, and what nobody can see of it: whether it is used and not cleaned since.
+
+    let_go: a claim by policy `release` left it free at once, so others may have it since.
+    """
+
+    texts: tuple[str | None, ...]
+    soiled: bool = False
+    let_go: bool = False
+
+    @property
+    def fields(self) -> Texts:
+        return dict(zip(ACCOUNT, self.texts, strict=True))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A record, or None where there is none, and how many of its name there were."""
+
+    name: str
+    texts: tuple[str | None, ...] | None = None
+    made: int = 0
+
+    @property
+    def body(self) -> JsonObject:
+        fields = dict(zip(claim_domains(self.name), self.texts or (), strict=True))
+        body = body_of(RECORD_TABLE, fields)
+        labels = {POOL_RECORD: "true", "hyperscaler-type": "aws", "tenant-name": WHOSE_RECORD[self.name]}
+        body["metadata"] |= {"name": self.name, "namespace": POOL, "labels": labels}
+        return body
+
+
+@dataclass(frozen=True)
+class Said:
+    """The settings of the pool, or None where there are none."""
+
+    data: tuple[tuple[str, str], ...] | None
+
+
+Seen = Account | Claim | Said
+
+
+@cache
+def after_one(thing: Seen, user: str) -> tuple[Seen, ...]:
+    """Return what one allowed write of a user makes of an object."""
+    match thing:
+        case Account():
+            return tuple(_accounts_after(thing, user))
+        case Claim():
+            return tuple(_claims_after(thing, user))
+        case Said():
+            return tuple(_settings_after(thing, user))
+
+
+def _accounts_after(account: Account, user: str) -> Iterator[Account]:
+    for turn in turns(MEMBERS, ACCOUNT, account.fields, {user: USERS[user]}):
+        soiled, broken = account_after(turn, was_soiled=account.soiled)
+        assert broken is None, f"{turn}: {broken}"
+        is_left = turn.old[TOKEN] is not None is turn.new[TOKEN] and turn.new[OWNER] is None
+        let_go = account.let_go or (is_left and turn.old[POLICY] == "release")
+        yield Account(tuple(turn.new.values()), soiled, let_go)
+
+
+def _claims_after(claim: Claim, user: str) -> Iterator[Claim]:
+    domains = claim_domains(claim.name)
+    if claim.texts is None:
+        for texts in product(*domains.values()):
+            made = Claim(claim.name, texts, claim.made + 1)
+            if allows(RECORD_TABLE, Write(None, made.body, USERS[user], user)):
+                yield made
+        return
+    if allows(RECORD_TABLE, Write(claim.body, None, USERS[user], user)):
+        yield Claim(claim.name, None, claim.made)
+    fields = dict(zip(domains, claim.texts, strict=True))
+    for turn in turns(RECORD_TABLE, domains, fields, {user: USERS[user]}):
+        yield replace(claim, texts=tuple(turn.new.values()))
+
+
+_SAID: Final = tuple(PoolConfigMap().render().items())
+_OTHERS: Final[Sequence[tuple[tuple[str, str], ...] | None]] = (
+    None,
+    _SAID,
+    (*_SAID, (POOL_UID, "u1")),
+    (*_SAID, (POOL_UID, "other")),
+    tuple(PoolConfigMap(("eu-access",)).render().items()),
+    tuple(PoolConfigMap(policy=Policy.RELEASE).render().items()),
+    (),
+)
+
+
+def _settings_after(said: Said, user: str) -> Iterator[Said]:
+    def body(data: tuple[tuple[str, str], ...] | None) -> JsonObject | None:
+        return None if data is None else {"metadata": {"name": CONFIG_MAP, "uid": "u1"}, "data": dict(data)}
+
+    for data in _OTHERS:
+        if data != said.data and allows(SETTINGS, Write(body(said.data), body(data), USERS[user], user)):
+            yield Said(data)
+
+
+def reached(start: Seen, user: str, most: int) -> Mapping[Seen, int]:
+    """Return what a user can make of an object, each with the fewest writes it takes."""
+    found: dict[Seen, int] = {start: 0}
+    waiting = deque([start])
+    while waiting:
+        thing = waiting.popleft()
+        if found[thing] == most:
+            continue
+        for then in after_one(thing, user):
+            if then not in found:
+                found[then] = found[thing] + 1
+                waiting.append(then)
+    return found
+
+
+class World(NamedTuple):
+    """Two accounts, the records of two tenants, one that no request finds, and the settings."""
+
+    one: Account
+    other: Account
+    acme: Claim
+    globex: Claim
+    forged: Claim
+    said: Said
+
+    @property
+    def accounts(self) -> Mapping[str, Account]:
+        return {"m1": self.one, "m2": self.other}
+
+
+def worlds(start: World, user: str, most: int) -> Iterator[World]:
+    """Yield every world that up to so many writes of a user lead to."""
+    parts = [reached(thing, user, most) for thing in start]
+
+    def combined(number: int, left: int) -> Iterator[tuple[Any, ...]]:
+        if number == len(parts):
+            yield ()
+            return
+        for thing, writes in parts[number].items():
+            if writes <= left:
+                for rest in combined(number + 1, left - writes):
+                    yield (thing, *rest)
+
+    yield from (World(*things) for things in combined(0, most))
+
+
+def drawn(start: World, user: str, most: int, count: int) -> Iterator[World]:
+    """Draw some of them, those of many writes as often as those of few; the same ones each time."""
+    chance = random.Random(f"{user} {most}")
+    parts: list[dict[int, list[Seen]]] = []
+    for thing in start:
+        by_writes = defaultdict[int, list[Seen]](list)
+        for then, writes in reached(thing, user, most).items():
+            by_writes[writes].append(then)
+        parts.append(dict(by_writes))
+    for _ in range(count):
+        writes = [0] * len(parts)
+        for _ in range(most):
+            part = chance.randrange(len(parts))
+            writes[part] += writes[part] + 1 in parts[part]
+        things: list[Any] = [chance.choice(part[n]) for part, n in zip(parts, writes, strict=True)]
+        yield World(*things)
+
+
+def account(soiled: bool = False, **texts: str) -> Account:
+    named: Mapping[str, Field] = {field.name: field for field in ACCOUNT}
+    given = {named[name]: text for name, text in texts.items()}
+    return Account(tuple({TYPE: "aws", **given}.get(field) for field in ACCOUNT), soiled)
+
+
+def held(by: str, policy: str = "clean", origin: str = "pool") -> Account:
+    tenant = WHOSE_RECORD[by]
+    texts = {"owner": tenant, "token": TOKENS[by], "origin": origin, "policy": policy, "tenant": tenant}
+    return account(soiled=True, **texts)
+
+
+def claim(name: str, member: str, phase: str = "Bound", policy: str = "clean", made: int = 1) -> Claim:
+    texts: dict[Field, str] = {
+        **{PHASE: phase, WHOSE: WHOSE_RECORD[name], PART: str(AWS), SLOT: "0", MEMBER: member},
+        **{MEMBER_UID: "u", ATTEMPT: "1", AGREED: policy, HOLDERS: '{"h": 1}'},
+    }
+    if phase == "Releasing":
+        texts |= {HOLDERS: "{}", RETIRED: "1"}
+    return Claim(name, tuple(texts.get(field) for field in claim_domains(name)), made)
+
+
+FREE: Final = account()
+SIGNED: Final = Said((*_SAID, (POOL_UID, "u1")))
+NOBODYS: Final = (Claim(ACME), Claim(GLOBEX), Claim(FORGED))
+USED: Final = {"owner": "acme", "tenant": "acme", "origin": "pool"}
+
+
+def world(one: Account, other: Account, *claims: Claim, said: Said = SIGNED) -> World:
+    by_name = {each.name: each for each in (*NOBODYS, *claims)}
+    return World(one, other, by_name[ACME], by_name[GLOBEX], by_name[FORGED], said)
+
+
+STARTS: Final[Mapping[str, World]] = {
+    "nothing is claimed": world(FREE, FREE, said=Said(_SAID)),
+    "one tenant has an account": world(held(ACME), FREE, claim(ACME, "m1")),
+    "two tenants have one each": world(held(ACME), held(GLOBEX), claim(ACME, "m1"), claim(GLOBEX, "m2")),
+    "a claim that frees at once": world(
+        held(ACME, "release"), FREE, claim(ACME, "m1", policy="release"), claim(GLOBEX, "m2", "Pending")
+    ),
+    "one brought along and claimed": world(
+        replace(held(ACME, origin="owner"), texts=(*held(ACME, origin="owner").texts[:-1], "true")),
+        FREE,
+        claim(ACME, "m1"),
+    ),
+    "one retained, one dirty": world(
+        account(soiled=True, owner="acme", tenant="acme", origin="retained"),
+        account(soiled=True, **USED, state="dirty"),
+    ),
+    "one being cleaned, one quarantined": world(
+        account(soiled=True, **USED, state="cleaning", cleaning="janitor/1"),
+        account(soiled=True, **USED, state="quarantined", before="dirty"),
+    ),
+    "a claim half made": world(held(ACME), FREE, claim(ACME, "m1", "Pending")),
+    "a claim half released": world(held(ACME), FREE, claim(ACME, "m1", "Releasing")),
+    "a claim that came back from a backup": world(held(ACME), FREE, claim(ACME, "m1", made=2)),
+}
+
+
+def server_of(world: World) -> MemoryServer:
+    """Have the world in memory."""
+    server = MemoryServer()
+    for name, one in world.accounts.items():
+        body = body_of(MEMBERS, one.fields)
+        body["metadata"] |= {"name": name}
+        server.put(Kind.MEMBER, body, name)
+    for each in (world.acme, world.globex, world.forged):
+        if each.texts is not None:
+            server.put(Kind.RECORD, each.body, f"u{each.made}")
+    return server
+
+
+class Guarded:
+    """A server in memory that refuses what the tables do not allow this user."""
+
+    def __init__(self, server: MemoryServer, verb: Verb) -> None:
+        self._server = server
+        self._verb = verb
+
+    def get(self, kind: Kind, name: str) -> Result:
+        return self._server.get(kind, name)
+
+    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
+        return self._server.list(kind, selector, cursor, limit)
+
+    def create(self, kind: Kind, body: JsonObject) -> Result:
+        return self._write(kind, body["metadata"]["name"], "create", kind, body)
+
+    def replace(self, kind: Kind, body: JsonObject) -> Result:
+        return self._write(kind, body["metadata"]["name"], "replace", kind, body)
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        return self._write(kind, name, "patch", kind, name, body)
+
+    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
+        return self._write(kind, name, "delete", kind, name, uid, resource_version)
+
+    def _write(self, kind: Kind, name: str, how: str, *arguments: object) -> Result:
+        tried_first = self._server.copy()
+        getattr(tried_first, how)(*arguments)
+        before, after = (_body(each, kind, name) for each in (self._server, tried_first))
+        if not _is_step(kind, self._verb, before, after):
+            return Refused(Refusal.FORBIDDEN, f"{self._verb}: {before} → {after}")
+        return getattr(self._server, how)(*arguments)
+
+
+def _body(server: MemoryServer, kind: Kind, name: str) -> str:
+    """Return an object as a text, without what every write changes."""
+    body: JsonObject | None = getattr(server.get(kind, name), "body", None)
+    if body is not None:
+        metadata = {key: each for key, each in body["metadata"].items() if key != "resourceVersion"}
+        body = {**body, "metadata": metadata}
+    return json.dumps(body, sort_keys=True)
+
+
+@cache
+def _is_step(kind: Kind, verb: Verb, before: str, after: str) -> bool:
+    table: Table = MEMBERS if kind is Kind.MEMBER else RECORD_TABLE
+    write = Write(json.loads(before), json.loads(after), frozenset({verb}))
+    return before == after or allows(table, write)
+
+
+def contradictions(members: Sequence[Member], records: Sequence[Record]) -> Iterator[str]:
+    """Yield of whom claims and accounts say what cannot both be so: told apart from how the product does."""
+    for record in records:
+        named = [m for m in members if m.name == record.member]
+        if record.name == FORGED:
+            yield f"claim {FORGED}"
+        elif record.phase is Phase.BOUND and not any(member.carries(record) for member in named):
+            yield f"claim {record.name}"
+    for member in members:
+        token = member.annotations.get("credfleet.io/claim-token")
+        if token and not any(str(r.token) == token and r.member == member.name for r in records):
+            yield f"Secret {member.name}"
+
+
+@cache
+def told_in(start: World) -> Mapping[str, str]:
+    """Return which account which claim was given: it is used until that very claim is released."""
+    server = server_of(start)
+    bound = [record for record in server.records if record.phase is Phase.BOUND]
+    return {str(r.token): r.member for r in bound if server.member(r.member).type}
+
+
+def judged(world: World, told_of: Mapping[str, str]) -> str | None:
+    """Return which promise is broken in a world, if one is; None when all hold.
+
+    told_of: token → account that holders of this claim have been given.
+    """
+    server = server_of(world)
+    members, records = tuple(server.members), tuple(server.records)
+    soiled = {name: one.soiled for name, one in world.accounts.items()}
+    for member in members:
+        if member.type and soiled[member.name] and judge(member, AWS, "").takes:
+            return f"{member.name} is free and uncleaned"
+    survey = run(sweep(POOL, DECLARED, most=0, write=False, pending={}), server)
+    told = {each.place for each in survey.findings} | {f"Secret {each.member}" for each in survey.withheld}
+    told |= {f"Secret {record.member}" for record in records if f"claim {record.name}" in told}
+    shown = {each.place for each in status_of(Census(members, records, namespace=POOL), DECLARED).problems}
+    for place in contradictions(members, records):
+        if place not in told or (place.startswith("claim ") and place not in shown):
+            return f"nobody is told of {place}"
+    used = {
+        record.member: record.tenant
+        for record in records
+        if record.phase is Phase.BOUND and told_of.get(str(record.token)) == record.member
+    }
+    return _used_on(server, world, used, soiled)
+
+
+def _used_on(
+    server: MemoryServer, world: World, bound: Mapping[str, str], soiled: dict[str, bool]
+) -> str | None:
+    """Return what sweep, cleaner and new claims do wrong, one after the other; bound: account → its user."""
+    let_go = {name for name, one in world.accounts.items() if one.let_go}
+    policies = {member.name: member.annotations.get("credfleet.io/claim-policy") for member in server.members}
+    operator, cleaner = Guarded(server, Verb.OPERATE), Guarded(server, Verb.CLEAN)
+    try:
+        pending = run(pending_records(), operator)
+        run(sweep(POOL, DECLARED, most=9, write=True, pending=pending), operator)
+    except PoolError as error:
+        return f"a sweep ends with {error}"
+    for member in server.members:
+        if member.tenant is member.token is member.state is None and policies[member.name] == "release":
+            let_go.add(member.name)
+            soiled[member.name] = False
+    for listed in run(cleaning.cleanable("another"), cleaner):
+        if listed.name in bound:
+            return f"{listed.name} is wiped, and {bound[listed.name]} has it"
+        taken = run(cleaning.begin(listed, "another/1"), cleaner)
+        run(cleaning.succeed(taken, "another/1"), cleaner)
+        soiled[listed.name] = False
+    for tenant, slot in (("initech", "0"), ("acme", "1"), ("globex", "1")):
+        claimed = outcome(server.copy(), Wanted(POOL, AWS, tenant, slot, "new"), world.said)
+        if not isinstance(claimed, Claimed):
+            continue
+        name = claimed.secret_name
+        was_its_own = server.member(name).tenant == tenant
+        if soiled[name] and not was_its_own:
+            return f"{tenant} gets {name} uncleaned"
+        if bound.get(name, tenant) != tenant and name not in let_go:
+            return f"{tenant} gets {name}, and {bound[name]} has it"
+    return None
+
+
+def outcome(server: MemoryServer, wanted: Wanted, said: Said) -> Claimed | PoolError:
+    """Claim under the pool's settings as they are."""
+
+    def may_begin() -> Steps[None]:
+        record = yield from any_record(RECORDS)
+        metadata = {"name": CONFIG_MAP, "namespace": POOL, "uid": "u1"}
+        settings = (
+            PoolConfigMap()
+            if said.data is None
+            else PoolConfigMap.parse({"metadata": metadata, "data": dict(said.data)})
+        )
+        if record is not None and any(displaced([record], settings.partition_keys)):
+            raise Misconfigured(place=POOL, cause="other keys", mend="")
+
+    try:
+        return run(protocol.claim(wanted, may_begin), server)
+    except PoolError as refused:
+        return refused
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_whatever_a_user_writes_no_account_is_given_away_and_what_is_wrong_is_told(user: str) -> None:
+    seen: set[tuple[World, str]] = set()
+    for start in STARTS.values():
+        told_of = told_in(start)
+        if user == "operate" or not PROVES:
+            found = drawn(start, user, MOST_WRITES, DRAWN)
+        else:
+            found = worlds(start, user, MOST_WRITES)
+        for world in found:
+            if (world, str(told_of)) not in seen:
+                seen.add((world, str(told_of)))
+                assert judged(world, told_of) is None, f"{judged(world, told_of)}\n{server_of(world)}"
+    tried(f"worlds of two accounts and their claims, after up to four writes of {user}", len(seen))
