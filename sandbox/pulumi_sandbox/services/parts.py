@@ -23,8 +23,10 @@ CONTROLLERS = (
     "garbage-collector-controller",
     "clusterrole-aggregation-controller",
     "serviceaccount-controller",
+    "root-ca-certificate-publisher-controller",
 )
-"""Without these no namespace is ever deleted, nothing owned is collected, and the role `view` is empty."""
+"""Without these no namespace is ever deleted, nothing owned is collected, the role `view` is empty, and no
+namespace has the ConfigMap `kube-root-ca.crt`, which says whom to trust within the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ def _options(layout: Layout) -> Mapping[Part, list[str]]:
             f"--controllers={','.join(CONTROLLERS)}",
             "--leader-elect=false",
             "--secure-port=0",
+            f"--root-ca-file={layout.authority}",
             # The default of 20 requests a second makes the deletion of many namespaces wait in line.
             "--kube-api-qps=200",
             "--kube-api-burst=400",

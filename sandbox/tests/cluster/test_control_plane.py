@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -86,6 +87,21 @@ def test_a_namespace_that_is_deleted_is_gone_in_the_end_with_all_it_held(
     namespaces.delete(name=namespace)
     events = namespaces.watch(field_selector=f"metadata.name={namespace}", timeout=60)
     assert "DELETED" in (event["type"] for event in events)
+
+
+def test_every_namespace_says_whose_certificate_the_api_server_shows_within_the_cluster(
+    admin: DynamicClient, namespace: str, control_plane: ControlPlane
+):
+    maps = admin.resources.get(api_version="v1", kind="ConfigMap")
+    published = "metadata.name=kube-root-ca.crt"
+    event = next(iter(maps.watch(namespace=namespace, field_selector=published, timeout=60)))
+    trusting = ssl.create_default_context(cadata=event["object"]["data"]["ca.crt"])
+    host, port = control_plane.server.removeprefix("https://").split(":")
+    with (
+        socket.create_connection((host, int(port))) as plain,
+        trusting.wrap_socket(plain, server_hostname="kubernetes.default") as secure,
+    ):
+        assert secure.getpeercert()
 
 
 def test_the_served_version_is_the_one_the_module_pins(admin: DynamicClient):
