@@ -10,18 +10,21 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from components.account_pool.audit import COMPONENT
+from components.account_pool.config_map import CONFIG_MAP
 from components.account_pool.model import JsonObject
 from components.account_pool.rows import Table, Verb, Write, allows
-from tests.support.guarded_pool import enforce
+from tests.support.guarded_pool import enforce, merged
 from tests.support.people import ALL_OBJECTS, grant
 from tests.support.proving import counted, tried
-from tests.support.transitions import SETTINGS, TABLES, Drawing, merge_patch
+from tests.support.transitions import SETTINGS, TABLES, Drawing, merge_patch, signed
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -40,14 +43,19 @@ USERS: Final[Mapping[str, tuple[frozenset[str], frozenset[Verb]]]] = {
 
 OBJECTS, CHANGES = counted(12, 200), counted(2, 9)
 """How many objects of each kind, and how many changes of each; every one is tried by seven users."""
+SAID, PAIRED = counted(5, 120), counted(1, 40)
+"""How many settings, and of how many every pair of data is tried."""
+EVENTS = counted(9, 1)
+"""Of how many Events one is tried."""
 
 
 class Place:
-    """A namespace with objects in all states, made before the policies came into force."""
+    """A namespace, and requests to it; reference: to an owner that is there."""
 
-    def __init__(self, admin: DynamicClient, namespace: str) -> None:
+    def __init__(self, admin: DynamicClient, namespace: str, uid: str) -> None:
         self._admin = admin
         self.namespace = namespace
+        self.reference = {"apiVersion": "v1", "kind": "Namespace", "name": namespace, "uid": uid}
         self._pool: Any = admin.client.rest_client.pool_manager
         self._host = admin.client.configuration.host
         self._login = {
@@ -69,23 +77,12 @@ class Place:
         return answer.status, json.loads(answer.data)
 
 
-@pytest.fixture(scope="module", params=["members", "records"])
-def drawn(
-    request: pytest.FixtureRequest, admin: DynamicClient
-) -> tuple[Place, Table, Drawing, list[JsonObject]]:
-    table = TABLES[request.param]
+@pytest.fixture
+def place(admin: DynamicClient) -> Place:
+    """A namespace of its own, whose people may do what `USERS` says."""
     namespace = f"test-{secrets.token_hex(5)}"
     body = {"metadata": {"name": namespace}}
-    owner = admin.resources.get(api_version="v1", kind="Namespace").create(body=body)
-    reference = {"apiVersion": "v1", "kind": "Namespace", "name": namespace, "uid": owner.metadata.uid}
-    drawing = Drawing(table, 20, reference)
-    place = Place(admin, namespace)
-    prefix = "claim-" if table.name == "records" else "m-"
-    made: list[JsonObject] = []
-    for number in range(OBJECTS):
-        status, body = place.send("POST", table.resource, drawing.body(f"{prefix}{number}"))
-        assert status == 201, body["message"]
-        made.append(body)
+    uid = admin.resources.get(api_version="v1", kind="Namespace").create(body=body).metadata.uid
     for user, (may, verbs) in USERS.items():
         words = {"CREATE": "create", "UPDATE": "patch", "DELETE": "delete"}
         objects = {**ALL_OBJECTS[0], "verbs": ["get", *(words[each] for each in may)]}
@@ -95,54 +92,141 @@ def drawn(
             "verbs": [str(verb) for verb in verbs],
         }
         grant(admin, namespace, user, [objects, *([virtual] if verbs else [])])
-    enforce(admin, namespace, SETTINGS)
-    return place, table, drawing, made
+    return Place(admin, namespace, uid)
 
 
-def test_every_write_is_allowed_exactly_where_a_row_allows_it(
-    drawn: tuple[Place, Table, Drawing, list[JsonObject]],
-) -> None:
-    place, table, drawing, made = drawn
-    writes: list[tuple[str, JsonObject | None, JsonObject | None]] = []
-    for before in made:
-        for after in [*drawing.changes(before, CHANGES), None]:
-            writes += [(user, before, after) for user in USERS]
-        new = drawing.body(before["metadata"]["name"] + "-new")
-        writes += [(user, None, new) for user in USERS]
-    answers: Counter[tuple[bool, bool]] = Counter()
-    wrong: list[Any] = []
+class Trial:
+    """Writes to the objects of one table by all users: what was answered, and where not as the table."""
 
-    def attempt(write: tuple[str, JsonObject | None, JsonObject | None]) -> None:
+    def __init__(self, place: Place, table: Table) -> None:
+        self._place = place
+        self._table = table
+        self._answers: Counter[tuple[bool, bool]] = Counter()
+        self._wrong: list[Any] = []
+
+    def of_all_users(self, pairs: Iterable[tuple[JsonObject | None, JsonObject | None]]) -> None:
+        """Try each write as each user."""
+        writes = [(user, before, after) for before, after in pairs for user in USERS]
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(self._attempt, writes))
+
+    def _attempt(self, write: tuple[str, JsonObject | None, JsonObject | None]) -> None:
         user, before, after = write
-        path, name = table.resource, (before or after or {})["metadata"]["name"]
+        path, name = self._table.resource, (before or after or {})["metadata"]["name"]
         if before is None:
-            status, answer = place.send("POST", path, after, user)
+            status, answer = self._place.send("POST", path, after, user)
         elif after is None:
-            status, answer = place.send("DELETE", f"{path}/{name}", {"dryRun": ["All"]}, user)
+            status, answer = self._place.send("DELETE", f"{path}/{name}", {"dryRun": ["All"]}, user)
         else:
-            status, answer = place.send("PATCH", f"{path}/{name}", merge_patch(before, after), user)
+            patch = merge_patch(before, after)
+            status, answer = self._place.send("PATCH", f"{path}/{name}", patch, user)
         may, verbs = USERS[user]
         asked = Write(before, after, verbs, user)
-        expected = asked.on in may and allows(table, asked)
-        if status not in (200, 201, 403):
+        expected = asked.on in may and allows(self._table, asked)
+        is_there_already = status == 409 and before is None
+        if status not in (200, 201, 403) and not is_there_already:
             assert status == 422, (asked.on, user, answer["message"], before)
             return
-        answers[expected, status != 403] += 1
+        self._answers[expected, status != 403] += 1
         if expected != (status != 403):
-            wrong.append(
-                (
-                    user,
-                    asked.on,
-                    expected,
-                    status,
-                    merge_patch(before or {}, after or {}),
-                    before,
-                    answer.get("message"),
-                )
-            )
+            patch = merge_patch(before or {}, after or {})
+            self._wrong.append((user, asked.on, expected, status, patch, before, answer.get("message")))
 
-    with ThreadPoolExecutor(6) as threads:
-        list(threads.map(attempt, writes))
-    assert not wrong, "\n".join(map(str, wrong[:3]))
-    tried(f"writes to {table.name}, as dry runs", sum(answers.values()))
-    assert min(answers[True, True], answers[False, False]) > 0
+    def end(self) -> None:
+        """Hold that every answer was the table's, and that there were some of each."""
+        assert not self._wrong, "\n".join(map(str, self._wrong[:3]))
+        tried(f"writes to {self._table.name}, as dry runs", sum(self._answers.values()))
+        assert min(self._answers[True, True], self._answers[False, False]) > 0
+
+
+@pytest.mark.parametrize("name", ["members", "records"])
+def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
+    place: Place, admin: DynamicClient, name: str
+) -> None:
+    table = TABLES[name]
+    drawing, trial = Drawing(table, 20, place.reference), Trial(place, table)
+
+    def named(number: int) -> str:
+        return f"claim-{number:040x}" if name == "records" else f"m-{number}"
+
+    made: list[JsonObject] = []
+    for number in range(OBJECTS):
+        status, body = place.send("POST", table.resource, drawing.body(named(number)))
+        assert status == 201, body["message"]
+        made.append(body)
+    enforce(admin, place.namespace, SETTINGS)
+    for number, before in enumerate(made):
+        trial.of_all_users((before, after) for after in (*drawing.changes(before, CHANGES), None))
+        trial.of_all_users([(None, drawing.body(named(OBJECTS + number)))])
+    if name == "records":
+        trial.of_all_users([(None, {**drawing.body("claim-by-hand"), "data": made[0]["data"]})])
+    trial.end()
+
+
+def test_a_write_to_the_settings_passes_exactly_where_a_row_has_it(
+    place: Place, admin: DynamicClient
+) -> None:
+    table = TABLES["settings"]
+    drawing, trial = Drawing(table, 20, place.reference), Trial(place, table)
+    enforce(admin, place.namespace, SETTINGS)
+    path = f"{table.resource}/{CONFIG_MAP}"
+    for number in range(SAID):
+        place.send("PATCH", path, {"metadata": {"finalizers": None}})
+        place.send("DELETE", path, {})
+        drawn = drawing.body(CONFIG_MAP)
+        status, body = place.send("POST", table.resource, {**drawn, "immutable": False})
+        assert status == 201, body["message"]
+        own = {"data": signed(body).get("data"), "immutable": drawn.get("immutable")}
+        status, before = place.send("PATCH", path, own)
+        assert status == 200, before["message"]
+        trial.of_all_users((before, after) for after in (*drawing.changes(before, CHANGES), None))
+        trial.of_all_users([(None, drawing.body(CONFIG_MAP))])
+        if number < PAIRED and not before.get("immutable"):
+            trial.of_all_users((before, after) for after in drawing.pairs(before))
+    trial.end()
+
+
+def told(reason: str, by: str, reporting: str, source: str) -> JsonObject:
+    """Return an Event of an account."""
+    return {
+        "metadata": {"name": f"m-1.{secrets.token_hex(8)}"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Secret", "name": "m-1"},
+        "reason": reason,
+        "reportingInstance": by,
+        "reportingComponent": reporting,
+        "source": {"component": source},
+    }
+
+
+def test_a_write_to_an_event_passes_exactly_where_a_row_has_it(place: Place, admin: DynamicClient) -> None:
+    table = TABLES["events"]
+    trial = Trial(place, table)
+    reasons = ("Claimed", "ClaimRefused", "Released", "Cleaned", "Quarantined", "Anything", "")
+    tellers = (*USERS, "somebody", "")
+    components = tuple(product((COMPONENT, "other"), repeat=2))
+    made: list[JsonObject] = []
+    for reporting, source in components:
+        event = told("Claimed", "claimer", reporting, source)
+        status, body = place.send(
+            "POST",
+            "events",
+            {**event, "involvedObject": {**event["involvedObject"], "namespace": place.namespace}},
+        )
+        assert status == 201, body["message"]
+        made.append(body)
+    enforce(admin, place.namespace, SETTINGS)
+    events = [told(*each) for each in ((r, by, *c) for r, by, c in product(reasons, tellers, components))]
+    for event in events:
+        event["involvedObject"]["namespace"] = place.namespace
+    changes: list[JsonObject] = [
+        {"message": "as it was not"},
+        {"metadata": {"labels": {"note": "x"}}},
+        *({"reason": reason} for reason in reasons),
+        *({"reportingInstance": by} for by in tellers),
+        *({"reportingComponent": r, "source": {"component": s}} for r, s in components),
+    ]
+    trial.of_all_users((None, event) for event in events[::EVENTS])
+    for before in made:
+        trial.of_all_users((before, merged(before, change)) for change in changes[::EVENTS])
+        trial.of_all_users([(before, None)])
+    trial.end()

@@ -9,10 +9,11 @@ import copy
 import json
 import random
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, Final
 
 from components.account_pool import rows, transitions
-from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.config_map import POOL_UID, PoolConfigMap
 from components.account_pool.keys import POOL_RECORD
 from components.account_pool.model import JsonObject
 from components.account_pool.rows import ANYTHING, Among, Field, Step, Table, Where
@@ -23,6 +24,9 @@ TOKENS: Final = tuple(f"claim-{number}.{UID}.{number}" for number in (1, 2))
 _HOLDERS: Final = ({}, {"h": 1}, {"h": 2}, {"h": 1, "i": 1}, {"i": 2}, {"i": 3}, {'"': 1, "h": 1, "i": 4})
 _PLACES: Final = ({}, *({token: "0" for token in TOKENS[:count]} for count in (1, 2)), {TOKENS[1]: '"x": '})
 _COUNTS: Final = (None, "1", "2", "3")
+
+OWN_UID: Final = "{uid}"
+"""Stands for the uid of the object itself, which nobody knows before it is there."""
 
 DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "type": ("aws", None, "gcp", ""),
@@ -57,6 +61,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "holders": (*(json.dumps(each, sort_keys=True) for each in _HOLDERS), "garbage", '{"h": "1"}', None),
     "retired": (*_COUNTS, "-1"),
     "former-uid": (None, "u-0"),
+    "signature": (None, OWN_UID, "another"),
 }
 _POLICIES: Final = ("release", "retain", "clean", "quarantine", "forget", None)
 _TENANTS: Final = ("acme", "globex", "A tenant", None)
@@ -68,12 +73,34 @@ _REST: Final[Mapping[Where, tuple[Any, ...]]] = {
     rows.FINALIZERS: (None, ["example.com/kept"], ["foregroundDeletion"]),
     rows.LOCK: (None, True),
 }
+_DECLARED: Final = PoolConfigMap(("eu-access",)).render()
+_SAID: Final[tuple[Mapping[str, str], ...]] = (
+    _DECLARED,
+    *(
+        {key: text for key, text in {**_DECLARED, **changed}.items() if text}
+        for changed in (
+            {"partitionKeys": "[]"},
+            {"partitionKeys": ""},
+            {"releasePolicy": "release"},
+            {"limits": '{"aws": 1}'},
+            {"labels": '{"type": "hyperscalerType"}'},
+            {"sharedCapacity": "2"},
+            {"hold": "why"},
+            {"formatVersion": "2"},
+            {"note": "x"},
+        )
+    ),
+    {},
+)
+"""What a pool's settings may say, beside the signature."""
 
 
-def choices(one: Field, owner: JsonObject) -> tuple[Any, ...]:
+def choices(table: Table, one: Field, owner: JsonObject) -> tuple[Any, ...]:
     """Return what a field is tried with; owner: an owner reference to what is there."""
     if one.where == rows.REFERENCES:
         return None, [owner]
+    if table.name == "settings" and one == transitions.OTHER_DATA:
+        return _SAID
     if one.key is None:
         return _REST[one.where]
     if one.name == "policy":
@@ -112,7 +139,7 @@ class Drawing:
     def body(self, name: str) -> JsonObject:
         """Draw an object as some row finds it, with up to two fields of anything."""
         body: JsonObject = {"metadata": {"name": name}}
-        if self._table.resource == "configmaps":
+        if self._table.name == "records":
             body["metadata"]["labels"] = {POOL_RECORD: "true"}
         step = self._random.choice([step for step in self._table.steps if step.on != "CREATE"])
         likely = self._random.choice([step for step in self._table.steps if step.on == "CREATE"])
@@ -132,25 +159,41 @@ class Drawing:
                 if among != ANYTHING or self._random.random() < 0.2:
                     self._draw(after, one, among, usual=0)
             self._disturb(after, self._random.choice((0, 0, 0, 1, 2)))
-            yield after
+            yield signed(after)
+
+    def pairs(self, before: JsonObject) -> Iterator[JsonObject]:
+        """Yield an object with each other combination of what its data may hold, all else as it was."""
+        of_data = [one for one in self._table.fields if one.where == rows.DATA]
+        for values in product(*(choices(self._table, one, self._owner) for one in of_data)):
+            after = copy.deepcopy(before)
+            for one, value in zip(of_data, values, strict=True):
+                put(after, self._table, one, value)
+            yield signed(after)
 
     def _fits(self, step: Step, before: JsonObject) -> bool:
         return all(among.holds(self._table.text(one, before)) for one, among in step.old.items())
 
     def _disturb(self, body: JsonObject, count: int) -> None:
         for one in self._random.sample(self._table.fields, count):
-            put(body, self._table, one, self._random.choice(choices(one, self._owner)))
+            put(body, self._table, one, self._random.choice(choices(self._table, one, self._owner)))
 
     def _draw(self, body: JsonObject, one: Field, among: Among, *, usual: float) -> None:
+        values = choices(self._table, one, self._owner)
         if among == ANYTHING:
-            first = self._random.random() < usual
-            value = choices(one, self._owner)[0] if first else self._random.choice(choices(one, self._owner))
+            value = values[0] if self._random.random() < usual else self._random.choice(values)
         elif one.key is None:
             value = None if one.where.empty != "{}" else {}
         else:
-            fitting = [text for text in choices(one, self._owner) if among.holds(text)]
-            value = self._random.choice(fitting)
+            value = self._random.choice([text for text in values if among.holds(text)])
         put(body, self._table, one, value)
+
+
+def signed(body: JsonObject) -> JsonObject:
+    """Return settings with their own uid where it is meant, if they are there."""
+    data = body.get("data") or {}
+    if data.get(POOL_UID) != OWN_UID or "uid" not in body["metadata"]:
+        return body
+    return {**body, "data": {**data, POOL_UID: body["metadata"]["uid"]}}
 
 
 def merge_patch(before: Any, after: Any) -> Any:
