@@ -85,7 +85,7 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
 
     caller: a namespace, or empty for the validation of the store itself, which no condition concerns.
     """
-    provider = _provider(store, caller, around)
+    provider = provider_for(store, caller, around)
     known = None if isinstance(provider, Problem) else provider
     resolution = resolve(store, known, caller, around.kinds) if known else None
     ready, refusals, deferred = _reach(store, caller, around) or _verdict(store, provider, resolution, around)
@@ -165,7 +165,8 @@ def _verdict(
     return Ready.READY, (), None
 
 
-def _provider(store: AnyStore, caller: str, around: KnownObjects) -> AnyProvider | Problem | None:
+def provider_for(store: AnyStore, caller: str, around: KnownObjects) -> AnyProvider | Problem | None:
+    """Return the provider a store means for a caller; None where that is the caller's, and there is none."""
     found = provider_of(store, caller, around.kinds)
     if not isinstance(found, ProviderKey):
         return found

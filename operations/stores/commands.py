@@ -1,4 +1,4 @@
-"""`credfleet stores`: whose credential is read through which store."""
+"""`credfleet stores`: whose credential is read through a store, what a namespace reaches, both forms."""
 
 from typing import Annotated
 
@@ -7,12 +7,20 @@ import typer
 from components.naming import is_namespace
 from operations.cli.answer import Answer
 from operations.cli.command import command, group
+from operations.cli.options import ClusterOption
+from operations.pool.access import ContextOption, Where
 
 app = group(
-    "See whose credentials secret stores read.",
+    "See whose credentials secret stores read, and what a namespace reaches.",
     "credfleet stores explain stores.yaml",
-    "credfleet stores explain stores.yaml --caller tenant-acme --output json",
+    "credfleet stores reach --namespace tenant-acme --stack dev",
+    "credfleet stores convert stores.yaml",
 )
+
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
+]
 
 
 def _namespaces(given: list[str] | None) -> list[str]:
@@ -28,10 +36,7 @@ def _namespaces(given: list[str] | None) -> list[str]:
     "kubectl get clustersecretstores -o yaml | credfleet stores explain - --caller tenant-acme -o json",
 )
 def explain(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
-    ],
+    files: Files,
     caller: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,3 +57,72 @@ def explain(
     from operations.stores.explain import explained
 
     return explained(files, caller or ())
+
+
+def _namespace(given: str) -> str:
+    return _namespaces([given])[0]
+
+
+@command(
+    app,
+    "credfleet stores reach stores.yaml --namespace tenant-acme",
+    "credfleet stores reach --namespace tenant-acme --stack dev --output json",
+    "credfleet stores reach --namespace tenant-acme --live --context prod",
+)
+def reach(
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", callback=_namespace, help="Namespace that uses stores.")
+    ],
+    stack: Annotated[
+        str | None, typer.Option("--stack", "-s", help="Stack whose stores count; no files then.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="The cluster's own stores count; no files then.")
+    ] = False,
+    kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
+) -> Answer:
+    """Tell all that a namespace can read and write through stores: where, as whom, and what lets it in.
+
+    Nothing is read from a store, and no Secret: whether what it logs in with is there is not said, nor what
+    the other side allows it. Exit code 2 when a file or a stack makes no sense.
+    """
+    from operations.stores.documents import live as live_documents
+    from operations.stores.documents import read
+    from operations.stores.reach import of_stack, reached
+
+    if [bool(files), stack is not None, live].count(True) != 1:
+        raise typer.BadParameter("Give files, --stack or --live: one of the three.")
+    if live:
+        from components.connection import connect
+
+        where = Where(namespace=namespace, kubeconfig=kubeconfig, context=context)
+        return reached(namespace, live_documents(connect(where.target()), namespace))
+    return reached(namespace, read(files or ()) if stack is None else of_stack(stack))
+
+
+@command(
+    app,
+    "credfleet stores convert stores.yaml",
+    "credfleet stores convert stores.yaml providers.yaml --embed --output yaml | kubectl apply -f -",
+)
+def convert(
+    files: Files,
+    *,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Write the providers into the stores, as ESO has them.")
+    ] = False,
+) -> Answer:
+    """Write providers apart from their stores, which refer to them then; with --embed the other way round.
+
+    Prints the documents, changes no file. All else in them stays as it is, so there and back is no change.
+    Exit code 2 when a document makes no sense, or cannot be in the other form.
+    """
+    from operations.stores.convert import converted
+
+    return converted(files, embed=embed)

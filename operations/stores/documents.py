@@ -13,7 +13,9 @@ from typing import Any, Final
 from pulumi_sandbox.documents import Unreadable, file_bytes, read_all
 from pydantic import BaseModel, ValidationError
 
-from components.errors import ConfigurationError, Problem
+from components.connection import Connection, NoReply
+from components.errors import ConfigurationError, CredfleetError, Problem
+from components.http_answers import Answer
 from components.naming import is_namespace, is_object_name
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.convert import convert
@@ -29,18 +31,18 @@ from components.secret_stores.model import (
     StoreSpec,
 )
 from components.secret_stores.registry import Kind, is_clusterwide
+from components.secret_stores.rewriting import ESO
 from components.settings.document import problems_of
 from operations.cli.inputs import STANDARD_INPUT, place_of
-
-_ESO: Final = "external-secrets.io/v1"
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What the files hold; stores in the order of the files."""
+    """What the files hold, in their order. raw: all documents as they are written, lists taken apart."""
 
     stores: tuple[AnyStore, ...]
     around: KnownObjects
+    raw: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class _Reading:
     providers: dict[ProviderKey, AnyProvider] = field(default_factory=dict[ProviderKey, AnyProvider])
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     problems: list[Problem] = field(default_factory=list[Problem])
+    raw: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def add(self, place: str, document: object) -> None:
         """Take one document, or note what is wrong with it."""
@@ -89,6 +92,13 @@ class _Reading:
         else:
             self._keep(place, reader, name, namespace, document)
 
+    def whole(self) -> Documents:
+        """Return all that was read. Raises ConfigurationError with everything that is wrong."""
+        if self.problems:
+            raise ConfigurationError(self.problems)
+        around = KnownObjects(KINDS, self.providers, self.namespaces, as_they_stand=True)
+        return Documents((*self.stores.values(),), around, (*self.raw,))
+
     def refuse(self, place: str, cause: str, mend: str) -> None:
         """Note a problem."""
         self.problems.append(Problem(place, cause, mend))
@@ -97,6 +107,7 @@ class _Reading:
         self, place: str, reader: _Reader, name: str, namespace: Any, document: Mapping[str, Any]
     ) -> None:
         spec = document.get("spec", {})
+        self.raw.append(document)
         try:
             if reader.kind is not None:
                 provider = reader.kind.provider(namespace, name, spec)
@@ -152,8 +163,8 @@ class _Reader:
 _READERS: Final = MappingProxyType(
     {
         ("v1", "Namespace"): _Reader(namespaced=False),
-        (_ESO, "SecretStore"): _Reader(namespaced=True, store=SecretStore),
-        (_ESO, "ClusterSecretStore"): _Reader(namespaced=False, store=ClusterSecretStore),
+        (ESO, "SecretStore"): _Reader(namespaced=True, store=SecretStore),
+        (ESO, "ClusterSecretStore"): _Reader(namespaced=False, store=ClusterSecretStore),
     }
 )
 
@@ -171,11 +182,38 @@ def read(files: Sequence[str]) -> Documents:
                     reading.add(f"{place_of(name)}, document {index}", document)
         except Unreadable as error:
             reading.problems.append(Problem(place_of(name), error.cause, error.mend, at=error.at))
-    if reading.problems:
-        raise ConfigurationError(reading.problems)
-    return Documents(
-        tuple(reading.stores.values()),
-        KnownObjects(KINDS, reading.providers, reading.namespaces, as_they_stand=True),
+    return reading.whole()
+
+
+def live(connection: Connection, namespace: str) -> Documents:
+    """Read the stores of a cluster that a namespace may name, and the namespace itself.
+
+    Raises CredfleetError, also where the cluster has no such namespace, and as `read`.
+    """
+    group = f"/apis/{ESO}"
+    reading = _Reading()
+    reading.add(f"Namespace {namespace}", _got(connection, f"/api/v1/namespaces/{namespace}"))
+    for kind, path in (
+        ("SecretStore", f"{group}/namespaces/{namespace}/secretstores"),
+        ("ClusterSecretStore", f"{group}/clustersecretstores"),
+    ):
+        for item in _got(connection, path).get("items", ()):
+            reading.add("cluster", {"apiVersion": ESO, **item, "kind": kind})
+    return reading.whole()
+
+
+def _got(connection: Connection, path: str) -> Mapping[str, Any]:
+    try:
+        reply = connection.call("GET", path)
+    except NoReply as silence:
+        cause, mend = f"the API server does not answer ({silence})", "run again once it does"
+        raise CredfleetError(code="cluster-unreachable", place=path, cause=cause, mend=mend) from None
+    if reply.answer is not Answer.DONE:
+        cause = f"the API server does not show it: {reply.reason}"
+        mend = "name a namespace that is there, a cluster that has such objects, and a user who may read them"
+        raise CredfleetError(code="not-allowed", place=path, cause=cause, mend=mend)
+    return (
+        {"apiVersion": "v1", "kind": "Namespace", **reply.body} if "items" not in reply.body else reply.body
     )
 
 

@@ -1,12 +1,15 @@
-"""What `credfleet stores explain` says of stores and callers, and of mistakes in their files."""
+"""What `credfleet stores` says of stores, callers, reach and mistakes in files, and how it converts."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi_sandbox.documents import read_all
 from typer.testing import CliRunner, Result
 
+import components.connection
+from components.connection import ClusterTarget, Reply
 from operations.main import app
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "stores"
@@ -243,3 +246,113 @@ def test_the_documentation_shows_what_its_example_comes_to() -> None:
     told = rows(str(EXAMPLES / "stores.yaml"), "--caller", "tenant-acme", "--caller", "build")
     for each in told:
         assert f"| `{each['store']}` | `{each['caller']}` | {each['ready']} |" in page
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["stores", *arguments], input=stdin)
+
+
+def test_what_a_namespace_reaches_is_told_with_what_lies_between() -> None:
+    result = run("reach", "-", "--namespace", "b", "--output", "json", stdin=f"{REFERENT}---\n{OWN}")
+    assert json.loads(result.stdout) == [
+        {
+            "store": "ClusterSecretStore/shared",
+            "provider": "GitLab/shared",
+            "reads": True,
+            "writes": False,
+            "admittedBy": [],
+            "where": {"projectID": "7"},
+            "between": [
+                {
+                    "path": "auth.SecretRef.accessToken",
+                    "kind": "Secret",
+                    "namespace": "b",
+                    "name": "login",
+                    "key": "token",
+                }
+            ],
+        }
+    ]
+    shown = run("reach", "-", "--namespace", "b", stdin=REFERENT)
+    assert "Secret b/login (auth.SecretRef.accessToken)" in shown.stdout
+    assert "reaches nothing" in run("reach", "-", "-n", "b", stdin=OWN).stdout
+
+
+@pytest.mark.parametrize(
+    "sources", [[], ["-", "--live"], ["--stack", "dev", "--live"], ["-", "--stack", "dev"]]
+)
+def test_stores_are_read_from_files_or_a_stack_or_a_cluster(sources: list[str]) -> None:
+    assert run("reach", *sources, "--namespace", "a", stdin=REFERENT).exit_code == 2
+
+
+class Served:
+    """A cluster with one namespace and its stores."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def call(self, method: str, path: str) -> Reply:
+        self.asked.append(f"{method} {path}")
+        name = {"metadata": {"name": "a", "labels": {"kubernetes.io/metadata.name": "a", "tier": "gold"}}}
+        [store] = yaml_documents(REFERENT)
+        spec = {**store["spec"], "conditions": [{"namespaceSelector": {"matchLabels": {"tier": "gold"}}}]}
+        listed = {"clustersecretstores": [{"metadata": store["metadata"], "spec": spec}], "secretstores": []}
+        kind = path.rpartition("/")[2]
+        body = (
+            {"items": listed[kind]} if kind in listed else {"apiVersion": "v1", "kind": "Namespace", **name}
+        )
+        return Reply(200, body) if path.count("/b") == 0 else Reply(404, {})
+
+
+def test_stores_of_a_cluster_are_read_as_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Served()
+
+    def connect(target: ClusterTarget) -> Served:
+        assert target.kubeconfig == "config"
+        return cluster
+
+    monkeypatch.setattr(components.connection, "connect", connect)
+    live = ("--live", "--kubeconfig", "config")
+    (found,) = json.loads(run("reach", *live, "--namespace", "a", "-o", "json").stdout)
+    assert found["admittedBy"] == ["conditions[0]"]
+    assert cluster.asked == [
+        "GET /api/v1/namespaces/a",
+        "GET /apis/external-secrets.io/v1/namespaces/a/secretstores",
+        "GET /apis/external-secrets.io/v1/clustersecretstores",
+    ]
+    absent = run("reach", *live, "--namespace", "b")
+    assert absent.exit_code == 5
+    assert "/api/v1/namespaces/b" in absent.stderr
+
+
+def test_stores_of_a_stack_are_those_it_declares() -> None:
+    found = json.loads(run("reach", "--stack", "dev", "--namespace", "tenant-acme", "-o", "json").stdout)
+    assert found
+    assert {each["store"].split("/")[0] for each in found} <= {"SecretStore", "ClusterSecretStore"}
+
+
+def yaml_documents(text: str) -> list[Any]:
+    return [each.data for each in read_all(text, "text")]
+
+
+def test_documents_are_converted_there_and_back_again() -> None:
+    apart = run("convert", "-", stdin=f"{REFERENT}---\n{OWN}")
+    assert apart.exit_code == 0
+    assert [each["kind"] for each in yaml_documents(apart.stdout)] == [
+        "ClusterSecretStore",
+        "GitLab",
+        "SecretStore",
+        "Fake",
+    ]
+    back = run("convert", "-", "--embed", stdin=apart.stdout)
+    assert yaml_documents(back.stdout)[0] == yaml_documents(REFERENT)[0]
+    listed = json.loads(run("convert", "-", "-o", "json", stdin=REFERENT).stdout)
+    assert (listed["kind"], len(listed["items"])) == ("List", 2)
+    again = run("convert", "-", "--embed", stdin=json.dumps(listed))
+    assert yaml_documents(again.stdout) == yaml_documents(REFERENT)
+
+
+def test_what_has_no_other_form_is_told_as_a_problem() -> None:
+    told = run("convert", "-", stdin=REFERENT.replace("gitlab", "vault"))
+    assert told.exit_code == 2
+    assert "ClusterSecretStore/shared" in told.stderr

@@ -1,0 +1,119 @@
+"""What a namespace can read and write through stores: where, as whom, and what lets it in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from components.errors import Problem
+from components.secret_stores.clients.client import Capability
+from components.secret_stores.conditions import allows
+from components.secret_stores.explain import Explanation, KnownObjects, explain, provider_for
+from components.secret_stores.model import (
+    AnyStore,
+    CaSelector,
+    ClusterSecretStore,
+    Selector,
+    ServiceAccountSelector,
+)
+from components.secret_stores.referent import selectors
+from components.secret_stores.specs import ConfigMapSelector
+
+_LONGEST: Final = 80
+"""Characters of a field that are shown; what is longer is a certificate, or a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """An object between a namespace and where secrets are. path: the selector in the provider's spec."""
+
+    path: str
+    kind: str
+    namespace: str
+    name: str
+    key: str | None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A store that a namespace can use.
+
+    admitted_by: its conditions that let the namespace in; none where it is the namespace's own, or has none.
+    where: path in the provider's spec → what it says of the place, credentials and certificates left out.
+    """
+
+    store: str
+    provider: str
+    reads: bool
+    writes: bool
+    admitted_by: tuple[str, ...]
+    where: Mapping[str, str]
+    between: tuple[Between, ...]
+
+
+def reach(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[Reached]:
+    """Yield every store that a namespace can use; what nobody can use, or only others, is passed over."""
+    for store in stores:
+        found = explain(store, namespace, around)
+        provider = provider_for(store, namespace, around)
+        if not found.admitted or provider is None or isinstance(provider, Problem):
+            continue
+        able = around.kinds.kind_of(provider).capabilities
+        yield Reached(
+            store.title,
+            provider.key.title,
+            reads=able is not Capability.WRITE_ONLY,
+            writes=able is not Capability.READ_ONLY,
+            admitted_by=(*_admitting(store, namespace, around),),
+            where=dict(
+                _scalars(
+                    provider.spec.model_dump(mode="json", by_alias=True, exclude_none=True), provider.spec
+                )
+            ),
+            between=(*_between(selectors(provider.spec), found),),
+        )
+
+
+def _admitting(store: AnyStore, namespace: str, around: KnownObjects) -> Iterator[str]:
+    labels = around.namespaces.get(namespace, {})
+    for index, condition in enumerate(store.spec.conditions if isinstance(store, ClusterSecretStore) else ()):
+        if allows([condition], namespace, labels) is True:
+            yield f"conditions[{index}]"
+
+
+def _between(named: Iterable[tuple[str, Selector]], found: Explanation) -> Iterator[Between]:
+    for path, each in named:
+        if path in found.selectors:
+            yield Between(path, _kind(each), found.selectors[path], each.name, getattr(each, "key", None))
+
+
+def _kind(selector: Selector) -> str:
+    match selector:
+        case ServiceAccountSelector():
+            return "ServiceAccount"
+        case ConfigMapSelector():
+            return "ConfigMap"
+        case CaSelector():
+            return selector.type
+        case _:
+            return "Secret"
+
+
+def _scalars(part: Any, spec: object) -> Iterator[tuple[str, str]]:
+    """Yield the texts and numbers of a spec outside of selectors and lists: a Fake lists its secrets."""
+    named = {path for path, _ in selectors(spec)}
+
+    def walk(value: Any, path: str) -> Iterator[tuple[str, str]]:
+        if path in named:
+            return
+        if isinstance(value, dict):
+            for key, each in cast("Mapping[str, Any]", value).items():
+                yield from walk(each, f"{path}.{key}" if path else key)
+        elif not isinstance(value, list) and len(text := str(value)) <= _LONGEST:
+            yield path, text
+
+    return walk(part, "")

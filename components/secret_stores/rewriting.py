@@ -1,0 +1,140 @@
+"""Documents of stores in one form or the other: with the provider embedded, or apart and referred to.
+
+A provider moves as it is written, and all else stays, so there and back again is no change. Nothing is mended
+on the way: what a block lacks, its provider lacks, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from components.errors import Problem
+from components.secret_stores.convert import embed
+from components.secret_stores.model import ProviderKey
+from components.secret_stores.referent import pinned, selectors
+from components.secret_stores.registry import CLUSTER_GROUP, GROUP, Kind, RefRegister, is_clusterwide
+
+Manifest: TypeAlias = Mapping[str, Any]
+
+ESO: Final = "external-secrets.io/v1"
+_STORES: Final = frozenset({(ESO, "SecretStore"), (ESO, "ClusterSecretStore")})
+_NAMES: Final = frozenset({"name", "namespace"})
+_SAID_BY_A_STORE: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
+
+
+def with_references(documents: Sequence[Manifest], kinds: RefRegister) -> Iterator[Manifest | Problem]:
+    """Yield the documents, each embedded provider apart behind its store, which refers to it.
+
+    A provider is named after its store, and its namespace's or the whole cluster's as that is.
+    """
+    taken = {_key(each) for each in documents if not _is_store(each)}
+    for document in documents:
+        block = _spec(document).get("provider")
+        if not _is_store(document) or not isinstance(block, dict):
+            yield document
+            continue
+        title = _title(document)
+        if len(block) != 1:
+            yield Problem(title, "spec.provider has exactly one key, the kind of provider", "keep one")
+            continue
+        [(embedded, spec)] = block.items()
+        kind = kinds.embedded(embedded)
+        if isinstance(kind, Problem):
+            yield kind.within(title)
+            continue
+        provider = _provider(kind, document["metadata"], spec)
+        if _key(provider) in taken:
+            yield Problem(title, f"there is a provider {_title(provider)} already", "rename one of the two")
+            continue
+        reference = {key: provider[key] for key in ("apiVersion", "kind")}
+        yield _with(document, "provider", "providerRef", {**reference, "name": provider["metadata"]["name"]})
+        yield provider
+
+
+def with_blocks(documents: Sequence[Manifest], kinds: RefRegister) -> Iterator[Manifest | Problem]:
+    """Yield the documents, each provider that a store refers to written into the store, as ESO has it.
+
+    A provider goes, unless no store refers to it, or it says what no store does: labels, for example.
+    """
+    providers = {_key(each): each for each in documents if not _is_store(each)}
+    used = {key for each in documents if (key := _referred(each)) is not None}
+    for document in documents:
+        if not _is_store(document):
+            says_more = document.keys() - _SAID_BY_A_STORE or document["metadata"].keys() - _NAMES
+            if says_more or _key(document) not in used:
+                yield document
+            continue
+        key = _referred(document)
+        if key is None:
+            yield document
+            continue
+        yield _embedded(document, key, providers.get(key), kinds)
+
+
+def _embedded(
+    store: Manifest, key: ProviderKey, provider: Manifest | None, kinds: RefRegister
+) -> Manifest | Problem:
+    kind = kinds.referred(key.api_version, key.kind)
+    if isinstance(kind, Problem):
+        return kind.within(_title(store))
+    whole_cluster = store["kind"] == "ClusterSecretStore"
+    if whole_cluster and key.namespace is None and not is_clusterwide(key.api_version):
+        return Problem(
+            _title(store),
+            f"it means the provider {key.name} of whoever calls, and an embedded one is the same for all",
+            "make a SecretStore in each namespace, or name the provider's namespace",
+        )
+    if provider is None:
+        return Problem(_title(store), f"there is no provider {key.title} in the files", "add its file")
+    spec = provider.get("spec", {})
+    if whole_cluster and key.namespace is not None:
+        model = kind.provider(key.namespace, key.name, spec)
+        homes = {path: key.namespace for path, _ in selectors(model.spec)}
+        [spec] = embed(model.model_copy(update={"spec": pinned(model.spec, homes)}), kinds).values()
+    return _with(store, "providerRef", "provider", {kind.embedded: spec})
+
+
+def _provider(kind: Kind, of: Mapping[str, Any], spec: Any) -> Manifest:
+    where = {key: of[key] for key in ("name", "namespace") if key in of}
+    group = GROUP if "namespace" in where else CLUSTER_GROUP
+    return {"apiVersion": f"{group}/{kind.version}", "kind": kind.name, "metadata": where, "spec": spec}
+
+
+def _with(document: Manifest, former: str, key: str, value: Any) -> Manifest:
+    """Return a document with one entry of its spec in the place of another."""
+    spec = {
+        key if name == former else name: value if name == former else each
+        for name, each in _spec(document).items()
+    }
+    return {**document, "spec": spec}
+
+
+def _referred(document: Manifest) -> ProviderKey | None:
+    """Return what a store's reference means; without a namespace for one of whoever calls."""
+    reference = _spec(document).get("providerRef")
+    if not _is_store(document) or not isinstance(reference, dict):
+        return None
+    api_version, name = str(reference.get("apiVersion")), str(reference.get("name"))
+    own = document["metadata"].get("namespace")
+    namespace = None if is_clusterwide(api_version) else reference.get("namespace") or own
+    return ProviderKey(api_version, str(reference.get("kind")), namespace, name)
+
+
+def _key(document: Manifest) -> ProviderKey:
+    metadata = document["metadata"]
+    namespace = metadata.get("namespace")
+    return ProviderKey(document["apiVersion"], document["kind"], namespace, metadata["name"])
+
+
+def _is_store(document: Manifest) -> bool:
+    return (document.get("apiVersion"), document.get("kind")) in _STORES
+
+
+def _title(document: Manifest) -> str:
+    return _key(document).title
+
+
+def _spec(document: Manifest) -> Mapping[str, Any]:
+    spec = document.get("spec")
+    return spec if isinstance(spec, dict) else {}
