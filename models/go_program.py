@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services.build import cache_folder
-from pulumi_sandbox.services.locks import exclusive
 from pulumi_sandbox.services.progress import Progress, silent
 from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.locks import exclusive
+from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services.progress import Progress, Step, silent
 from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 

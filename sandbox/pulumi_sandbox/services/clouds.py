@@ -13,11 +13,11 @@ from pathlib import Path
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certificate
 from pulumi_sandbox.services.cloud.registry import OWN, CloudService
 from pulumi_sandbox.services.launch import Launch, Undertaking
-from pulumi_sandbox.services.locks import exclusive
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, is_free
 from pulumi_sandbox.services.progress import Progress, Step, silent
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.launch import Launch, Undertaking
-from pulumi_sandbox.services.locks import exclusive
 from pulumi_sandbox.services.parts import Layout, Part, Ports
 from pulumi_sandbox.services.ports import PortTakenError, asked
 from pulumi_sandbox.services.progress import Progress, Step, silent

@@ -9,19 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.state.store import locked
+from pulumi_sandbox.engine.state.lock import locked
 from pulumi_sandbox.errors import SandboxError
 
 _OTHER = "11111111-2222-4333-8444-555555555555.json"
+_OURS = f"sandbox-{_OTHER}"
 
 
 def _directory(backend: Path) -> Path:
     return backend / ".pulumi" / "locks" / "organization" / "shop" / "dev"
 
 
-def _hold(backend: Path, *, pid: int, hostname: str) -> Path:
-    """Write a lock as the genuine CLI does."""
-    path = _directory(backend) / _OTHER
+def _hold(backend: Path, *, pid: int, hostname: str, name: str = _OTHER) -> Path:
+    """Write a lock as the genuine CLI does, or as a run of this engine whose process is no more."""
+    path = _directory(backend) / name
     path.parent.mkdir(parents=True)
     owner = {"pid": pid, "username": "someone", "hostname": hostname, "timestamp": "2026-11-21T09:57:27.9Z"}
     path.write_text(json.dumps(owner, separators=(",", ":")))
@@ -40,7 +41,7 @@ def test_a_lock_stands_where_the_genuine_cli_looks_and_says_who_holds_it(tmp_pat
     with locked(tmp_path, "shop", "dev"):
         (path,) = _directory(tmp_path).iterdir()
         assert re.fullmatch(
-            r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.json", path.name
+            r"sandbox-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.json", path.name
         )
         owner = json.loads(path.read_text())
     assert [*owner] == ["pid", "username", "hostname", "timestamp"]
@@ -67,26 +68,46 @@ def test_stacks_do_not_lock_each_other(tmp_path: Path):
         pass
 
 
-@pytest.mark.parametrize("hostname", ["elsewhere", socket.gethostname()])
-def test_a_lock_of_a_living_or_unknown_process_is_respected_however_old(tmp_path: Path, hostname: str):
-    path = _hold(tmp_path, pid=os.getpid(), hostname=hostname)
+@pytest.mark.parametrize(
+    ("name", "hostname"),
+    [(_OTHER, "elsewhere"), (_OTHER, socket.gethostname()), (_OURS, "elsewhere")],
+    ids=["the CLI, elsewhere", "the CLI, here", "this engine, elsewhere"],
+)
+def test_a_lock_of_which_nobody_knows_whether_its_process_runs_is_respected_however_old(
+    tmp_path: Path, dead_pid: int, name: str, hostname: str
+):
+    path = _hold(tmp_path, pid=dead_pid, hostname=hostname, name=name)
     with pytest.raises(SandboxError) as caught:
         locked(tmp_path, "shop", "dev").__enter__()
     assert caught.value.place == str(path)
     assert list(_directory(tmp_path).iterdir()) == [path]
 
 
-def test_a_dead_process_of_this_host_is_taken_over_and_named(tmp_path: Path, dead_pid: int):
-    _hold(tmp_path, pid=dead_pid, hostname=socket.gethostname())
+def test_a_run_that_lives_keeps_its_lock_though_its_process_has_another_id_here(
+    tmp_path: Path, dead_pid: int
+):
+    """Two containers share the folder and their name: what runs in one is nobody's process in the other."""
+    with locked(tmp_path, "shop", "dev"):
+        (path,) = _directory(tmp_path).iterdir()
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"pid": dead_pid}))
+        with pytest.raises(SandboxError, match=rf"pid {dead_pid}\) holds it since"):
+            locked(tmp_path, "shop", "dev").__enter__()
+        assert list(_directory(tmp_path).iterdir()) == [path]
+
+
+def test_a_run_that_was_killed_is_taken_over_and_named_though_its_id_is_another_process_now(tmp_path: Path):
+    _hold(tmp_path, pid=os.getpid(), hostname=socket.gethostname(), name=_OURS)
     with locked(tmp_path, "shop", "dev") as gone:
-        assert [(owner.pid, owner.username) for owner in gone] == [(dead_pid, "someone")]
-        assert _OTHER not in [path.name for path in _directory(tmp_path).iterdir()]
+        assert [(owner.pid, owner.username) for owner in gone] == [(os.getpid(), "someone")]
+        assert _OURS not in [path.name for path in _directory(tmp_path).iterdir()]
 
 
-def test_a_dead_process_of_another_host_is_not_judged(tmp_path: Path, dead_pid: int):
-    _hold(tmp_path, pid=dead_pid, hostname="elsewhere")
-    with pytest.raises(SandboxError, match="elsewhere"):
-        locked(tmp_path, "shop", "dev").__enter__()
+def test_a_run_that_has_not_said_who_it_is_yet_is_respected(tmp_path: Path):
+    with locked(tmp_path, "shop", "dev"):
+        (path,) = _directory(tmp_path).iterdir()
+        path.unlink()
+        with pytest.raises(SandboxError, match="begins or ends just now"):
+            locked(tmp_path, "shop", "dev").__enter__()
 
 
 def test_what_the_cli_notes_beside_a_lock_is_no_lock(tmp_path: Path):

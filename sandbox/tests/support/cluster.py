@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.locks import exclusive
 from pulumi_sandbox.services.users import ADMIN
 
 if TYPE_CHECKING:
