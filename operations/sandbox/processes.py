@@ -78,17 +78,28 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dic
         variables["KUBECONFIG"] = str(kubeconfig)
     if (providers := stand_ins.addresses(folders.providers)) is not None:
         variables["PULUMI_DEBUG_PROVIDERS"] = providers
-    if "PULUMI_CONFIG_PASSPHRASE" not in environment:
-        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = environment.get(
-            "PULUMI_CONFIG_PASSPHRASE_FILE", str(folders.dev_passphrase)
-        )
+    if "PULUMI_CONFIG_PASSPHRASE" not in environment and (
+        given := _passphrase_file(folders, stack, environment)
+    ):
+        variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = given
     return variables
 
 
+def _passphrase_file(folders: Folders, stack: str, environment: Mapping[str, str]) -> str | None:
+    """Return the file with a stack's passphrase: another stack's public one is none, whoever exported it."""
+    given, public = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE"), folders.public_passphrase(stack)
+    if given and Path(given) != folders.dev_passphrase:
+        return given
+    return str(public) if public else None
+
+
 def print_exports(stack: str) -> None:
-    """Print the variables as shell exports, for `eval`."""
-    for name, value in sorted(exports(Folders.find(Path.cwd()), stack, os.environ).items()):
+    """Print the variables as shell exports, for `eval`; the public passphrase is for stack dev alone."""
+    variables = exports(Folders.find(Path.cwd()), stack, os.environ)
+    for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
+    if "PULUMI_CONFIG_PASSPHRASE_FILE" in os.environ.keys() - variables.keys():
+        typer.echo("unset PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
 def serve_providers() -> None:

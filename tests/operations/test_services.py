@@ -78,6 +78,17 @@ def test_the_exports_leave_a_passphrase_of_the_users_alone() -> None:
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in exports()
 
 
+def test_the_public_passphrase_is_handed_to_stack_dev_only_and_taken_from_a_shell_that_had_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    assert "PASSPHRASE" not in run("env", "--stack", "prod").stdout
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", exports()["PULUMI_CONFIG_PASSPHRASE_FILE"])
+    assert "\nunset PULUMI_CONFIG_PASSPHRASE_FILE\n" in run("env", "--stack", "prod").stdout
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", "/of/the/user")
+    assert "PASSPHRASE_FILE=/of/the/user\n" in run("env", "--stack", "prod").stdout
+
+
 def test_the_exports_survive_the_shell_whatever_the_path(project: Path) -> None:
     odd = project / "my cluster's $HOME"
     StackCluster(odd, "https://a", None, own=False).remember(Folders(project).clusters("dev"))
