@@ -13,7 +13,7 @@ from components.account_pool.outlook import Expectation, Prospect, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
-from components.naming import stack_holder
+from components.naming import STACK_HOLDER, stack_holder
 from components.settings.nouns import Tenant
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
@@ -87,7 +87,7 @@ def leaving(
 ) -> Iterator[ClaimRequest]:
     """Return what a stack still holds and claims no more: its next update releases it, after its claims."""
     kept = {claim.holder for claim in claims}
-    ours = "/".join(("pulumi", *whose, ""))
+    ours = "/".join((STACK_HOLDER, *whose, ""))
     for record in records:
         for holder in record.holders:
             if holder.startswith(ours) and holder not in kept and record.phase is not Phase.RELEASING:

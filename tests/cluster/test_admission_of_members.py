@@ -257,6 +257,13 @@ def test_every_write_of_the_protocol_to_a_member_passes(
     assert pool.patch(user, member, change(member).body) is None
 
 
+def test_nobody_takes_a_place_on_a_shared_account_that_is_full(pool: GuardedPool) -> None:
+    shared = replace(BOUND, partition=Partition("aws", shared=True))
+    for capacity, is_full in (("1", True), ("2", False), ("x", True)):
+        member = pool.member({SHARED: "true"}, {**SHARING, SHARED_CAPACITY: capacity})
+        assert (pool.patch("claimer", member, changes.take(member, shared).body) is None) is not is_full
+
+
 def test_accounts_are_made_by_operators(pool: GuardedPool) -> None:
     for labels, notes in (({}, {}), (CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}), (CLAIMED_LABELS, CLAIMED)):
         assert pool.create("operator", "Secret", secret(labels, notes)) is None

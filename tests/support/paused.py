@@ -34,6 +34,16 @@ class Paused:
             except StopIteration as over:
                 return over.value
 
+    def asked_to_its_end(self) -> list[Yielded]:
+        """Go on to its end; return what it asked on the way."""
+        asked: list[Yielded] = []
+        while True:
+            asked.append(self._asked)
+            try:
+                self.go_on()
+            except StopIteration:
+                return asked
+
     def _answer(self) -> Answer:
         match self._asked:
             case Pause():

@@ -4,6 +4,7 @@ In memory; the roster's check without the host that runs it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from pulumi.dynamic import CheckFailure
@@ -21,7 +22,7 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.model import ClaimRequest, JsonObject, Member, Token
+from components.account_pool.model import ClaimRequest, JsonObject, Member, Phase, Token
 from components.account_pool.outlook import Prospect, explain, outlook
 from components.account_pool.pool import Cleaned, Pool
 from components.account_pool.roster import PoolRosterProvider
@@ -209,3 +210,14 @@ def test_a_shared_account_whose_claims_cannot_be_read_stops_neither_sweep_nor_re
     assert len(recovered.intact) == 1
     assert [each.place for each in recovered.problems] == ["Secret s0"]
     assert server.member("s0") == before
+
+
+def test_a_release_that_nobody_can_finish_stops_no_other(server: MemoryServer, pool: Pool) -> None:
+    server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
+    pool.claim(ClaimRequest("acme", "aws", "x", shared=True))
+    for record in list(server.records):
+        begun = replace(record.without_holder(next(iter(record.holders))), phase=Phase.RELEASING)
+        server.replace(Kind.RECORD, begun.render(POOL))
+    server.by_hand("s0", {}, {SHARED_CLAIMS: "garbage"})
+    assert len(pool.sweep(settle_seconds=0).finished) == 1
+    assert [record.partition.shared for record in server.records] == [True]

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from components.account_pool import cleaning, protocol
-from components.account_pool.calls import ListPage, Patch, Replace, Steps
+from components.account_pool import changes, cleaning, protocol
+from components.account_pool.calls import Create, Found, Kind, ListPage, Patch, Replace, Steps, Together
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
@@ -164,3 +164,26 @@ def test_a_pending_claim_leaves_an_account_that_is_dirty_by_now(server: MemorySe
     with pytest.raises(Exhausted):
         slow.end()
     assert server.member("m0").state == "dirty"
+
+
+def test_who_meets_its_own_account_taken_by_a_helper_looks_at_its_record_before_anything_else(
+    server: MemoryServer,
+) -> None:
+    paused(server, A.wanted).until(Patch)  # left half-way: the record is there, the account is not taken
+    slow = paused(server, A2.wanted).go_on()
+    (record,) = server.records
+    moved = replace(record, attempt=3)
+    server.replace(Kind.RECORD, moved.render(POOL))
+    taken = changes.take(server.member("m0"), moved)
+    assert isinstance(server.patch(taken.kind, taken.name, taken.body), Found)
+    asked = slow.asked_to_its_end()
+    assert not any(isinstance(each, ListPage | Together) for each in asked)
+    assert server.member("m0").bears(moved.token)
+
+
+def test_who_finds_its_own_account_taken_by_a_helper_makes_no_second_record(server: MemoryServer) -> None:
+    slow = paused(server, A2.wanted).go_on()
+    server.add_member("m1")
+    claim(server, only(A, "m0"))
+    assert not any(isinstance(each, Create) for each in slow.asked_to_its_end())
+    assert is_free(server.member("m1"))
