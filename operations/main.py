@@ -25,6 +25,7 @@ app = typer.Typer(
         "credfleet pool status             # who has which account",
         "credfleet config check            # all problems of a stack's configuration",
         "credfleet --install-completion    # completion for your shell",
+        "credfleet --version               # of every command",
     ),
     no_args_is_help=True,
     rich_markup_mode=None,

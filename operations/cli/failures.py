@@ -30,7 +30,6 @@ CANCELLED = 8
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
-        "ambiguous-cluster": CONFIGURATION,
         "bad-configuration": CONFIGURATION,
         "ciphertext-unreadable": CONFIGURATION,
         "config-invalid": CONFIGURATION,
@@ -176,8 +175,16 @@ class ReportingGroup(TyperGroup):
     """The root of the command tree: writes what a command answers or raises, in the form asked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the arguments: where they make no sense, no option says in which form to tell it."""
+        """Keep the arguments: where they make no sense, no option says in which form to tell it.
+
+        `--version` is answered whatever command it is given to.
+        """
         ctx.meta[_ARGUMENTS] = tuple(args)
+        if "--version" in args and not ctx.resilient_parsing:
+            from importlib.metadata import version
+
+            typer.echo(f"credfleet {version('credfleet')}")
+            raise typer.Exit
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

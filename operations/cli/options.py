@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from operations.cli import completion
+
 _FORM: Final = "credfleet.form"
 
 
@@ -58,7 +60,9 @@ OutputOption = Annotated[Form, form_option("--output", "-o")]
 JsonOption = Annotated[
     bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
 ]
-StackOption = Annotated[str, typer.Option("--stack", "-s", help="The stack.", show_default=True)]
+StackOption = Annotated[
+    str, typer.Option("--stack", "-s", help="The stack.", show_default=True, autocompletion=completion.stacks)
+]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 ClusterOption = Annotated[
     Path | None,

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from components.errors import CredfleetError
-from operations.cli.options import ClusterOption
+from components.errors import CredfleetError, Misconfigured
+from operations.cli import completion
+from operations.cli.ask import ask
+from operations.cli.options import ClusterOption, YesOption
 from operations.folders import Folders
+from operations.sandbox.control_plane import CONTEXT
+
+DEFAULT_NAMESPACE: Final = "account-pool"
+"""The namespace that commands mean without being told."""
+DEFAULT_STACK: Final = "dev"
+"""The stack whose rules and cleaners they mean then."""
 
 if TYPE_CHECKING:
     from components.account_pool.pool import Pool
@@ -19,23 +27,39 @@ if TYPE_CHECKING:
     from components.connection import ClusterTarget
     from components.settings.nouns import Cluster
 
-NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the pool.")]
+NamespaceOption = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Namespace of the pool; else the stack's, else account-pool.",
+        show_default=False,
+    ),
+]
 ContextOption = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig; else its current one."),
+    typer.Option(
+        "--context", metavar="NAME", help="Context of the kubeconfig; else the stack's, or its current one."
+    ),
+]
+TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.", autocompletion=completion.tenants)]
+PoolStackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stack", "-s", help="The stack whose pool and cluster are meant.", autocompletion=completion.stacks
+    ),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """The pool a command means: its namespace, in the cluster of a kubeconfig file and a context of it.
+    """A pool: its namespace, in the cluster of a kubeconfig file and a context of it.
 
-    uid: of kube-system, which the cluster must have; None does not check it.
-    Without a file it is the cluster of KUBECONFIG, else the sandbox's own, and an error where these are two;
-    without a context the current.
+    uid: of kube-system, which the cluster must have; None does not check it. Without a file it is the sandbox
+    of this folder while that runs, else the cluster of KUBECONFIG; without a context the current.
     """
 
-    namespace: NamespaceOption = "account-pool"
+    namespace: NamespaceOption = DEFAULT_NAMESPACE
     kubeconfig: ClusterOption = None
     context: ContextOption = None
     uid: str | None = None
@@ -56,86 +80,172 @@ class Where:
         from components.connection import ClusterTarget
 
         kubeconfig = self.kubeconfig
-        if kubeconfig is None:
-            kubeconfig = _of_environment()
+        if kubeconfig is None and self.context in (None, CONTEXT):
+            kubeconfig = _of_sandbox()
+        if kubeconfig is None and not os.environ.get("KUBECONFIG"):
+            raise CredfleetError(
+                code="no-cluster",
+                place="--kubeconfig",
+                cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
+                mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
+            )
         file = None if kubeconfig is None else str(kubeconfig)
         return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)
 
     def open(self, manager: str | None = None) -> Pool:
-        """Open the pool; raises as `target` and `Pool.open`.
+        """Open the pool, and say which it is; raises as `target`, `agree` and `Pool.open`.
 
         manager: under which name the API server books what is written; None means a claimer's.
         """
         from components.account_pool.pool import CLAIMS, Pool
 
+        return Pool.open(self.told(), self.namespace, manager=manager or CLAIMS)
+
+    def told(self) -> ClusterTarget:
+        """Return the cluster, having said which it is; raises as `target` and `agree`."""
         target = self.target()
-        if self.kubeconfig is None:
-            named = target.kubeconfig or os.environ.get("KUBECONFIG", "")
-            typer.echo(f"· pool {self.namespace}, {self.context or 'current context'} of {named}", err=True)
-        return Pool.open(target, self.namespace, manager=manager or CLAIMS)
+        if self.is_told:
+            file = target.kubeconfig or os.environ.get("KUBECONFIG", "")
+            named = "the sandbox of this folder" if self.kubeconfig is None and target.kubeconfig else file
+            at = f"context {target.context} of {named}" if target.context else named
+            typer.echo(f"· pool {self.namespace}, {at}", err=True)
+        self.agree(target)
+        return target
+
+    @property
+    def is_told(self) -> bool:
+        """Whether opening it says which cluster it is in: where no option did."""
+        return self.kubeconfig is None
+
+    def agree(self, target: ClusterTarget) -> None:
+        """Go on: a look harms nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named(Where):
-    """A pool whose namespace has to be given, since something is taken from it by hand."""
+class Meant(Where):
+    """The pool a command means: by its options, and for what they leave open by a stack."""
 
-    namespace: NamespaceOption = field()
+    namespace: NamespaceOption = ""
+    stack: PoolStackOption = None
+
+    def __post_init__(self) -> None:
+        """Fill in what a stack says; raises as `settings_of` and `pool_of`."""
+        _fill(self)
 
 
-def _of_environment() -> Path | None:
-    """Return the kubeconfig of the sandbox that runs here; None where only KUBECONFIG names a cluster.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written(Meant):
+    """A pool that a command writes to."""
 
-    Raises CredfleetError: `ambiguous-cluster` where both do and differ, since a write could go to either;
-    `no-cluster`.
-    """
-    inherited = os.environ.get("KUBECONFIG")
-    own = _of_sandbox()
-    if inherited is None and own is None:
-        raise CredfleetError(
-            code="no-cluster",
-            place="--kubeconfig",
-            cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
-            mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
-        )
-    if (
-        inherited
-        and own
-        and [Path(part).resolve() for part in inherited.split(os.pathsep)] != [own.resolve()]
-    ):
-        raise CredfleetError(
-            code="ambiguous-cluster",
-            place="KUBECONFIG",
-            cause=f"it names {inherited}, and the sandbox of this folder runs as well: either could be meant",
-            mend=f"say which: --kubeconfig {own}, or --kubeconfig {inherited}",
-        )
-    return own
+    yes: YesOption = False
+
+    @property
+    def is_told(self) -> bool:
+        """Whether opening it says which cluster it is in: a write always does."""
+        return True
+
+    def agree(self, target: ClusterTarget) -> None:
+        """Ask before a write to a cluster that only KUBECONFIG names, and no stack of this folder is on.
+
+        Raises CredfleetError, code `not-confirmed`.
+        """
+        if self.yes or target.kubeconfig or target.context:
+            return
+        from components.connection import connect
+
+        server = connect(target).server
+        if server not in _known_servers():
+            question = (
+                f"KUBECONFIG leads to {server}, and neither an option nor a stack here names that cluster."
+            )
+            ask(f"{question} Write to pool {self.namespace} there?", yes=False)
+
+    def for_a_look(self) -> Where:
+        """Return the same pool where nothing is written."""
+        return Where(namespace=self.namespace, kubeconfig=self.kubeconfig, context=self.context, uid=self.uid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named(Written):
+    """A pool that has to be named, by its namespace or a stack, since something is taken from it by hand."""
+
+    def __post_init__(self) -> None:
+        """Fill in what a stack says. Raises Misconfigured where nothing names it, and as `Meant`."""
+        if not self.namespace and self.stack is None:
+            raise Misconfigured(
+                place="--namespace",
+                cause="an account is taken from a pool or given back to it, and none is named",
+                mend=f"add --namespace {DEFAULT_NAMESPACE}, or --stack with the name of a stack",
+            )
+        _fill(self)
+
+
+def _fill(where: Meant) -> None:
+    """Fill in what a stack says of a pool, or else the usual namespace."""
+    namespace, found = where.namespace or DEFAULT_NAMESPACE, None
+    if where.stack is not None:
+        from operations.config.settings import pool_of, settings_of
+
+        settings = settings_of(where.stack)
+        found = Where.of_stack(pool_of(settings, where.stack), settings.cluster, where.kubeconfig)
+        namespace = where.namespace or found.namespace
+        object.__setattr__(where, "kubeconfig", found.kubeconfig or _remembered(where.stack))
+        object.__setattr__(where, "context", where.context or found.context)
+        object.__setattr__(where, "uid", found.uid)
+    object.__setattr__(where, "namespace", namespace)
+
+
+def _folders() -> Folders | None:
+    from pulumi_sandbox.errors import SandboxError
+
+    try:
+        return Folders.find(Path.cwd())
+    except SandboxError:
+        return None
 
 
 def _of_sandbox() -> Path | None:
-    from pulumi_sandbox.errors import SandboxError
+    """Return the kubeconfig of the sandbox that runs in this folder."""
     from pulumi_sandbox.services import ControlPlane, Part
 
-    try:
-        folders = Folders.find(Path.cwd())
-    except SandboxError:
-        plane = None
-    else:
-        plane = ControlPlane.find(folders.control_plane)
+    folders = _folders()
+    plane = ControlPlane.find(folders.control_plane) if folders else None
     if plane is None or plane.pid(Part.API_SERVER) is None:
         return None
     return plane.kubeconfig("admin")
 
 
+def _remembered(stack: str) -> Path | None:
+    """Return the kubeconfig of the cluster of the user's that a stack was brought up on from here."""
+    from pulumi_sandbox.stack_cluster import StackCluster
+
+    folders = _folders()
+    former = StackCluster.recall(folders.clusters(stack)) if folders else None
+    return former.kubeconfig if former and not former.own else None
+
+
+def _known_servers() -> set[str]:
+    """Return the addresses of the clusters that stacks were brought up on from here."""
+    from pulumi_sandbox.stack_cluster import StackCluster
+
+    folders = _folders()
+    kept = folders.sandbox.glob("*.cluster.json") if folders else ()
+    return {former.server for path in kept if (former := StackCluster.recall(path))}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The account that is asked for: by its type, or by a plan that rules of a stack serve.
+    """The account that is asked for: by its type, or by a plan that the rules of the stack serve.
 
     holder: None when it was left out.
     """
 
-    tenant: Annotated[str, typer.Option("--tenant", help="The tenant.")]
+    tenant: TenantOption
     type: Annotated[
-        str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
+        str | None,
+        typer.Option(
+            "--type", "-t", help="Type of the account: aws, gcp_cf-sa30.", autocompletion=completion.types
+        ),
     ] = None
     plan: Annotated[
         str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
@@ -155,6 +265,7 @@ class Asked:
         typer.Option(
             "--slot",
             help="Which of the tenant's accounts of this type; needed where its slots are named, else 0.",
+            autocompletion=completion.slots,
         ),
     ] = None
     spill: Annotated[
@@ -167,11 +278,10 @@ class Asked:
     holder: Annotated[
         str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
     ] = None
-    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack whose rules serve the plan.")] = "dev"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedIfAny(Asked):
     """The account that is asked for, where something else may be asked for instead; then nothing is set."""
 
-    tenant: Annotated[str, typer.Option("--tenant", help="The tenant.")] = ""
+    tenant: TenantOption = ""

@@ -10,7 +10,7 @@ from components.account_pool.pool import OPERATOR
 from components.errors import Misconfigured
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
-from operations.pool.access import Where
+from operations.pool.access import Written
 from operations.pool.maintenance import and_flush
 from operations.pool.outlook import stack_claims
 
@@ -18,24 +18,21 @@ _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)
 
 
 def adopt(
-    where: Where,
+    where: Written,
     *,
-    stack: tuple[str, str] | None,
+    organization: str,
     mapped: Sequence[str],
     slot: str | None,
     holder: str | None,
-    yes: bool,
 ) -> Answer:
-    """Report the accounts that bear an owner and no claim; with `yes`, claim each for its owner.
+    """Report the accounts that bear an owner and no claim; with `--yes`, claim each for its owner.
 
-    stack: its name and organization, whose pool is meant and whose claims name slots and holders.
+    The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
     Raises Misconfigured for a term that is none, and as `stack_claims`, `Pool.open` and `Pool.adopt`.
     """
-    claims = ()
-    if stack is not None:
-        claimed = stack_claims(*stack, where.kubeconfig)
-        where, claims = claimed.where, claimed.claims
-    pool = where.open(OPERATOR)
+    claims = stack_claims(where.stack, organization, where.kubeconfig).claims if where.stack else ()
+    yes = where.yes
+    pool = (where if yes else where.for_a_look()).open(OPERATOR)
     adoptable = pool.adoptable(SlotNames(by_tenant_and_type(mapped), claims, slot, holder or "cli"))
     found = [
         {

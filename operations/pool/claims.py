@@ -18,7 +18,7 @@ from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import Asked, AskedIfAny, Where
+from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, Named
 
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand."""
@@ -40,13 +40,13 @@ class Claimable(Protocol):
         ...
 
 
-def claim(asked: Asked, where: Where, wait: str | None) -> Answer:
+def claim(asked: Asked, where: Named, wait: str | None) -> Answer:
     """Claim an account, waiting for a free one as long as allowed.
 
     Raises as `Pool.open` and `Pool.claim`, and Misconfigured for a request that makes no sense.
     """
     patience = seconds(wait) if wait else 0.0
-    request, _ = placed(asked)
+    request, _ = placed(asked, where.stack)
     pool = where.open()
     refuse_unnamed_slot(asked, request, pool.records())
     try:
@@ -97,18 +97,18 @@ def claim_within(
             pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def release(asked: Asked, where: Where, *, yes: bool) -> Answer:
+def release(asked: Asked, where: Named) -> Answer:
     """Release an account.
 
-    Raises CredfleetError with code `not-confirmed` for another's claim without `yes`, or as `Pool.release`.
+    Raises CredfleetError with code `not-confirmed` for another's claim without `--yes`, or as `Pool.release`.
     """
-    request, _ = placed(asked)
+    request, _ = placed(asked, where.stack)
     holder = request.holder
     if holder != CLI_HOLDER:
         ask(
             f"{holder} may still use the {request.type} account of tenant {request.tenant}"
             f" (slot {request.slot}). Release it in its place?",
-            yes=yes,
+            yes=where.yes,
         )
     pool = where.open()
     refuse_unnamed_slot(asked, request, pool.records())
@@ -140,8 +140,8 @@ def release(asked: Asked, where: Where, *, yes: bool) -> Answer:
     )
 
 
-def release_of_stack(stack: str, asked: AskedIfAny, where: Where, *, yes: bool) -> Answer:
-    """Report what a stack holds; with `yes`, release it, except what it has claimed again since.
+def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
+    """Report what a stack holds; with `--yes`, release it, except what it has claimed again since.
 
     stack: its name, with project and organization where several are called so. Raises Misconfigured when
     they are not told apart or `asked` names an account as well, or as `Pool.release`.
@@ -152,7 +152,8 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Where, *, yes: bool) 
             cause="it means all that a stack holds, and an account is named beside it",
             mend="give one of the two",
         )
-    pool = where.open()
+    yes = where.yes
+    pool = (where if yes else where.for_a_look()).open()
     by_stack = _held_by_stacks(pool.records())
     names = [name for name in by_stack if f"/{name}".endswith(f"/{stack}")]
     if len(names) > 1:
@@ -228,8 +229,8 @@ def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[R
         )
 
 
-def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
-    """Return the request of the protocol, and the rule of the stack that chose the pool of a plan.
+def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
+    """Return the request of the protocol, and the rule of a stack that chose the pool of a plan.
 
     Raises Misconfigured unless either a type or a plan is given, and a plan has a pool.
     """
@@ -255,7 +256,7 @@ def placed(asked: Asked) -> tuple[ClaimRequest, str | None]:
         from operations.config.settings import pool_of_plan
 
         planned = Request(asked.plan, asked.region, asked.hyperscaler_region, asked.hyperscaler)
-        served = pool_of_plan(asked.stack, planned)
+        served = pool_of_plan(stack or DEFAULT_STACK, planned)
         values = {**served.implied, **values}
         return replace(
             request, type=served.type, partition=values, shared=asked.shared or served.shared

@@ -25,7 +25,7 @@ from operations.cli.ask import ask
 from operations.cli.failures import DEFECTS
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
-from operations.pool.access import Where
+from operations.pool.access import Written
 
 LOGS: Final = DEFECTS
 """Where the output of cleaners is written, below the working directory."""
@@ -45,7 +45,7 @@ class Cleaner:
 
     commands: Mapping[str, Sequence[str]]
     folder: Path
-    where: Where
+    where: Written
     seconds: float
     logs: dict[str, Path] = field(default_factory=dict[str, Path])
 
@@ -98,7 +98,7 @@ class Cleaner:
 
 
 def clean(
-    cleaner: Cleaner, cleaner_id: str, take_over: frozenset[str], *, account_type: str | None, yes: bool
+    cleaner: Cleaner, cleaner_id: str, take_over: frozenset[str], *, account_type: str | None
 ) -> Answer:
     """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
     check(cleaner)
@@ -108,7 +108,7 @@ def clean(
         helpless = sum(cleaner.command(member.type) is None for member in listed)
         also = f", and {helpless} without a cleaner quarantined" if helpless else ""
         names = ", ".join(member.name for member in listed)
-        ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=yes)
+        ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=cleaner.where.yes)
     try:
         done = pool.clean(cleaner_id, cleaner.wipe, take_over=take_over, account_type=account_type)
     finally:

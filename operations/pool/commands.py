@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from operations.cli import completion
 from operations.cli.answer import Answer
 from operations.cli.command import command, group, parameter
-from operations.cli.options import ClusterOption, StackOption, YesOption, form_option
-from operations.pool.access import Asked, AskedIfAny, Named, Where
+from operations.cli.options import ClusterOption, StackOption, form_option
+from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, Meant, Named, Where, Written
 
 app = group(
     "See a pool of accounts; claim and release one by hand.",
@@ -20,7 +21,12 @@ app = group(
     "credfleet pool claim --namespace account-pool --type aws --tenant acme",
 )
 
-AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
+AccountArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ACCOUNT", help="Name of the account's Secret.", autocompletion=completion.accounts
+    ),
+]
 OrganizationOption = Annotated[
     str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
 ]
@@ -43,7 +49,7 @@ class MetricsForm(StrEnum):
 def status(
     *,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
-    where: Where,
+    where: Meant,
 ) -> Answer:
     """Show who has which account since when, and what is free.
 
@@ -97,7 +103,6 @@ def release(
             help="Instead: all that a stack holds which is gone. Only tells it, unless --yes is given.",
         ),
     ] = None,
-    yes: YesOption = False,
     where: Named,
 ) -> Answer:
     """Give an account back, or all of a stack.
@@ -109,8 +114,8 @@ def release(
     from operations.pool import claims
 
     if stack_gone is not None:
-        return claims.release_of_stack(stack_gone, asked, where, yes=yes)
-    return claims.release(asked, where, yes=yes)
+        return claims.release_of_stack(stack_gone, asked, where)
+    return claims.release(asked, where)
 
 
 @command(
@@ -119,7 +124,7 @@ def release(
     "credfleet pool explain --tenant acme --plan gcp --region cf-sa30",
     "credfleet pool explain --tenant acme --type aws --partition eu-access=true --output json",
 )
-def explain(asked: Asked, where: Where) -> Answer:
+def explain(asked: Asked, where: Meant) -> Answer:
     """Tell why a claim gets an account, or none.
 
     Shows the rule that chose the pool, the claim there is, and every account of the type with its reason.
@@ -153,7 +158,7 @@ def outlook(
         parameter("output", Annotated[MetricsForm, form_option("--output", "-o")], MetricsForm.PROMETHEUS),
     ),
 )
-def metrics(where: Where) -> Answer:
+def metrics(where: Meant) -> Answer:
     """Print the pool as gauges for Prometheus.
 
     By type and partition, zeros included, so that an alert on an empty pool has a series.
@@ -171,7 +176,10 @@ def metrics(where: Where) -> Answer:
 )
 def clean(
     *,
-    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
+    type_: Annotated[
+        str | None,
+        typer.Option("--type", "-t", help="Only accounts of this type.", autocompletion=completion.types),
+    ] = None,
     cleaner: Annotated[
         str, typer.Option("--cleaner", help="Stable id of this cleaner, used by one process at a time.")
     ] = f"cli@{platform.node()}",
@@ -194,9 +202,7 @@ def clean(
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="How long one account may take.")
     ] = "30m",
-    stack: StackOption = "dev",
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Wipe dirty accounts by your own commands and let them back.
 
@@ -207,13 +213,16 @@ def clean(
     from operations.pool import cleaning
     from operations.pool.claims import seconds
 
-    given = (cleaning.given(commands), Path.cwd()) if commands else cleaning.configured(stack)
+    given = (
+        (cleaning.given(commands), Path.cwd())
+        if commands
+        else cleaning.configured(where.stack or DEFAULT_STACK)
+    )
     return cleaning.clean(
         cleaning.Cleaner(*given, where, seconds(timeout, option="--timeout")),
         cleaner,
         frozenset(take_over or ()),
         account_type=type_,
-        yes=yes,
     )
 
 
@@ -221,7 +230,7 @@ def clean(
 def hold(
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who ask for an account.")],
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Give no new accounts until `pool resume`; those that tenants have are used and released as before.
 
@@ -234,7 +243,7 @@ def hold(
 
 
 @command(app, "credfleet pool resume")
-def resume(where: Where) -> Answer:
+def resume(where: Written) -> Answer:
     """Give new accounts again."""
     from operations.pool import maintenance
 
@@ -246,7 +255,7 @@ def quarantine(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Keep an account from new holders; present ones keep it."""
     from operations.pool import maintenance
@@ -261,8 +270,7 @@ def unquarantine(
     decommissioned: Annotated[
         bool, typer.Option("--decommissioned", help="Also an account that was given up.")
     ] = False,
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Let a quarantined account back.
 
@@ -270,15 +278,14 @@ def unquarantine(
     """
     from operations.pool import maintenance
 
-    return maintenance.unquarantine(where, account, decommissioned=decommissioned, yes=yes)
+    return maintenance.unquarantine(where, account, decommissioned=decommissioned)
 
 
 @command(app, "credfleet pool decommission aws-7 --yes")
 def decommission(
     account: AccountArgument,
     *,
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Give a dirty account up.
 
@@ -286,7 +293,7 @@ def decommission(
     """
     from operations.pool import maintenance
 
-    return maintenance.decommission(where, account, yes=yes)
+    return maintenance.decommission(where, account)
 
 
 @command(app, "credfleet pool mark-dirty aws-7 --reason 'used by hand'", name="mark-dirty")
@@ -294,7 +301,7 @@ def mark_dirty(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Have an account cleaned that nobody claims.
 
@@ -309,8 +316,7 @@ def mark_dirty(
 def take_back(
     account: AccountArgument,
     *,
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Return an account to the pool that its tenant retained.
 
@@ -318,15 +324,14 @@ def take_back(
     """
     from operations.pool import maintenance
 
-    return maintenance.take_back(where, account, yes=yes)
+    return maintenance.take_back(where, account)
 
 
 @command(app, "credfleet pool sweep --dry-run", "credfleet pool sweep --yes")
 def sweep(
     *,
     dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Finish what crashed claims and releases left behind.
 
@@ -334,7 +339,7 @@ def sweep(
     """
     from operations.pool import maintenance
 
-    return maintenance.sweep(where, dry_run=dry_run, yes=yes)
+    return maintenance.sweep(where, dry_run=dry_run)
 
 
 @command(
@@ -345,12 +350,6 @@ def sweep(
 )
 def adopt(
     *,
-    stack: Annotated[
-        str | None,
-        typer.Option(
-            "--stack", "-s", help="Stack whose pool it is, and whose claims name slots and holders."
-        ),
-    ] = None,
     organization: OrganizationOption = "organization",
     mapped: Annotated[
         list[str] | None,
@@ -364,8 +363,7 @@ def adopt(
     holder: Annotated[
         str | None, typer.Option("--holder", help="Who uses what the stack does not claim; else `cli`.")
     ] = None,
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Make claims for accounts that only bear an owner's label.
 
@@ -378,11 +376,10 @@ def adopt(
 
     return adopting.adopt(
         where,
-        stack=None if stack is None else (stack, organization),
+        organization=organization,
         mapped=mapped or (),
         slot=slot,
         holder=holder,
-        yes=yes,
     )
 
 
@@ -390,13 +387,12 @@ def adopt(
 def recover(
     *,
     dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    where: Where,
+    where: Written,
 ) -> Answer:
     """Bind claims to accounts again after a restore from a backup."""
     from operations.pool import maintenance
 
-    return maintenance.recover(where, dry_run=dry_run, yes=yes)
+    return maintenance.recover(where, dry_run=dry_run)
 
 
 def doctor(

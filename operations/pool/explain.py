@@ -8,7 +8,7 @@ from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Candidate, Explanation, explain
 from operations.cli.answer import Answer, Part, Verdict
 from operations.cli.tables import Column, Table
-from operations.pool.access import Asked, Where
+from operations.pool.access import Asked, Meant
 from operations.pool.claims import named_slots, placed
 from operations.pool.outlook import BAD
 
@@ -16,9 +16,9 @@ _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
 
 
-def explained(asked: Asked, where: Where) -> Answer:
+def explained(asked: Asked, where: Meant) -> Answer:
     """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
-    request, rule = placed(asked)
+    request, rule = placed(asked, where.stack)
     pool = where.open()
     look = pool.look()
     named = named_slots(request, look.records)

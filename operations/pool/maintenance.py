@@ -13,12 +13,12 @@ from components.errors import Problem
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import Where
+from operations.pool.access import Written
 
 T = TypeVar("T")
 
 
-def hold(where: Where, reason: str) -> Answer:
+def hold(where: Written, reason: str) -> Answer:
     """Let a pool give no new accounts; raises as `Pool.open` and `Pool.hold`."""
     pool = where.open(OPERATOR)
     and_flush(pool, lambda: pool.hold(reason))
@@ -26,38 +26,38 @@ def hold(where: Where, reason: str) -> Answer:
     return Answer({"namespace": where.namespace, "hold": reason or None}, [f"✓ pool {where.namespace} {how}"])
 
 
-def quarantine(where: Where, account: str, reason: str) -> Answer:
+def quarantine(where: Written, account: str, reason: str) -> Answer:
     """Keep an account from new holders; raises as `Pool.quarantine`."""
     return _changed(where, lambda pool: pool.quarantine(account, reason))
 
 
-def unquarantine(where: Where, account: str, *, decommissioned: bool, yes: bool) -> Answer:
+def unquarantine(where: Written, account: str, *, decommissioned: bool) -> Answer:
     """Let an account back; raises as `Pool.unquarantine`."""
-    ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=yes)
+    ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=where.yes)
     return _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
 
 
-def decommission(where: Where, account: str, *, yes: bool) -> Answer:
+def decommission(where: Written, account: str) -> Answer:
     """Retire an account without cleaning it; raises as `Pool.decommission`."""
-    ask(f"Account {account} of {where.namespace} will be given up without cleaning. Go on?", yes=yes)
+    ask(f"Account {account} of {where.namespace} will be given up without cleaning. Go on?", yes=where.yes)
     return _changed(where, lambda pool: pool.decommission(account))
 
 
-def mark_dirty(where: Where, account: str, reason: str) -> Answer:
+def mark_dirty(where: Written, account: str, reason: str) -> Answer:
     """Have an account cleaned; raises as `Pool.mark_dirty`."""
     return _changed(where, lambda pool: pool.mark_dirty(account, reason))
 
 
-def take_back(where: Where, account: str, *, yes: bool) -> Answer:
+def take_back(where: Written, account: str) -> Answer:
     """Return a retained account to the pool; raises as `Pool.take_back`."""
-    ask(f"Account {account} of {where.namespace} will be wiped, then be anybody's. Go on?", yes=yes)
+    ask(f"Account {account} of {where.namespace} will be wiped, then be anybody's. Go on?", yes=where.yes)
     return _changed(where, lambda pool: pool.take_back(account))
 
 
-def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
+def sweep(where: Written, *, dry_run: bool) -> Answer:
     """Finish what crashes left, and tell what was done and what only people can judge."""
-    pool = where.open(OPERATOR)
-    most = sys.maxsize if yes else FREED_UNASKED
+    pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
+    most = sys.maxsize if where.yes else FREED_UNASKED
     report = and_flush(pool, lambda: pool.sweep(dry_run=dry_run, most=most))
     free, finish = ("to free", "to finish") if dry_run else ("withheld", "finished")
     rows = [
@@ -85,11 +85,11 @@ def sweep(where: Where, *, dry_run: bool, yes: bool) -> Answer:
     return Answer(document, parts)
 
 
-def recover(where: Where, *, dry_run: bool, yes: bool) -> Answer:
+def recover(where: Written, *, dry_run: bool) -> Answer:
     """Bind the claims of a restored pool again, and tell which could not be."""
     if not dry_run:
-        ask(f"The claims of {where.namespace} will be bound to its accounts by name. Go on?", yes=yes)
-    report = Pool.recover(where.target(), where.namespace, dry_run=dry_run)
+        ask(f"The claims of {where.namespace} will be bound to its accounts by name. Go on?", yes=where.yes)
+    report = Pool.recover(where.told(), where.namespace, dry_run=dry_run)
     told = {"rebound": [*report.rebound], "intact": [*report.intact], "lost": [*report.lost]}
     return Answer(
         {**told, "problems": _as_documents(report.problems)},
@@ -108,7 +108,7 @@ def _as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [{"place": each.place, "cause": each.cause, "mend": each.mend} for each in problems]
 
 
-def _changed(where: Where, change: Callable[[Pool], Member]) -> Answer:
+def _changed(where: Written, change: Callable[[Pool], Member]) -> Answer:
     """Change one account, and tell how it stands now."""
     pool = where.open(OPERATOR)
     member = and_flush(pool, lambda: change(pool))

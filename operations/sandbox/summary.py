@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pulumi_sandbox.engine import Result, Workspace
 from pulumi_sandbox.protocol import urns
@@ -21,7 +20,7 @@ from operations.cli.answer import Part, Verdict
 from operations.cli.tables import Column, Commands, Table
 from operations.config.settings import judged
 from operations.folders import Folders
-from operations.pool.access import Where
+from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, Where
 from operations.pool.status import place
 from operations.sandbox import results
 from operations.sandbox.processes import status as services_status
@@ -31,9 +30,6 @@ from operations.sandbox.stack_state import as_text, shown_outputs
 if TYPE_CHECKING:
     from components.account_pool.settings import AccountPool
     from components.settings.stack import Settings
-
-_USUAL: Final = "account-pool"
-"""The namespace that commands on a pool mean without being told."""
 
 
 def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, result: Result) -> Report:
@@ -90,22 +86,17 @@ def _next(
     settings: Settings, stack: str, cluster: StackCluster, shares: Iterable[Share]
 ) -> Iterator[tuple[str, str]]:
     """Yield what one may want to do after an update, and what for, with all options that it needs there."""
-    on = "" if stack == "dev" else f" --stack {stack}"
-    at = "" if cluster.own else f" --kubeconfig {shlex.quote(str(cluster.kubeconfig))}"
-    if at and settings.cluster.context is not None:
-        at += f" --context {shlex.quote(settings.cluster.context)}"
-    if (pool := settings.account_pool) is not None:
-        within = f" -n {pool.namespace}"
+    on = "" if stack == DEFAULT_STACK else f" --stack {stack}"
+    if settings.account_pool is not None:
         free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
         if free:
-            yield f"credfleet pool claim{within} -t {free[0]} --tenant umbrella{at}", "claim one by hand"
-        status = f"credfleet pool status{within if pool.namespace != _USUAL else ''}{at}"
+            claim = f"credfleet pool claim --stack {stack} -t {free[0]} --tenant umbrella"
+            yield claim, "claim one by hand"
+        is_usual = not on and cluster.own and settings.account_pool.namespace == DEFAULT_NAMESPACE
+        status = f"credfleet pool status{'' if is_usual else f' --stack {stack}'}"
         yield status, "who has which account, and what is free"
     yield f"credfleet sandbox preview{on}", "what the next update would change"
-    yield (
-        f'eval "$(credfleet sandbox env{on})"',
-        "for kubectl and the Pulumi CLI",
-    )
+    yield f'eval "$(credfleet sandbox env{on})"', "for kubectl and the Pulumi CLI"
     yield f"credfleet sandbox destroy{on}", "delete what was declared"
     if cluster.own:
         yield "make down", "stop what runs; data and state are kept"

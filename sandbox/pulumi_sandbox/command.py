@@ -27,6 +27,7 @@ examples:
                                          the same on a cluster of yours
   pulumi-sandbox status                  what runs, its kubeconfig files and logs
   pulumi-sandbox down                    stop what runs; data and state are kept
+  pulumi-sandbox --version               which one it is, of every command
 
 A stack's secrets are encrypted with the passphrase in PULUMI_CONFIG_PASSPHRASE, or in the file that
 PULUMI_CONFIG_PASSPHRASE_FILE names. The first `up` on a machine builds the API server from source.
@@ -35,6 +36,11 @@ PULUMI_CONFIG_PASSPHRASE_FILE names. The first `up` on a machine builds the API 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: as in the Pulumi CLI, 2 for wrong arguments."""
+    if "--version" in (sys.argv[1:] if arguments is None else arguments):
+        from importlib.metadata import version
+
+        _print(f"pulumi-sandbox {version('pulumi-sandbox')}")
+        return 0
     given = _parser().parse_args(arguments)
     try:
         return given.run(given)

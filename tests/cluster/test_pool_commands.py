@@ -62,7 +62,12 @@ class Place:
 
     def start(self, user: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [str(CREDFLEET), *arguments, "--namespace", self.namespace],
+            [
+                str(CREDFLEET),
+                *arguments,
+                *("--namespace", self.namespace),
+                *("--kubeconfig", str(self.plane.kubeconfig(user))),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -72,7 +77,6 @@ class Place:
                 "PATH": os.environ["PATH"],
                 "HOME": str(self.folder),
                 "PYTHONPATH": str(ROOT),
-                "KUBECONFIG": str(self.plane.kubeconfig(user)),
             },
         )
 

@@ -34,7 +34,7 @@ def memory_cluster(monkeypatch: pytest.MonkeyPatch) -> Generator[MemoryServer]:
         return server
 
     def target(_where: Where) -> ClusterTarget:
-        return ClusterTarget()
+        return ClusterTarget(context="memory")
 
     with monkeypatch.context() as patch:
         patch.setattr(pools, "_api", api)

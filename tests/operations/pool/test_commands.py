@@ -14,15 +14,19 @@ from typing import Any
 
 import pytest
 from pulumi_sandbox.services.progress import Step
+from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
+from components import connection
 from components.account_pool import protocol
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
+from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome, Released
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.sweeping import sweep
+from components.connection import ClusterTarget
 from components.errors import (
     CredfleetError,
     Exhausted,
@@ -32,9 +36,10 @@ from components.errors import (
     PoolError,
     Unreachable,
 )
+from operations.folders import Folders
 from operations.main import app
 from operations.pool import access
-from operations.pool.access import Where
+from operations.pool.access import Meant, Where
 from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
 from tests.support.memory_pool import Claims, MemoryServer
@@ -501,16 +506,96 @@ def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folde
     own, inherited = tmp_path / "own", tmp_path / "inherited"
     monkeypatch.setattr(access, "_of_sandbox", lambda: own)
     monkeypatch.setenv("KUBECONFIG", str(inherited))
-    with pytest.raises(CredfleetError) as refused:
-        Where().target()
 
-    assert refused.value.code == "ambiguous-cluster"
-    assert f"--kubeconfig {own}, or --kubeconfig {inherited}" in refused.value.mend
+    assert Where().target().kubeconfig == str(own)
     assert Where(kubeconfig=inherited).target().kubeconfig == str(inherited)
-    monkeypatch.setenv("KUBECONFIG", str(own))
-    assert Where().target().kubeconfig == str(own)
-    monkeypatch.delenv("KUBECONFIG")
-    assert Where().target().kubeconfig == str(own)
+    assert Where(context="prod").target().kubeconfig is None
     monkeypatch.setattr(access, "_of_sandbox", lambda: None)
-    monkeypatch.setenv("KUBECONFIG", str(inherited))
     assert Where().target().kubeconfig is None
+
+
+@pytest.fixture
+def inherited(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Name a cluster by KUBECONFIG only; a pool that would be opened there says so."""
+
+    @dataclass
+    class Connected:
+        server: str = "https://other.example:6443"
+
+    def opened(target: ClusterTarget, namespace: str, **_: object) -> None:
+        raise CredfleetError(code="opened", place=namespace, cause=str(target), mend="look")
+
+    def connected(_target: ClusterTarget) -> Connected:
+        return Connected()
+
+    monkeypatch.setattr(connection, "connect", connected)
+    monkeypatch.setattr(Pool, "open", opened)
+    monkeypatch.setenv("KUBECONFIG", str(project / "kubeconfig"))
+    return project / "kubeconfig"
+
+
+WRITES = [
+    ["claim", "-n", "accounts", "--type", "aws", "--tenant", "acme"],
+    ["release", "-n", "accounts", "--type", "aws", "--tenant", "acme"],
+    ["clean", "--command", "aws=true"],
+    ["hold", "--reason", "moved"],
+    ["resume"],
+    ["quarantine", "aws-1", "--reason", "leaked"],
+    ["mark-dirty", "aws-1", "--reason", "used"],
+    ["sweep"],
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=lambda write: write[0])
+def test_a_write_to_a_cluster_that_only_kubeconfig_names_is_asked_about(
+    inherited: Path, write: list[str]
+) -> None:
+    refused = run(*write, "--output", "json")
+    assert json.loads(refused.stdout)["error"]["code"] == "not-confirmed"
+    assert "https://other.example:6443" in refused.stdout
+    for named in (["--yes"], ["--kubeconfig", str(inherited)], ["--context", "other"]):
+        opened = run(*write, *named, "--output", "json")
+        assert json.loads(opened.stdout)["error"]["code"] == "opened", named
+        assert str(inherited) in opened.stderr, "a write always says where it goes"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [["status"], ["metrics"], ["sweep", "--dry-run"], ["adopt"], ["release", "-n", "a", "--stack-gone", "x"]],
+)
+def test_a_look_is_never_asked_about(inherited: Path, look: list[str]) -> None:
+    assert "· pool" in (seen := run(*look)).stderr
+    assert "not-confirmed" not in seen.stderr
+    assert "this has to be confirmed" not in seen.stderr
+
+
+def test_the_cluster_that_a_stack_was_brought_up_on_from_here_is_no_other(
+    inherited: Path, project: Path
+) -> None:
+    StackCluster(inherited, "https://other.example:6443", None, own=False).remember(
+        Folders(project).clusters("mine")
+    )
+    assert json.loads(run("resume", "--output", "json").stdout)["error"]["code"] == "opened"
+
+
+def test_a_stack_says_which_pool_and_which_cluster_are_meant(project: Path) -> None:
+    (project / "Pulumi.mine.yaml").write_text(
+        "config:\n"
+        "  credfleet:cluster: {context: mine, uid: 0a3c8d8e-0c5e-4a8e-9d1f-0c5e4a8e9d1f}\n"
+        "  credfleet:accountPool: {namespace: accounts, members: {}}\n"
+    )
+    kubeconfig = project / "kubeconfig"
+    StackCluster(kubeconfig, "https://mine.example:6443", None, own=False).remember(
+        Folders(project).clusters("mine")
+    )
+    meant = Meant(stack="mine")
+    assert (meant.namespace, meant.context, meant.kubeconfig) == ("accounts", "mine", kubeconfig)
+    assert meant.uid == "0a3c8d8e-0c5e-4a8e-9d1f-0c5e4a8e9d1f"
+    assert Meant(stack="mine", namespace="others", context="theirs").namespace == "others"
+    assert Meant().namespace == "account-pool"
+
+
+def test_an_account_is_taken_by_hand_from_a_pool_that_is_named(pool: FakePool) -> None:
+    refused = run("claim", "--type", "aws", "--tenant", "acme")
+    assert (refused.exit_code, pool.asked) == (4, [])
+    assert "--stack" in refused.stderr

@@ -333,9 +333,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "credfleet sandbox stack export": "tests/operations/sandbox/test_updates.py::"
     "test_a_deployment_that_was_exported_is_imported_again",
-    "credfleet pool status{}{}": "tests/cluster/test_pool_commands.py::"
+    "credfleet pool status{}": "tests/cluster/test_pool_commands.py::"
     "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
-    "credfleet pool claim{} -t {} --tenant umbrella{}": "tests/cluster/test_pool_commands.py::"
+    "credfleet pool claim --stack {} -t {} --tenant umbrella": "tests/cluster/test_pool_commands.py::"
     "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
 }
 """Advice → the test of another subject that runs the command."""

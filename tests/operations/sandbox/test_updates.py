@@ -39,7 +39,7 @@ from components.report_lines import MARKER
 from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where
-from operations.sandbox import existing, updates
+from operations.sandbox import existing, summary, updates
 from operations.sandbox.stack_state import open_workspace
 
 ROOT = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
@@ -182,6 +182,20 @@ def test_up_shows_tables_the_page_and_what_to_do_next(engine: Engine, project: P
         assert part in shown
     assert "✓ 1 created: 1 resources declared, 1 accounts claimed, 0 skipped" in shown
     assert "  report  .sandbox/report.html\n" in shown
+
+
+def test_what_to_do_next_names_the_stack_in_every_command(
+    engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "typed_command", lambda: "credfleet")
+    pool = "{namespace: accounts, members: {}}"
+    (project / "Pulumi.mine.yaml").write_text(
+        f"config:\n  credfleet:cluster: {{context: mine}}\n  credfleet:accountPool: {pool}\n"
+    )
+    shown = run("up", "--stack", "mine").stdout.partition("Next\n")[2].splitlines()
+    commands = [line.partition("#")[0].strip() for line in shown if "credfleet" in line]
+    assert len(commands) == 4
+    assert [command for command in commands if "--stack mine" not in command] == []
 
 
 def test_a_second_up_that_finds_everything_there_says_so_and_updates_nothing(engine: Engine) -> None:
