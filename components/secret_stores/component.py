@@ -27,7 +27,7 @@ from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_data, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
-from components.secret_stores.model import AnyProvider, SecretStore
+from components.secret_stores.model import AnyProvider, SecretStore, goes_by_labels
 from components.secret_stores.provider import SecretPush, SecretPushArgs, SecretRead, SecretReadArgs
 from components.secret_stores.registry import RefRegister
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
@@ -64,7 +64,7 @@ class SecretStores(pulumi.ComponentResource):
     """The stores of a stack.
 
     Outputs: reads, name → Secret (namespace/name), and pushes, name → places, of the direct back end;
-    skipped, object of ESO → why it is not declared.
+    skipped, object of ESO → why it is not declared, or why ESO has not done what it says.
     """
 
     TYPE: ClassVar = "credfleet:index:SecretStores"
@@ -131,10 +131,9 @@ class SecretStores(pulumi.ComponentResource):
             consumer.entry.namespace,
             self._section.stores[consumer.entry.store].provider_ref,
         )
-        stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
         return {
             "namespace": self._args.namespace(namespace),
-            "owner": stack_holder(*stack, self._section.KEY, f"{role}/{consumer.key}"),
+            "owner": self._owner(role, consumer.key),
             "store": document_of(self._stores[consumer.entry.store]),
             "provider": None if reference is None else document_of(self._models[reference]),
             "labels": self._labels.get(namespace, {}),
@@ -144,8 +143,40 @@ class SecretStores(pulumi.ComponentResource):
         """Declare what ESO is to do once it is known to be there, and say what is left out."""
         if not wanted:
             return pulumi.Output.from_input({})
-        lookout = EsoLookout(f"{self._name}-eso", EsoLookoutArgs(), pulumi.ResourceOptions(parent=self))
-        return lookout.kinds.apply(lambda served: declare(wanted, served, self))
+        args = EsoLookoutArgs(reads=[*self._eso_reads()], callers=[*self._eso_callers()])
+        lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
+        within = self._section.ready_within
+        return lookout.kinds.apply(lambda served: declare(self._name, wanted, served, within, self))
+
+    def _eso_reads(self) -> Iterator[Mapping[str, str]]:
+        """Yield the Secrets that ESO is to make, as the lookout is given them."""
+        for key, read in self._section.reads.items():
+            if read.backend is Backend.ESO:
+                yield {
+                    "place": self._section.place("reads", key),
+                    "namespace": read.namespace,
+                    "name": key,
+                    "target": read.target or key,
+                    "owner": self._owner("reads", key),
+                }
+
+    def _eso_callers(self) -> Iterator[Mapping[str, Any]]:
+        """Yield who uses a store whose conditions go by labels, which the cluster knows."""
+        for role, consumers in (("reads", self._section.reads), ("pushes", self._section.pushes)):
+            for key, each in consumers.items():
+                store = self._stores[each.store]
+                if each.backend is Backend.ESO and goes_by_labels(store):
+                    yield {
+                        "place": self._section.place(role, key),
+                        "namespace": each.namespace,
+                        "store": store.title,
+                        "conditions": document_of(store)["spec"]["conditions"],
+                        "labels": self._labels.get(each.namespace, {}),
+                    }
+
+    def _owner(self, role: str, key: str) -> str:
+        stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
+        return stack_holder(*stack, self._section.KEY, f"{role}/{key}")
 
     def _eso_stores(self) -> Iterator[EsoObject]:
         for key, store in self._stores.items():
@@ -155,28 +186,32 @@ class SecretStores(pulumi.ComponentResource):
             own = isinstance(store, SecretStore)
             yield EsoObject(
                 role=f"{self._name}/{key}-store",
+                place=self._section.place("stores", key),
                 api_version=manifest["apiVersion"],
                 kind=manifest["kind"],
                 name=store.name,
                 namespace=self._args.namespace(store.namespace) if own else None,
+                home=store.namespace if own else None,
                 spec=manifest["spec"],
                 annotations=manifest["metadata"].get("annotations", {}),
                 after=self._credential_of(key),
             )
 
     def _eso_consumers(self, reads: Iterable[_Consumer], pushes: Iterable[_Consumer]) -> Iterator[EsoObject]:
-        for role, consumers, version, model, compiled in (
-            ("read", reads, V1, ExternalSecret, compile_read),
-            ("push", pushes, V1ALPHA1, PushSecret, compile_push),
+        for role, roles, consumers, version, model, compiled in (
+            ("read", "reads", reads, V1, ExternalSecret, compile_read),
+            ("push", "pushes", pushes, V1ALPHA1, PushSecret, compile_push),
         ):
             for each in consumers:
                 if each.entry.backend is Backend.ESO:
                     yield EsoObject(
                         role=f"{self._name}/{each.key}-{role}",
+                        place=self._section.place(roles, each.key),
                         api_version=version,
                         kind=model.__name__,
                         name=each.key,
                         namespace=self._args.namespace(each.entry.namespace),
+                        home=each.entry.namespace,
                         spec=pulumi.Output.from_input(each.document).apply(
                             partial(self._compiled, each.entry, model, compiled)
                         ),

@@ -26,7 +26,8 @@ from components.secret_stores.admission import (
 from components.secret_stores.clients.client import Place
 from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
 from components.secret_stores.direct import StackTarget, lent_client, retried
-from components.secret_stores.model import ClusterSecretStore
+from components.secret_stores.handover import is_handed_over, is_left_to_eso, take_over
+from components.secret_stores.model import goes_by_labels
 from components.secret_stores.pushing import Done, Pusher, place
 from components.secret_stores.reading import Reading, is_current, open_secrets, written
 
@@ -53,11 +54,12 @@ class DirectRead:
     def obstacles(self) -> Sequence[CredfleetError]:
         """Return the error that its target is somebody else's, if it is."""
         taken = open_projector(self._target.cluster).taken(self._reading)
-        return [] if taken is None else [taken]
+        return [] if taken is None or is_handed_over(self._reading, self._target) else [taken]
 
     def write(self) -> Written:
         """Make its target."""
         use = self.admitted()
+        take_over(self._reading, self._target)
         return retried(use, lambda: written(self._reading, use, self._target))
 
     def is_current(self, known: str) -> bool:
@@ -69,8 +71,9 @@ class DirectRead:
         return open_projector(self._target.cluster).digest(self._reading)
 
     def remove(self) -> None:
-        """Remove its target, unless that is somebody else's."""
-        open_projector(self._target.cluster).remove(self._reading)
+        """Remove its target, unless that is somebody else's, or ESO's by now."""
+        if not is_left_to_eso(self._reading, self._target):
+            open_projector(self._target.cluster).remove(self._reading)
 
 
 class DirectPush:
@@ -154,6 +157,6 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
     store, given = store_from(properties["store"]), properties.get("provider")
     provider = None if given is None else provider_from(given)
     caller, labels = properties["namespace"], properties["labels"]
-    if isinstance(store, ClusterSecretStore) and store.spec.goes_by_labels:
-        labels = {**target.stack_cluster.labels(caller), **labels}
+    if goes_by_labels(store):
+        labels = {**(target.stack_cluster.labels(caller) or {}), **labels}
     return admit(Asked(store, provider, caller, labels, purpose))

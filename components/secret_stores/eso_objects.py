@@ -10,7 +10,12 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.secret_stores.delivery import EsoDelivery, EsoDeliveryArgs
+
 _ABSENT: Final = "the cluster does not serve {}: install External Secrets Operator, then update again"
+_REMOVAL: Final = "2m"
+"""How long a removal waits for who finishes it: without ESO its finalizers stay, and the error names them."""
+
 _STORELESS: Final = "the store it names is left out"
 
 
@@ -18,15 +23,18 @@ _STORELESS: Final = "the store it names is left out"
 class EsoObject:
     """An object that is wanted.
 
-    role: its logical name. namespace: None for the whole cluster's. needs: roles of objects it makes no sense
-    without. after: what is there before it, and goes after it.
+    role: its logical name. place: of the configuration. namespace: None for the whole cluster's; home: the
+    same, as it is known before anything is declared. needs: roles of objects it makes no sense without.
+    after: what is there before it, and goes after it.
     """
 
     role: str
+    place: str
     api_version: str
     kind: str
     name: str
     namespace: pulumi.Input[str] | None
+    home: str | None
     spec: pulumi.Input[Mapping[str, Any]]
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     needs: Sequence[str] = ()
@@ -37,20 +45,26 @@ class EsoObject:
         """How a lookout names its kind."""
         return f"{self.api_version}/{self.kind}"
 
+    @property
+    def title(self) -> str:
+        """How it is told of."""
+        return f"{self.kind} {self.name}"
+
 
 def declare(
-    wanted: Sequence[EsoObject], served: Collection[str], parent: pulumi.Resource
-) -> Mapping[str, str]:
-    """Declare the objects whose kinds are served, each after what it needs; return why the others are not.
+    name: str, wanted: Sequence[EsoObject], served: Collection[str], within: str, parent: pulumi.Resource
+) -> pulumi.Output[Mapping[str, str]]:
+    """Declare the objects whose kinds are served, each after what it needs, then what waits for them.
 
-    wanted: an object after all it needs. Returns `Kind name` → why it is left out.
+    wanted: an object after all it needs. within: how long they are waited for. Returns `Kind name` → why it
+    is left out, or not what it says.
     """
     made: dict[str, pulumi.Resource] = {}
     skipped: dict[str, str] = {}
     for one in wanted:
         missing = one.served_as not in served
         if missing or any(role not in made for role in one.needs):
-            skipped[f"{one.kind} {one.name}"] = _ABSENT.format(one.served_as) if missing else _STORELESS
+            skipped[one.title] = _ABSENT.format(one.served_as) if missing else _STORELESS
             continue
         made[one.role] = CustomResource(
             one.role,
@@ -61,7 +75,24 @@ def declare(
             ),
             spec=one.spec,
             opts=pulumi.ResourceOptions(
-                parent=parent, depends_on=[*one.after, *(made[role] for role in one.needs)]
+                parent=parent,
+                depends_on=[*one.after, *(made[role] for role in one.needs)],
+                custom_timeouts=pulumi.CustomTimeouts(delete=_REMOVAL),
             ),
         )
-    return skipped
+    if not made:
+        return pulumi.Output.from_input(skipped)
+    args = EsoDeliveryArgs(objects=[_stated(one) for one in wanted if one.role in made], within=within)
+    opts = pulumi.ResourceOptions(parent=parent, depends_on=[*made.values()])
+    undelivered = EsoDelivery(f"{name}-eso-delivery", args, opts).undelivered
+    return undelivered.apply(lambda found: {**skipped, **(found or {})})
+
+
+def _stated(one: EsoObject) -> Mapping[str, Any]:
+    return {
+        "place": one.place,
+        "apiVersion": one.api_version,
+        "kind": one.kind,
+        "namespace": one.home,
+        "name": one.name,
+    }

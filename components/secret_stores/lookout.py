@@ -1,20 +1,23 @@
-"""Whether the cluster has External Secrets Operator (ESO), asked before its objects are declared.
+"""Whether the cluster has External Secrets Operator (ESO), and what stands in its way there.
 
-A dynamic resource that writes nothing: its `check` looks, so that a preview knows, too. Its path is written
+A dynamic resource that writes nothing, declared before ESO's objects: its `check` looks, so that a preview
+knows, too. Its path is written
 into the state of stacks and never moves. Import-pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from pulumi import Output
+from pulumi.dynamic import CheckFailure
 
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell
 from components.errors import CredfleetError
+from components.importing import ALONE
 
 ESO: Final = "external-secrets.io"
 _VERSIONS: Final = ("v1", "v1alpha1")
@@ -22,10 +25,17 @@ _VERSIONS: Final = ("v1", "v1alpha1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsoLookoutArgs:
-    """kinds: what is served, as `group/version/kind`; the check finds them."""
+    """kinds: what is served, as `group/version/kind`; the check finds them.
+
+    reads: those that ESO is to make, each {place, namespace, name, target, owner}. callers: who uses a store
+    whose conditions go by labels, each {place, namespace, store, conditions, labels}; labels: as far as the
+    stack declares them.
+    """
 
     group: str = ESO
     kinds: Sequence[str] | None = None
+    reads: Sequence[Mapping[str, str]] | None = field(default=None, compare=False)
+    callers: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
 
 
 class EsoLookoutProvider(Shell):
@@ -41,6 +51,21 @@ class EsoLookoutProvider(Shell):
         except CredfleetError:
             kinds = olds.get("kinds") or []
         return {**inputs, "kinds": kinds}
+
+    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
+        """Refuse what ESO would take from somebody else, and what a store of it refuses."""
+        with ALONE:
+            from components.secret_stores.eso_targets import objections
+            from components.secret_stores.stack_cluster import StackCluster
+
+        try:
+            cluster = StackCluster(ClusterTarget.parse(self.cluster))
+            served = f"{ESO}/v1/ExternalSecret" in (inputs["kinds"] or ())
+            found = [*objections(inputs["reads"] or (), inputs["callers"] or (), cluster, served=served)]
+        except CredfleetError:
+            return
+        for each in found:
+            yield CheckFailure("", str(each))
 
     def _served(self, group: str) -> list[str]:
         from components.secret_stores.stack_cluster import StackCluster

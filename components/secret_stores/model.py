@@ -217,11 +217,6 @@ class ClusterStoreSpec(StoreSpec):
 
     conditions: tuple[Condition, ...] = ()
 
-    @property
-    def goes_by_labels(self) -> bool:
-        """Whether labels of a namespace say who may use it."""
-        return any(each.namespace_selector is not None for each in self.conditions)
-
 
 class SecretStore(Shape):
     """A store of one namespace, used from that namespace."""
@@ -249,3 +244,10 @@ class ClusterSecretStore(Shape):
 
 
 AnyStore: TypeAlias = SecretStore | ClusterSecretStore
+
+
+def goes_by_labels(store: AnyStore) -> bool:
+    """Whether labels of a namespace say who may use a store."""
+    return isinstance(store, ClusterSecretStore) and any(
+        each.namespace_selector is not None for each in store.spec.conditions
+    )

@@ -18,7 +18,15 @@ from components.secret_stores.eso import compile_push, compile_read, compile_sto
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_problem, secret_name, with_login
-from components.secret_stores.model import AS_ESO, AnyProvider, AnyStore, ClusterSecretStore, SecretStore
+from components.secret_stores.model import (
+    AS_ESO,
+    AnyProvider,
+    AnyStore,
+    ClusterSecretStore,
+    Duration,
+    SecretStore,
+    goes_by_labels,
+)
 from components.secret_stores.referent import (
     provider_of,
     selector_objections,
@@ -42,6 +50,10 @@ class SecretStoresSection(Section):
     stores: Mapping[ObjectName, StoreEntry] = Field(default={}, description="Name → store.")
     reads: Mapping[ObjectName, ReadEntry] = Field(default={}, description="Name → read.")
     pushes: Mapping[ObjectName, PushEntry] = Field(default={}, description="Name → push.")
+    ready_within: Duration = Field(
+        default="30s",
+        description="How long an update waits until External Secrets Operator has done what it changed.",
+    )
 
     def provider(self, name: str) -> AnyProvider | Problem:
         """Return a provider. Raises pydantic.ValidationError for a spec its kind does not know."""
@@ -294,7 +306,7 @@ class _Review:
         labels = self._labels.get(given.namespace, {})
         known = KnownObjects(KINDS, {provider.key: provider}, {given.namespace: labels})
         found = explain(store, given.namespace, known)
-        if found.ready is Ready.DENIED and _goes_by_labels(store):
+        if found.ready is Ready.DENIED and goes_by_labels(store):
             return  # whoever made the namespace may have labelled it: the update asks the cluster
         if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
             asked = Asked(store, provider, given.namespace, labels, purpose)
@@ -347,10 +359,6 @@ def _as_model(document: Mapping[str, Any], given: ReadEntry | PushEntry) -> Mapp
 def _some(_account: str) -> str:
     """Stand in for the Secret of an account, which is known once it is claimed."""
     return "claimed-account"
-
-
-def _goes_by_labels(store: AnyStore) -> bool:
-    return isinstance(store, ClusterSecretStore) and store.spec.goes_by_labels
 
 
 def _refused(place: str, made: Callable[[], object]) -> Problems:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -13,6 +14,9 @@ from components.http_answers import Answer
 
 if TYPE_CHECKING:
     from components.secret_stores.model import CaSelector, SecretSelector, ServiceAccountSelector
+
+_METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_MANAGER: Final = "credfleet-stores"
 
 TOKEN_SECONDS: Final = 600
 """The shortest life the API server gives a token."""
@@ -52,27 +56,56 @@ class StackCluster:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return str(self._answered(self._call("POST", f"{path}/token", place, body), place)["status"]["token"])
 
-    def labels(self, namespace: str) -> Mapping[str, str]:
-        """Read the labels of a namespace; one that is not there yet has none."""
-        place = f"Namespace {namespace}"
-        reply = self._call("GET", f"/api/v1/namespaces/{quote(namespace, safe='')}", place)
-        if reply.answer is Answer.ABSENT:
-            return {}
-        return self._answered(reply, place)["metadata"].get("labels") or {}
+    def labels(self, namespace: str) -> Mapping[str, str] | None:
+        """Read the labels of a namespace; None when it is not there yet."""
+        found = self.found(f"/api/v1/namespaces/{quote(namespace, safe='')}", f"Namespace {namespace}")
+        return None if found is None else found["metadata"].get("labels") or {}
+
+    def mark(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """Read the metadata of a Secret, as {metadata}, without its data; None when there is none."""
+        return self.found(_path(namespace, "secrets", name), f"Secret {namespace}/{name}", _METADATA)
+
+    def found(self, path: str, place: str, accept: str = "application/json") -> Mapping[str, Any] | None:
+        """Read an object; None when it, or its kind, is not there."""
+        reply = self._call("GET", path, place, accept=accept)
+        return None if reply.answer is Answer.ABSENT else self._answered(reply, place)
+
+    def merge(self, path: str, place: str, body: Mapping[str, Any]) -> None:
+        """Change fields of an object; one that is gone is left so."""
+        merge = "application/merge-patch+json"
+        reply = self._call("PATCH", f"{path}?fieldManager={_MANAGER}", place, body, content_type=merge)
+        if reply.answer is not Answer.ABSENT:
+            self._answered(reply, place)
 
     def served(self, group_version: str) -> frozenset[str]:
         """Name the kinds that the API server serves of a group and version."""
-        reply = self._call("GET", f"/apis/{group_version}", group_version)
-        if reply.answer is Answer.ABSENT:
+        if group_version not in self._versions:
             return frozenset()
-        return frozenset(str(each["kind"]) for each in self._answered(reply, group_version)["resources"])
+        found = self._get(f"/apis/{group_version}", group_version)
+        return frozenset(str(each["kind"]) for each in found["resources"])
+
+    @cached_property
+    def _versions(self) -> frozenset[str]:
+        """Groups with their versions; the server's answer about one that it lacks is no JSON."""
+        groups = self._get("/apis", "groups of the API server")["groups"]
+        return frozenset(str(version["groupVersion"]) for each in groups for version in each["versions"])
 
     def _get(self, path: str, place: str) -> Mapping[str, Any]:
         return self._answered(self._call("GET", path, place), place)
 
-    def _call(self, method: str, path: str, place: str, body: Mapping[str, Any] | None = None) -> Reply:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        place: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        accept: str = "application/json",
+        content_type: str = "application/json",
+    ) -> Reply:
         try:
-            return connect(self._target).call(method, path, body=body)
+            connection = connect(self._target)
+            return connection.call(method, path, body=body, accept=accept, content_type=content_type)
         except NoReply as silence:
             raise StoreError(
                 code="unreachable",

@@ -1,7 +1,7 @@
 """What the secret stores of a stack register, to the letter, with ESO in the cluster and without."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -15,6 +15,7 @@ from tests.support.recorder import Recorder, Registration, Secret, Unknown, reco
 READ = "pulumi-python:dynamic/credfleet:SecretRead"
 PUSH = "pulumi-python:dynamic/credfleet:SecretPush"
 LOOKOUT = "pulumi-python:dynamic/credfleet:EsoLookout"
+DELIVERY = "pulumi-python:dynamic/credfleet:EsoDelivery"
 STORES = "credfleet:index:SecretStores"
 SECRET = "kubernetes:core/v1:Secret"
 CLAIM = "test:index:Claim"
@@ -66,7 +67,9 @@ class Claim(pulumi.CustomResource):
         super().__init__(CLAIM, "claim", {"secret_name": None})
 
 
-def declared(served: Sequence[str] = (), *, preview: bool = False) -> Recorder:
+def declared(
+    served: Sequence[str] = (), *, preview: bool = False, undelivered: Mapping[str, str] | None = None
+) -> Recorder:
     """A read by each back end, a push, and a store with a credential of its own."""
 
     def program() -> None:
@@ -81,7 +84,7 @@ def declared(served: Sequence[str] = (), *, preview: bool = False) -> Recorder:
         )
         pulumi.export("skipped", SecretStores("stores", args).skipped)
 
-    outputs: Any = {LOOKOUT: {"kinds": [*served]}}
+    outputs: Any = {LOOKOUT: {"kinds": [*served]}, DELIVERY: {"undelivered": undelivered}}
     if not preview:
         outputs[CLAIM] = {"secret_name": "aws-1"}
     return record(program, preview=preview, outputs=outputs)
@@ -159,12 +162,44 @@ def test_with_eso_its_objects_are_declared() -> None:
     objects = eso_objects(recorder)
     assert set(objects) == {"stores/shared-store", "stores/ci-store", "stores/eso-read", "stores/token-read"}
     assert recorder.stack_outputs["skipped"] == {}
+    delivery = recorder.named(DELIVERY, "stores-eso-delivery")
+    assert {*delivery.dependencies} >= {one.urn for one in objects.values()}
+    assert delivery.own_inputs["within"] == "30s"
+    assert [each["name"] for each in delivery.own_inputs["objects"]] == ["shared", "ci", "eso", "token"]
+    assert delivery.own_inputs["objects"][2] == {
+        "place": "credfleet:secretStores.reads.eso",
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "namespace": "acme",
+        "name": "eso",
+    }
     read = objects["stores/eso-read"]
     assert read.inputs["metadata"] == {"name": "eso", "namespace": "acme"}
     assert read.inputs["spec"]["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "shared"}
     assert read.inputs["spec"]["data"] == [
         {"secretKey": "key", "remoteRef": {"key": "aws-1", "property": "secretAccessKey"}}
     ]
+
+
+def test_the_lookout_is_told_which_secrets_eso_is_to_make() -> None:
+    told = declared().named(LOOKOUT, "stores-eso").own_inputs
+    assert told["reads"] == [
+        {
+            "place": f"credfleet:secretStores.reads.{name}",
+            "namespace": "acme",
+            "name": name,
+            "target": name,
+            "owner": f"pulumi/organization/credfleet/dev/secretStores/reads/{name}",
+        }
+        for name in ("eso", "token")
+    ]
+    assert told["callers"] == []
+
+
+def test_what_eso_has_not_done_is_told_beside_what_is_left_out() -> None:
+    recorder = declared(ESO, undelivered={"ExternalSecret eso": "not yet"})
+    assert recorder.stack_outputs["skipped"]["ExternalSecret eso"] == "not yet"
+    assert recorder.stack_outputs["skipped"]["ExternalSecret token"] == "the store it names is left out"
 
 
 def test_what_uses_a_thing_depends_on_it_so_that_a_destroy_takes_it_first() -> None:

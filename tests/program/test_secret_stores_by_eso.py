@@ -80,6 +80,7 @@ def test_esos_objects_are_declared_by_the_first_update_after_it_came_and_then_st
         pool=pool_of(1),
         further={
             "credfleet:secretStores": {
+                "readyWithin": "0s",
                 "providers": {
                     "api": {"kind": "Kubernetes", "spec": {"remoteNamespace": project.pool, "auth": reader}}
                 },
@@ -106,7 +107,7 @@ def test_esos_objects_are_declared_by_the_first_update_after_it_came_and_then_st
 
     install(client, kubeconfig)
     second = project.up().quiet()
-    assert "ExternalSecret key" not in second.out
+    assert "External Secrets Operator has not looked at it" in second.out
     (store,) = objects(client, "clustersecretstores")
     assert store["spec"]["provider"]["kubernetes"]["remoteNamespace"] == project.pool
     assert store["spec"]["conditions"] == [{"namespaces": [acme["namespace"]]}]

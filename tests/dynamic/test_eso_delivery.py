@@ -1,0 +1,256 @@
+"""What an update does about External Secrets Operator's objects and their Secrets, where it is served.
+
+Nobody reconciles here: the tests write what the operator would. The control plane is the module's own, for
+definitions are the whole cluster's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
+
+from components.projection.model import PROJECTED_BY
+from components.secret_stores.delivery import EsoDeliveryProvider
+from components.secret_stores.lookout import EsoLookoutProvider
+from components.secret_stores.provider import SecretReadProvider
+from sandbox.tests.support.cluster import client_for
+from tests.dynamic.test_secret_stores import way
+from tests.support.cases import cases
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.eso import ExternalSecrets, serve
+from tests.support.secrets import Secrets
+from tests.support.stores import cluster_store, provider, ref
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+OWNER = "pulumi/o/p/s/secretStores/reads/it"
+KIND = "external-secrets.io/v1/ExternalSecret"
+PLACE = "credfleet:secretStores.reads.it"
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Generator[ControlPlane]:
+    folder = tmp_path_factory.mktemp("eso")
+    plane = ControlPlane.start(folder / "plane", binaries=binaries(), die_with_parent=True)
+    try:
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture(scope="module")
+def eso_admin(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Generator[DynamicClient]:
+    discovered = tmp_path_factory.mktemp("discovery") / "cache.json"
+    with client_for(plane.kubeconfig(ADMIN.name), discovered) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def host(plane: ControlPlane) -> Generator[Host]:
+    with dynamic_host({"cluster": {"kubeconfig": str(plane.kubeconfig(ADMIN.name))}}) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def lookout(host: Host, eso_admin: DynamicClient) -> Provider:
+    """The lookout, once the kinds are served."""
+    serve(eso_admin, "ExternalSecret")
+    lookout = host.provider(EsoLookoutProvider())
+    assert KIND in lookout.check({"group": "external-secrets.io"})["kinds"]
+    return lookout
+
+
+@pytest.fixture
+def tenant(eso_admin: DynamicClient, lookout: Provider) -> Secrets:
+    name = f"tenant-{secrets.token_hex(4)}"
+    body = {"metadata": {"name": name, "labels": {"tier": "gold"}}}
+    eso_admin.resources.get(api_version="v1", kind="Namespace").create(body=body)
+    return Secrets(eso_admin, name)
+
+
+@pytest.fixture
+def external(eso_admin: DynamicClient, tenant: Secrets) -> ExternalSecrets:
+    return ExternalSecrets(eso_admin, tenant.namespace)
+
+
+@pytest.fixture
+def reads(host: Host) -> Provider:
+    return host.provider(SecretReadProvider())
+
+
+@pytest.fixture
+def deliveries(host: Host) -> Provider:
+    return host.provider(EsoDeliveryProvider())
+
+
+def wanted(tenant: Secrets) -> Properties:
+    """What the lookout is told of a read that ESO is to make."""
+    read = {"place": PLACE, "namespace": tenant.namespace, "name": "it", "target": "copy", "owner": OWNER}
+    return {"group": "external-secrets.io", "reads": [read]}
+
+
+def direct(tenant: Secrets) -> Properties:
+    """The same read by the direct back end."""
+    of = provider("Fake", {"data": [{"key": "db", "value": "one"}]})
+    return {
+        "namespace": tenant.namespace,
+        "target": "copy",
+        "owner": OWNER,
+        "read": {
+            "name": "it",
+            "store": {"kind": "ClusterSecretStore", "name": "store"},
+            "data": {"password": {"key": "db"}},
+        },
+        **way(cluster_store(providerRef=ref(of)), of),
+    }
+
+
+def test_a_secret_that_is_there_already_is_never_given_to_the_operator(
+    lookout: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    assert lookout.refusals(wanted(tenant)) == []
+    tenant.put("copy", {"theirs": "x"})
+    (reason,) = lookout.refusals(wanted(tenant))
+    assert reason.startswith(
+        f"{PLACE}: Secret {tenant.namespace}/copy: it exists and this read did not make it"
+    )
+    tenant.remove("copy")
+    external.declare("other", "copy")
+    external.make("other", "copy", k="v")
+    (reason,) = lookout.refusals(wanted(tenant))
+    assert "ExternalSecret other makes it" in reason
+
+
+def test_what_the_operator_or_the_same_read_made_is_no_obstacle(
+    lookout: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    external.declare("it", "copy")
+    external.make("it", "copy", password="one")
+    assert lookout.refusals(wanted(tenant)) == []
+    tenant.remove("copy")
+    tenant.put("copy", {"password": "one"}, annotations={PROJECTED_BY: OWNER})
+    assert lookout.refusals(wanted(tenant)) == []
+
+
+def test_a_read_stays_direct_until_the_operator_is_there(
+    control_plane: ControlPlane, admin: DynamicClient, namespace: str
+) -> None:
+    tenant = Secrets(admin, namespace)
+    with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as without:
+        lookout = without.provider(EsoLookoutProvider())
+        tenant.put("copy", {"theirs": "x"})
+        assert lookout.refusals(wanted(tenant)) == []
+        tenant.remove("copy")
+        tenant.put("copy", {"password": "one"}, annotations={PROJECTED_BY: OWNER})
+        (reason,) = lookout.refusals(wanted(tenant))
+    assert "it would go, and nobody would make it again" in reason
+
+
+@cases(
+    "labels, refused",
+    {
+        "met-in-the-cluster": ({"tier": "gold"}, False),
+        "declared": ({"team": "x"}, False),
+        "not-met": ({"tier": "silver"}, True),
+    },
+)
+def test_conditions_by_labels_are_decided_by_those_of_the_cluster(
+    lookout: Provider, tenant: Secrets, labels: dict[str, str], *, refused: bool
+) -> None:
+    caller = {
+        "place": PLACE,
+        "namespace": tenant.namespace,
+        "store": "ClusterSecretStore/shared",
+        "conditions": [{"namespaceSelector": {"matchLabels": labels}}],
+        "labels": {"team": "x"},
+    }
+    told = lookout.refusals({"group": "external-secrets.io", "callers": [caller]})
+    absent = {**caller, "namespace": "not-there-yet"}
+    assert lookout.refusals({"group": "external-secrets.io", "callers": [absent]}) == []
+    expected = (
+        f"{PLACE}: ClusterSecretStore/shared: namespace {tenant.namespace} meets none of spec.conditions"
+    )
+    assert [each.startswith(expected) for each in told] == ([True] if refused else [])
+
+
+def test_a_read_that_becomes_direct_takes_its_secret_over_without_a_gap(
+    reads: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    external.declare("it", "copy")
+    external.make("it", "copy", password="one")
+    before = tenant.live("copy")["metadata"]["uid"]
+    made = reads.create(direct(tenant))
+    metadata = tenant.live("copy")["metadata"]
+    assert (metadata["uid"], metadata.get("ownerReferences")) == (before, None)
+    assert metadata["annotations"][PROJECTED_BY] == OWNER
+    assert tenant.data("copy") == {"password": "one"}
+    assert external.live("it")["spec"]["target"]["creationPolicy"] == "Orphan"
+    assert not reads.is_changed(made, direct(tenant))
+
+
+def test_a_secret_of_somebody_elses_external_secret_is_not_taken_over(
+    reads: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    external.declare("it", "copy", manager="kubectl")
+    external.make("it", "copy", password="theirs")
+    (reason,) = reads.refusals(direct(tenant))
+    assert "this read did not write it" in reason
+    assert tenant.data("copy") == {"password": "theirs"}
+
+
+def test_a_read_that_becomes_the_operators_leaves_its_secret_in_place(
+    reads: Provider, lookout: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    made = reads.create(direct(tenant))
+    assert lookout.refusals(wanted(tenant)) == []
+    external.declare("it", "copy")
+    reads.delete(made)
+    assert tenant.data("copy") == {"password": "one"}
+    again = reads.create({**direct(tenant), "target": "second"})
+    reads.delete(again)
+    assert tenant.names() == {"copy"}
+
+
+def delivery(tenant: Secrets, *names: str, within: str = "0s") -> Properties:
+    objects = [
+        {
+            "place": f"credfleet:secretStores.reads.{name}",
+            "apiVersion": "external-secrets.io/v1",
+            "kind": "ExternalSecret",
+            "namespace": tenant.namespace,
+            "name": name,
+        }
+        for name in names
+    ]
+    return {"objects": objects, "within": within}
+
+
+def test_an_update_says_what_the_operator_has_not_done_and_the_next_one_nothing_new(
+    deliveries: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    assert deliveries.check(delivery(tenant, "it"))["undelivered"] == {}
+    external.declare("it", "copy")
+    made = deliveries.create(delivery(tenant, "it"))
+    unseen = {"ExternalSecret it": f"{PLACE}: External Secrets Operator has not looked at it"}
+    assert made.outputs["undelivered"] == unseen
+    assert not deliveries.is_changed(made, delivery(tenant, "it"))
+    external.says("it", "False", "SecretSyncedError", "could not get secret data from provider: said s3cr3t")
+    assert deliveries.is_changed(made, delivery(tenant, "it"))
+    failed = deliveries.update(made, delivery(tenant, "it"))
+    said = f"{PLACE}: Ready is False, SecretSyncedError: could not get secret data from provider"
+    assert failed.outputs["undelivered"] == {"ExternalSecret it": said}
+    external.says("it", "True", "SecretSynced", "secret synced", syncedResourceVersion="1-x")
+    assert deliveries.check(delivery(tenant, "it"))["undelivered"] == {}
+    ready = deliveries.update(failed, delivery(tenant, "it"))
+    assert ready.outputs["undelivered"] == {}
+    external.change("it", {"refreshInterval": "2h0m0s"})
+    changed = deliveries.check(delivery(tenant, "it"))["undelivered"]
+    assert changed["ExternalSecret it"].endswith("has not looked at it since it was changed")
+    assert deliveries.refresh(ready).outputs["undelivered"] == changed
