@@ -93,7 +93,7 @@ class EsoDeliveryProvider(Shell):
         def look(names: Collection[str]) -> Mapping[str, Any]:
             found = {
                 name: cluster.found(
-                    path_of(each["apiVersion"], each["kind"], each["namespace"], each["name"]), name
+                    path_of(each["apiVersion"], each["kind"], each.get("namespace"), each["name"]), name
                 )
                 for name in names
                 for each in [objects[name]]

@@ -16,6 +16,8 @@ from components.secret_stores.eso_states import path_of
 from components.secret_stores.eso_targets import maker, released
 from components.secret_stores.reading import Reading, open_secrets
 
+_VERSION: Final = "external-secrets.io/v1"
+_KIND: Final = "ExternalSecret"
 _ATTEMPTS: Final = 5
 _STACKS: Final = "pulumi"
 """How the names begin under which stacks write objects."""
@@ -56,8 +58,11 @@ def is_left_to_eso(reading: Reading, target: StackTarget) -> bool:
 
 
 def _external_secret(reading: Reading, target: StackTarget) -> Mapping[str, Any] | None:
-    return target.stack_cluster.found(_path(reading), reading.read.title)
+    cluster = target.stack_cluster
+    if _KIND not in cluster.served(_VERSION):
+        return None
+    return cluster.found(_path(reading), reading.read.title)
 
 
 def _path(reading: Reading) -> str:
-    return path_of("external-secrets.io/v1", "ExternalSecret", reading.read.namespace, reading.read.name)
+    return path_of(_VERSION, _KIND, reading.read.namespace, reading.read.name)
