@@ -75,11 +75,11 @@ SLOW := tests/models tests/test_imports.py tests/policies/test_pack_in_the_engin
 test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
 	@$(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))
 
-check: env ## format, lint, types, arrows, lock
+check: env ## format, lint, types, arrows, witnesses of the pages, lock
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -q -p no:randomly tests/test_imports.py
+	@$(BIN)/pytest -q -p no:randomly tests/test_imports.py tests/test_witnessed.py
 	@$(BIN)/pyright
 	@VIRTUAL_ENV= $(BIN)/uv lock --check --quiet
 
