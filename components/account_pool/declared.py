@@ -92,7 +92,7 @@ class Declaration:
 def is_touched(old: Declaration, new: Declaration) -> bool:
     """Whether anything changes that could be in use, so that the pool must be looked at."""
     said = (old.partition_keys, old.labels) != (new.partition_keys, new.labels)
-    return said or any(_losses(old, new)) or any(_narrowed(old, new))
+    return said or any(_losses(old, new)) or any(_disowned(old, new)) or any(_narrowed(old, new))
 
 
 def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
@@ -121,6 +121,10 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
                 f"{loss}, but {reason}",
                 "put the member back as it was until then",
             )
+    for name, tenant, other in _disowned(old, new):
+        problem = _uncleaned(live.get(name), name, tenant, other, old.namespace)
+        if problem is not None:
+            yield problem
     for name, capacity in _narrowed(old, new):
         member = live.get(name)
         place = config_path("accountPool", "members", name, "sharedCapacity")
@@ -144,6 +148,33 @@ def _narrowed(old: Declaration, new: Declaration) -> Iterator[tuple[str, int]]:
         capacity = new.members[name].capacity if name in new.members else None
         if before.capacity is not None and capacity is not None and capacity < before.capacity:
             yield name, capacity
+
+
+def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, str | None]]:
+    """Return each member that its tenant brought along and would lose, to whom, and to which other tenant."""
+    for name, before in old.members.items():
+        after = new.members.get(name)
+        if before.tenant is not None and after is not None and after.tenant != before.tenant:
+            yield name, before.tenant, after.tenant
+
+
+def _uncleaned(
+    member: Member | None, name: str, tenant: str, other: str | None, namespace: str
+) -> Problem | None:
+    """Return why a member may not be taken from its tenant; a dirty one may: it is cleaned before use."""
+    if member is None or member.tenant is None:
+        return None
+    loss = f"it would be taken from {tenant}, who brought it along"
+    used = _blocked(member, namespace, allow_destroy=True)
+    if used is None and member.state == State.DIRTY and other is None:
+        return None
+    first = "" if other is None else f"leave `tenant` out before {other} gets it; for that, "
+    command = f"credfleet pool mark-dirty {name} --reason 'taken from its tenant' -n {namespace}"
+    return Problem(
+        config_path("accountPool", "members", name, "tenant"),
+        f"{loss}, but {used or 'nobody cleaned what is in it'}",
+        "put the tenant back until then" if used else f"{first}run `{command}`, then this again",
+    )
 
 
 def _holding(tokens: Collection[Token], census: Census) -> str:
@@ -180,8 +211,6 @@ def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
             yield name, f"it would become {after.type} instead of {before.type}"
         elif after.account_id != before.account_id:
             yield name, "it would be another account under the same name"
-        elif after.tenant != before.tenant and before.tenant is not None:
-            yield name, f"it would be taken from {before.tenant}, who brought it along"
         elif after.labels != before.labels:
             yield name, "it would move to another part of the pool"
 

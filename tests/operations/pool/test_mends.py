@@ -28,13 +28,14 @@ from components.account_pool.keys import (
 from components.account_pool.pool import Pool
 from components.account_pool.status import status_of
 from components.connection import ClusterTarget, Reply
-from components.labels import SHARED, TENANT_NAME
+from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from operations.pool.health import accounts, claims, settings_of_pool
 from tests.cluster.test_mends import ADVISED as BY_THE_API_SERVER
 from tests.support.advice import ROOT, advised
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
 from tests.support.memory_pool import MemoryServer
 
+DECLARED: Final = DeclaredMember("aws", "1")
 TENANT: Final = "Acme & Söhne"
 """Not to be typed without quotes."""
 
@@ -64,10 +65,10 @@ class World:
         assert result.exit_code != 0
         return result.output
 
-    def previewed(self) -> str:
-        """Return why a preview does not remove account m0."""
-        member = DeclaredMember("aws", "1")
-        before, after = (Declaration(NAMESPACE, (), members) for members in ({"m0": member}, {}))
+    def previewed(self, was: DeclaredMember = DECLARED, becomes: DeclaredMember | None = None) -> str:
+        """Return why a preview does not remove account m0, or make of it what it becomes."""
+        then = {} if becomes is None else {"m0": becomes}
+        before, after = (Declaration(NAMESPACE, (), members) for members in ({"m0": was}, then))
         census = Pool.census(ClusterTarget(), NAMESPACE)
         return "\n".join(map(str, refusals(before, after, census)))
 
@@ -203,6 +204,11 @@ def dirty_to_a_preview(world: World) -> str:
     return world.previewed()
 
 
+def brought_along(world: World) -> str:
+    world.server.by_hand("m0", {TENANT_NAME: "acme"}, {BRING_YOUR_OWN: "true"})
+    return world.previewed(DeclaredMember("aws", "1", "acme"), DeclaredMember("aws", "1"))
+
+
 def held(world: World) -> str:
     metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
     world.server.create(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap().render()})
@@ -260,6 +266,11 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
         "credfleet pool decommission {} -n {}",
         dirty_to_a_preview,
         lambda world: not world.previewed(),
+    ),
+    "an account that its tenant would lose uncleaned": (
+        "credfleet pool mark-dirty {} --reason 'taken from its tenant' -n {}",
+        brought_along,
+        lambda world: not brought_along(world),
     ),
     "a quarantined account": ("credfleet pool unquarantine {}{} -n {}", quarantined, is_untouched),
     "an account given up": (

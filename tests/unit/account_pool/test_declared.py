@@ -8,8 +8,12 @@ from components.account_pool import protocol
 from components.account_pool.calls import Kind
 from components.account_pool.census import Census
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
-from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
-from components.labels import SHARED
+from components.account_pool.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.model import State
+from components.account_pool.rows import Verb, Write, allows
+from components.account_pool.transitions import member_table
+from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
+from tests.support.guarded_pool import merged, secret
 from tests.support.memory_pool import Claims, MemoryServer, run
 
 
@@ -60,3 +64,42 @@ def test_claims_that_nobody_can_count_keep_their_places() -> None:
     server.by_hand("s0", {}, {SHARED_CLAIMS: "?"})
     (told,) = refused(server, declared(3), declared(2))
     assert "is not a JSON object" in told
+
+
+def brought(tenant: str | None) -> Declaration:
+    member = DeclaredMember.of("aws", "1", tenant=tenant, partition={}, shared_capacity=None, internal=False)
+    return Declaration("pool", (), {"m0": member})
+
+
+@pytest.mark.parametrize(
+    ("labels", "other", "why"),
+    [
+        ({TENANT_NAME: "acme"}, None, "nobody cleaned what is in it"),
+        ({TENANT_NAME: "acme"}, "globex", "nobody cleaned what is in it"),
+        ({TENANT_NAME: "acme", POOL_STATE: "quarantined"}, None, "nobody cleaned what is in it"),
+        ({TENANT_NAME: "acme", POOL_STATE: "cleaning"}, None, "it is being cleaned; wait until it is done"),
+        ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, "globex", "nobody cleaned what is in it"),
+        ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, None, None),
+        ({}, None, None),
+    ],
+    ids=["idle", "idle, to another", "quarantined", "being cleaned", "dirty, to another", "dirty", "free"],
+)
+def test_what_a_tenant_brought_along_is_taken_from_it_only_to_be_cleaned(
+    labels: dict[str, str], other: str | None, why: str | None
+) -> None:
+    server = MemoryServer()
+    server.add_member("m0", labels, {BRING_YOUR_OWN: "true"})
+    told = refused(server, brought("acme"), brought(other))
+    assert [why in each for each in told] == ([] if why is None else [True])
+
+
+def test_what_a_preview_lets_a_tenant_lose_the_api_server_lets_the_program_take() -> None:
+    manifest = {
+        name: secret({TENANT_NAME: "acme", POOL_STATE: name}, {BRING_YOUR_OWN: "true"}) for name in State
+    }
+    for state, before in manifest.items():
+        after = merged(
+            before, {"metadata": {"labels": {TENANT_NAME: None}, "annotations": {BRING_YOUR_OWN: None}}}
+        )
+        write = Write(before, after, frozenset({Verb.OPERATE}))
+        assert allows(member_table(()), write) is (state == State.DIRTY)
