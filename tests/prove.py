@@ -4,6 +4,7 @@ The model has one core to itself; pools that are drawn, writes that are tried on
 faults share the other. What a part printed is kept in `.sandbox/prove/`. Exits with 1 when a part failed.
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = ROOT / ".sandbox" / "prove"
 
 _PYTEST: Final = ("-m", "pytest", "-q", "-n", "0")
+_UNIT: Final = "tests/unit/account_pool"
 _CHECKER: Final = ("-m", "models.claims.claimcheck")
 _TRIED: Final = re.compile(r"^tried (\d+) (.+)$", re.MULTILINE)
 _EXPLORED: Final = re.compile(r"^total: (\d+) scenarios, (\d+) states, (\d+) transitions", re.MULTILINE)
@@ -44,24 +46,12 @@ class Done:
 
 MODEL: Final = (Part("model", _CHECKER), Part("mistakes", (*_CHECKER, "-wrong")))
 TRIALS: Final = (
-    Part(
-        "pools",
-        (
-            *_PYTEST,
-            "tests/unit/account_pool/test_agreement.py",
-            "tests/unit/account_pool/test_long_lives.py",
-            "tests/cluster/test_claims_agree.py",
-        ),
-    ),
-    Part(
-        "admission",
-        (
-            *_PYTEST,
-            "tests/unit/account_pool/test_sequences.py",
-            "tests/unit/account_pool/test_writes_of_the_pool.py",
-            "tests/cluster/test_admission_by_machine.py",
-        ),
-    ),
+    Part("pools", (*_PYTEST, f"{_UNIT}/test_agreement.py")),
+    Part("cluster", (*_PYTEST, "tests/cluster/test_claims_agree.py")),
+    Part("lives", (*_PYTEST, f"{_UNIT}/test_long_lives.py")),
+    Part("sequences", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_sequences", "test_worlds")))),
+    Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
+    Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
     Part("faults", ("-m", "tests.mutants")),
 )
 
@@ -98,12 +88,25 @@ def _table(parts: Sequence[Done]) -> str:
     return "\n".join(["| Tried | |", "|---|---|", *rows])
 
 
+def chosen(arguments: Sequence[str] | None = None) -> Sequence[str]:
+    """Return the names of the parts that a command line means."""
+    names = [part.name for part in (*MODEL, *TRIALS)]
+    parser = argparse.ArgumentParser("python -m tests.prove", description=__doc__)
+    parser.add_argument("part", nargs="*", help=f"of {', '.join(names)}; without one, all")
+    parts: list[str] = parser.parse_args(arguments).part
+    for unknown in set(parts) - set(names):
+        parser.error(f"there is no part {unknown}; there are {', '.join(names)}")
+    return parts or names
+
+
 def main() -> int:
-    """Run all parts, two at a time, and print what they tried."""
+    """Run the parts that are named, else all, two at a time, and print what they tried."""
+    named = chosen()
+    lanes = [[part for part in lane if part.name in named] for lane in (MODEL, TRIALS)]
     KEPT.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
-        parts = [done for lane in pool.map(_run_all, (MODEL, TRIALS)) for done in lane]
+        parts = [done for lane in pool.map(_run_all, lanes) for done in lane]
     sys.stdout.write(f"{_table(parts)}\n{(time.monotonic() - began) / 60:.0f} minutes\n")
     return int(any(done.code for done in parts))
 
