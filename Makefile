@@ -138,6 +138,8 @@ approved: ## see that the preview of STACK is still the one that was approved, .
 deploy: env cli ## update STACK with the Pulumi CLI, then see that nothing is left to change
 	@$(PULUMI) up --yes --skip-preview --continue-on-error --suppress-outputs $(POLICIES)
 	@$(PULUMI) preview --expect-no-changes --suppress-outputs $(POLICIES)
+	@$(PULUMI) stack output skipped --json | $(BIN)/python -c 'import json, sys; \
+	  sys.exit("\n".join(f"✗ {what}: {why}" for what, why in json.load(sys.stdin).items() if what.startswith("claim ")) or 0)'
 
 drift: env cli ## see whether anything of STACK was changed behind its back; writes nothing there
 	@mkdir -p .sandbox/reviews

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
+import grpc
 import pulumi
 from pulumi import Input, Output, ResourceOptions
 from pulumi.dynamic import (
@@ -31,6 +32,8 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 from pulumi.output import Unknown
+from pulumi.runtime.proto.engine_pb2 import LogRequest, LogSeverity
+from pulumi.runtime.proto.engine_pb2_grpc import EngineStub
 
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
@@ -43,6 +46,8 @@ ArgsT = TypeVar("ArgsT", bound="DataclassInstance")
 
 IDENTITY: Final[Mapping[str, bool]] = {"identity": True}
 SECRET: Final[Mapping[str, bool]] = {"secret": True}
+
+WARNING: Final = "warning: "
 
 
 class Shell(ResourceProvider):
@@ -119,8 +124,9 @@ class Shell(ResourceProvider):
         for each in fields(self.args):
             default, given = _default(each), news.get(_key(each))
             inputs[_key(each)] = given if default is None else given or default
-        inputs = self.prepare(inputs, _olds)
-        return CheckResult(inputs, [*self.failures(inputs, _olds)])
+        with shortened():
+            inputs = self.prepare(inputs, _olds)
+            return CheckResult(inputs, [*self.failures(inputs, _olds)])
 
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare the inputs, then what is there with what is known of it."""
@@ -148,18 +154,22 @@ class Shell(ResourceProvider):
             return ReadResult("", {})
         inputs = kept(props, keys(self.args))
         taken_over = {key: found[key] for key in self.refreshed if key in found}
-        return ReadResult(id_, {**inputs, **kept(props, self.outputs), **found}, {**inputs, **taken_over})
+        return ReadResult(id_, {**inputs, **self._known(props), **found}, {**inputs, **taken_over})
 
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
         with shortened():
-            outputs = {**kept(_olds, self.outputs), **self.change(_id, _olds, _news)}
+            outputs = {**self._known(_olds), **self.change(_id, _olds, _news)}
         return UpdateResult({**kept(_news, keys(self.args)), **outputs})
 
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the resource."""
         with shortened():
             self.remove(_id, _props)
+
+    def _known(self, props: Properties) -> Properties:
+        """Return the outputs that there are: one that an older version did not have is no change."""
+        return {key: props[key] for key in self.outputs if key in props}
 
 
 class FollowingShell(Shell):
@@ -255,7 +265,16 @@ def shortened() -> Generator[None]:
 
 
 def tell(text: str) -> None:
-    """Say something to whoever runs the update: what a provider prints, the engine shows."""
+    """Say something to whoever runs the update; what begins with WARNING is a warning.
+
+    What a provider prints, the engine shows as information; for warnings its process is started with the
+    engine's address. One without an engine prints them.
+    """
+    if text.startswith(WARNING) and len(sys.argv) > 1:
+        message = LogRequest(severity=LogSeverity.WARNING, message=text.removeprefix(WARNING))
+        with suppress(grpc.RpcError), grpc.insecure_channel(sys.argv[-1]) as channel:
+            EngineStub(channel).Log(message)
+            return
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

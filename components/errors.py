@@ -9,6 +9,7 @@ CredfleetError
 │   ├── LostMember          the account of a claim was deleted, replaced or relabelled by hand
 │   ├── Misconfigured       a pool, account, record or request that makes no sense
 │   ├── NotAllowed          the API server, or the state of an account, does not allow it
+│   │   └── Withheld        the pool is held, or the account takes nobody new
 │   ├── Restored            the pool came back from a backup
 │   └── Unreachable         the time given was over before the cluster had answered
 ├── ProjectionError         the copy of a Secret
@@ -158,6 +159,10 @@ class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
 
     def __init__(self, *, place: str, cause: str, mend: str) -> None:
         super().__init__(code="not-allowed", place=place, cause=cause, mend=mend)
+
+
+class Withheld(NotAllowed):
+    """The pool gives no new accounts, or the claim's takes nobody new, until an operator says so."""
 
 
 class Restored(PoolError):  # noqa: N818 - the word of the protocol

@@ -11,6 +11,7 @@ import pulumi
 from components.providers import kubernetes_provider
 from components.service_credentials.component import declare_services
 from components.settings.stack import Settings
+from components.waiting import told
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared
 from components.wiring.secret_stores import declare_secret_stores
@@ -45,11 +46,12 @@ class Fleet(pulumi.ComponentResource):
         tenants = Tenants(settings, self._child)
         declared = tenants.declared
         self.account_pool, self.tenants = tenants.pool, tenants.tenants
-        self.aso_credentials = self._aso_credentials(declared)
+        self.aso_credentials, unserved = self._aso_credentials(declared)
         self.pull_secrets, waiting = self._pull_secrets(declared)
         self.services, self.apps = self._services(declared)
-        self.secret_stores, without = self._secret_stores(declared, tenants)
-        self.skipped = pulumi.Output.all(waiting, without).apply(lambda both: {**both[0], **both[1]})
+        self.secret_stores, without = self._secret_stores(declared)
+        skipped = pulumi.Output.all(told(tenants.waiting), unserved, waiting, without)
+        self.skipped = skipped.apply(lambda all_: {what: why for each in all_ for what, why in each.items()})
         self.register_outputs(
             {
                 "accountPool": self.account_pool,
@@ -63,10 +65,12 @@ class Fleet(pulumi.ComponentResource):
             }
         )
 
-    def _aso_credentials(self, declared: Declared) -> Mapping[str, Any]:
+    def _aso_credentials(
+        self, declared: Declared
+    ) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
         settings = self._settings
         if settings.aso_credentials is None:
-            return {}
+            return {}, {}
         around = settings.surroundings(Path.cwd())
         return declare_aso_credentials(settings.aso_credentials, around, declared, self._child)
 
@@ -92,15 +96,12 @@ class Fleet(pulumi.ComponentResource):
             return {}, {}
         return declare_services(settings.services, settings.credentials, declared.namespace, self._child)
 
-    def _secret_stores(
-        self, declared: Declared, tenants: Tenants
-    ) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
-        """Declare stores after the accounts with all rights on them, and after the Secrets of services."""
+    def _secret_stores(self, declared: Declared) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
+        """Declare stores after the Secrets of services; what uses an account comes after that one."""
         settings = self._settings
         if settings.secret_stores is None:
             return {}, {}
-        services = pulumi.Output.from_input(self.services)
-        after = pulumi.ResourceOptions(depends_on=services.apply(lambda _: tenants.claims))
+        after = pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(self.services).apply(lambda _: []))
         opts = pulumi.ResourceOptions.merge(self._child, after)
         return declare_secret_stores(
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts

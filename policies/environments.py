@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
@@ -66,6 +67,18 @@ def estate_account_types(claim: Resource) -> Iterator[str]:
     allowed, type_ = claim.config.get("allowed", []), claim.text("type")
     if allowed and type_ is not None and not any(fnmatchcase(type_, one) for one in allowed):
         yield "type is none that the environment offers"
+
+
+@resource_rule(
+    types=[_CLAIM],
+    level=EnforcementLevel.ADVISORY,
+    description="A claim that is required can expect an account: the update fails at one that cannot.",
+    mend="add accounts, or clean or release some; or leave out `required`, and the update goes on without it",
+)
+def estate_required_claims_served(claim: Resource) -> Iterator[str]:
+    """Tell of a claim that was foretold to fail the update."""
+    if claim.inputs.get("doomed"):
+        yield "the update is expected to fail here; the preview says why"
 
 
 @stack_rule(

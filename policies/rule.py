@@ -144,13 +144,18 @@ def remedy_rule(
 def stack_rule(
     *, description: str, mend: str, config: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Callable[[StackCheck], StackValidationPolicy]:
-    """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too."""
+    """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too.
+
+    The check gets the resources in one order, by their URNs, so that of two that clash every run names the
+    same one: the order in which they come differs from run to run, and from engine to engine.
+    """
 
     def make(check: StackCheck) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
             config = args.get_config()
             resources = [
-                Resource(one.resource_type, plain(one.props), one.urn, config) for one in args.resources
+                Resource(one.resource_type, plain(one.props), one.urn, config)
+                for one in sorted(args.resources, key=lambda one: (len(one.urn), one.urn))
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {mend}", urn)

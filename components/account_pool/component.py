@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, TypedDict
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, TypedDict
 
 import pulumi
 from pulumi_kubernetes.admissionregistration.v1 import (
@@ -33,6 +34,8 @@ from components.account_pool.rights import RIGHTS, Right
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
+from components.account_pool.skipping import in_words
+from components.waiting import unless
 
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -223,10 +226,16 @@ class ClaimedAccount(TypedDict):
 
 
 class TenantAccounts(pulumi.ComponentResource):
-    """The claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}."""
+    """The claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}.
+
+    skipped: slot → why its claim is skipped, empty for one that is not. ready: slot → the claim and the
+    rights on what it claimed, for what has to come after them.
+    """
 
     TYPE: ClassVar = "credfleet:index:TenantAccounts"
     accounts: Mapping[str, ClaimedAccount]
+    skipped: Mapping[str, pulumi.Output[str]]
+    ready: Mapping[str, pulumi.Output[Sequence[pulumi.Resource]]]
 
     def __init__(
         self, name: str, args: TenantAccountsArgs, opts: pulumi.ResourceOptions | None = None
@@ -234,6 +243,7 @@ class TenantAccounts(pulumi.ComponentResource):
         props = {"tenant": args.tenant, "slots": [claim.slot for claim in args.claims]}
         super().__init__(self.TYPE, name, props, opts)
         accounts: dict[str, ClaimedAccount] = {}
+        self.skipped, self.ready = skipped, ready = {}, {}
         for wanted in args.claims:
             claim = AccountClaim(
                 f"{name}/{wanted.slot}",
@@ -250,21 +260,14 @@ class TenantAccounts(pulumi.ComponentResource):
                     pool_policy=None if args.settings is None else str(args.settings.policy),
                     pool_limit=None if args.settings is None else args.settings.limit_for(wanted.type),
                     spill=wanted.spill or None,
+                    required=wanted.required or None,
                 ),
                 pulumi.ResourceOptions(parent=self),
             )
-            reading = PolicyRuleArgs(
-                api_groups=[""], resources=["secrets"], resource_names=[claim.secret_name], verbs=["get"]
-            )
-            _grant(
-                f"{name}/{wanted.slot}-reader",
-                ObjectMetaArgs(
-                    name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
-                ),
-                [args.reader],
-                [reading],
-                pulumi.ResourceOptions(parent=self),
-            )
+            why = claim.skipped.apply(_why, run_with_unknowns=True)
+            rights = unless(why, partial(self._let_read, f"{name}/{wanted.slot}-reader", args, wanted, claim))
+            skipped[wanted.slot] = why
+            ready[wanted.slot] = rights.apply(partial(_with, claim))
             accounts[wanted.slot] = {
                 "namespace": claim.namespace,
                 "secretName": claim.secret_name,
@@ -272,3 +275,23 @@ class TenantAccounts(pulumi.ComponentResource):
             }
         self.accounts = accounts
         self.register_outputs({"accounts": self.accounts})
+
+    def _let_read(
+        self, name: str, args: TenantAccountsArgs, wanted: ClaimRequest, claim: AccountClaim
+    ) -> Sequence[pulumi.Resource]:
+        reading = PolicyRuleArgs(
+            api_groups=[""], resources=["secrets"], resource_names=[claim.secret_name], verbs=["get"]
+        )
+        metadata = ObjectMetaArgs(
+            name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
+        )
+        return _grant(name, metadata, [args.reader], [reading], pulumi.ResourceOptions(parent=self))
+
+
+def _why(reason: Any) -> str:
+    """Return why a claim is skipped; unknown for one that may be served, and None for one that is."""
+    return in_words(reason) if isinstance(reason, dict) else ""
+
+
+def _with(claim: AccountClaim, rights: Sequence[pulumi.Resource] | None) -> Sequence[pulumi.Resource]:
+    return [claim, *(rights or ())]

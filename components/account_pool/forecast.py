@@ -19,10 +19,14 @@ _BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a claim was told to expect; no text when its words are for the log only."""
+    """What a claim was told to expect; no text when its words are for the log only.
+
+    is_skipped: an update goes on without it; a bad one that is not fails the update.
+    """
 
     is_bad: bool
     text: str | None
+    is_skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +37,31 @@ class Forecast:
     vacancies: tuple[Vacancy, ...] = ()
     unseen: bool = False
 
+    @property
+    def dooms(self) -> bool:
+        """Whether an update is expected to fail at one of the claims."""
+        return any(each.is_bad and not each.is_skipped for each in self.expected.values())
 
-def lines(expected: Iterable[Expectation], vacancies: Sequence[Vacancy]) -> Iterator[str]:
-    """Say what claims can expect, and what will be left; claims that have their account are no news."""
+
+def lines(
+    expected: Iterable[Expectation], vacancies: Sequence[Vacancy], skipped: Collection[Expectation] = ()
+) -> Iterator[str]:
+    """Say what claims can expect, and what will be left; claims that have their account are no news.
+
+    skipped: those without which an update goes on.
+    """
     news = [each for each in expected if each.prospect is not Prospect.HELD]
     for each in news:
         warning = "warning: " if each.prospect in _BAD else ""
-        yield f"{warning}{each.tenant}/{each.slot}: {each.text}"
+        passed = "; the update goes on without it" if each in skipped else ""
+        yield f"{warning}{each.tenant}/{each.slot}: {each.text}{passed}"
     if not news:
         return
     if vacancies:
         counted = "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
         yield f"free accounts expected to be left: {counted}"
     left = [[each.accounts, each.before, each.after] for each in vacancies]
-    yield report_line(_SUBJECT, {"claims": [_claim(each) for each in news], "left": left})
+    yield report_line(_SUBJECT, {"claims": [_claim(each, each in skipped) for each in news], "left": left})
 
 
 def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[str]:
@@ -74,7 +89,7 @@ def unseen_lines(namespace: str, why: str) -> Iterator[str]:
 
 
 def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
-    """Return the outlook of these claims from all lines of a preview; other lines are passed over."""
+    """Return the outlook of these claims, and of all that are skipped, from all lines of a preview."""
     expected: dict[Claim, Told] = {}
     vacancies: tuple[Vacancy, ...] = ()
     unseen = False
@@ -83,14 +98,15 @@ def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
             case {"unseen": True}:
                 unseen = True
             case {"claims": [*stated], "left": [*left]}:
-                expected |= {claim: each for claim, each in _told(stated) if claim in claims}
+                known = dict(_told(stated))
+                expected |= {claim: it for claim, it in known.items() if claim in claims or it.is_skipped}
                 vacancies = tuple(_vacancies(left))
             case _:
                 pass
     return Forecast(expected, vacancies, unseen)
 
 
-def _claim(each: Expectation) -> dict[str, Any]:
+def _claim(each: Expectation, skipped: bool) -> dict[str, Any]:
     """Return a claim's outlook as JSON; why a request makes no sense may quote it, and is left to the log."""
     is_quotable = each.member is not None or each.prospect is not Prospect.REFUSED
     return {
@@ -98,6 +114,7 @@ def _claim(each: Expectation) -> dict[str, Any]:
         "slot": each.slot,
         "bad": each.prospect in _BAD,
         "text": each.text if is_quotable else None,
+        **({"skipped": True} if skipped else {}),
     }
 
 
@@ -110,7 +127,7 @@ def _told(stated: Iterable[Any]) -> Iterator[tuple[Claim, Told]]:
                 "bad": bool(is_bad),
                 "text": (str() | None) as text,
             }:
-                yield (tenant, slot), Told(is_bad, text)
+                yield (tenant, slot), Told(is_bad, text, each.get("skipped") is True)
             case _:
                 pass
 

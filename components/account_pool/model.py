@@ -442,6 +442,7 @@ class ClaimRequest:
     slot: one of several accounts of a tenant, or the consumer's id on a shared account.
     holder: the consumer, the same text whenever it runs again, by one process at a time.
     spill: one more account when the limit of those the slot has is reached (`spilling.py`).
+    required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
     """
 
     tenant: str
@@ -453,6 +454,7 @@ class ClaimRequest:
     policy: Policy | None = None
     limit: int | None = None
     spill: bool = False
+    required: bool = field(default=False, compare=False)
 
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None

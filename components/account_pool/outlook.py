@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -21,7 +21,18 @@ from components.account_pool.model import ClaimRequest, Member, Partition, Phase
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
 from components.account_pool.spilling import placed
-from components.errors import Misconfigured, PoolError, Restored
+from components.errors import (
+    Exhausted,
+    LimitReached,
+    LostMember,
+    Misconfigured,
+    PoolError,
+    Restored,
+    Withheld,
+)
+
+NONE_FREE: Final = "expected to find none free"
+"""How the text of a claim begins that can expect no account."""
 
 
 class Prospect(StrEnum):
@@ -41,7 +52,10 @@ class Prospect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What one claim can expect, and in words; member: which account, where that is known."""
+    """What one claim can expect, and in words; member: which account, where that is known.
+
+    refusal: the error it can expect, if it gets no account.
+    """
 
     tenant: str
     slot: str
@@ -49,6 +63,7 @@ class Expectation:
     prospect: Prospect
     text: str
     member: str | None = None
+    refusal: type[PoolError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +201,13 @@ class _Allotment:
             try:
                 waiting[position] = _in_series(request.placed("", self._keys), self._census)
             except Misconfigured as error:
-                expected[position] = _expect(request, Prospect.REFUSED, f"{error.place}: {error.cause}")
+                expected[position] = _refusal(request, type(error), f"{error.place}: {error.cause}")
         for allot in (self._present, self._refused, self._own):
             for position, wanted in list(waiting.items()):
                 try:
                     expectation = allot(wanted)
                 except PoolError as error:
-                    expectation = _expect(wanted, Prospect.REFUSED, f"{error.place}: {error.cause}")
+                    expectation = _refusal(wanted, type(error), f"{error.place}: {error.cause}")
                 if expectation is not None:
                     expected[position] = expectation
                     del waiting[position]
@@ -253,7 +268,7 @@ class _Allotment:
             return _joined(wanted, record, member)
         if record.phase is Phase.BOUND:
             text = f"account {record.member} was deleted or relabelled by hand; release the claim first"
-            return _expect(wanted, Prospect.REFUSED, text, record.member)
+            return _refusal(wanted, LostMember, text, record.member)
         if member is None or member.name in self._given or not may_take(member, record):
             return None
         self._given.add(member.name)
@@ -263,9 +278,9 @@ class _Allotment:
     def _refused(self, wanted: Wanted) -> Expectation | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
         if self._census.hold and wanted.record not in self._records:
-            return _expect(wanted, Prospect.REFUSED, held(self._census.hold))
+            return _refusal(wanted, Withheld, held(self._census.hold))
         for problem in displaced(self._census.records, self._keys):
-            return _expect(wanted, Prospect.REFUSED, f"{problem.place}: {problem.cause}")
+            return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.cause}")
         return None
 
     def _own(self, wanted: Wanted) -> Expectation | None:
@@ -296,7 +311,7 @@ class _Allotment:
                     yield position, self._limited(wanted, _expect(wanted, Prospect.FREE, text))
                 else:
                     text = self._shortage(partition, places, len(queue))
-                    yield position, _expect(wanted, Prospect.EXHAUSTED, text)
+                    yield position, _refusal(wanted, Exhausted, text)
 
     def _limited(self, wanted: Wanted, expectation: Expectation) -> Expectation:
         """Return what a claim comes to that helps another to its account and may not use it itself."""
@@ -310,10 +325,7 @@ class _Allotment:
         )
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
         asked = "1 claim" if claims == 1 else f"{claims} claims"
-        text = (
-            f"expected to find none free: {asked} for {places} free {_accounts(partition, places)};"
-            f" besides {counted}"
-        )
+        text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
         gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if self._leaves(one, partition)]
         if gone:
             text += f"; this update releases {', '.join(gone)} only after its claims, so run it again then"
@@ -388,7 +400,7 @@ def _joined(request: Wanted, record: Record, member: Member) -> Expectation:
     if unusable(member, record):
         state = member.state or "misconfigured"
         text = f"account {member.name} is {state}, so nobody else may use it"
-        return _expect(request, Prospect.REFUSED, text, member.name)
+        return _refusal(request, Withheld, text, member.name)
     if not record.has_room_for(request.holder):
         return _full(request, record)
     text = f"expected to reuse {member.name}, which its tenant has"
@@ -397,7 +409,14 @@ def _joined(request: Wanted, record: Record, member: Member) -> Expectation:
 
 def _full(request: Wanted, record: Record) -> Expectation:
     text = f"account {record.member} has its {record.limit} consumers; raise the limit"
-    return _expect(request, Prospect.REFUSED, text, record.member)
+    return _refusal(request, LimitReached, text, record.member)
+
+
+def _refusal(
+    request: ClaimRequest | Wanted, refusal: type[PoolError], text: str, member: str | None = None
+) -> Expectation:
+    prospect = Prospect.EXHAUSTED if refusal is Exhausted else Prospect.REFUSED
+    return replace(_expect(request, prospect, text, member), refusal=refusal)
 
 
 def _expect(

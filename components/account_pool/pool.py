@@ -63,6 +63,7 @@ from components.errors import (
     NotAllowed,
     PoolError,
     Unreachable,
+    Withheld,
 )
 
 CLAIMS: Final = "credfleet-claims"
@@ -387,7 +388,7 @@ class Pool:
             self._hold = hold_of((yield from read(Kind.RECORD, CONFIG_MAP)))
             self._hold_seen = self._clock()
         if self._hold:
-            raise NotAllowed(
+            raise Withheld(
                 place=f"pool {self.namespace}",
                 cause=held(self._hold),
                 mend="use an account that the tenant has, or wait for whoever holds it:"

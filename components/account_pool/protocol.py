@@ -66,6 +66,7 @@ from components.errors import (
     NotAllowed,
     PoolError,
     Restored,
+    Withheld,
 )
 
 
@@ -138,7 +139,7 @@ def claim_with_spill(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _una
             return (yield from claim(here, may_begin))
         except LimitReached:
             continue  # others came first; look again
-        except NotAllowed as refused:
+        except Withheld as refused:
             if not refused.place.startswith("Secret "):
                 raise
             closed.add(here.slot)
@@ -383,7 +384,7 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
         raise _lost(record, member)
     why = unusable(member, record)
     if why is not None and wanted.holder not in record.holders:
-        raise NotAllowed(
+        raise Withheld(
             place=f"Secret {member.name}",
             cause=f"{why}; only its present users may keep it",
             mend="use another slot, or ask the pool's operator about this account",

@@ -18,14 +18,19 @@ from pulumi.output import Unknown
 from components.account_pool import forecast
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
+from components.account_pool.roster import Foretold, foretold
+from components.account_pool.skipping import SKIPPED, foretold_reason, reason_of, skips
 from components.connection import ClusterTarget
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, tell
-from components.errors import CredfleetError, LostMember
+from components.errors import CredfleetError, LostMember, PoolError
 
 T = TypeVar("T")
 
 LOST: Final = "Lost"
 """Phase of a claim whose account was deleted, replaced or relabelled by hand."""
+
+_WAITING: Final = frozenset({"skipped", "doomed"})
+"""Inputs of a claim that had no account to expect when it was last declared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,7 @@ class AccountClaimArgs:
     members without it.
     holder: the consumer, the same text whenever the program runs. release_policy, limit: None means the
     pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it. spill: one
-    more account when those of the slot are full; None means no.
+    more account when those of the slot are full; None means no. required: it fails where it would be skipped.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -54,10 +59,14 @@ class AccountClaimArgs:
     pool_policy: Input[str] | None = field(default=None, compare=False)
     pool_limit: Input[int] | None = field(default=None, compare=False)
     spill: Input[bool] | None = None
+    required: Input[bool] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(Shell):
-    """Claims, moves and releases through the pool. A claim that lost its account is a change."""
+    """Claims, moves and releases through the pool. A claim that lost its account is a change.
+
+    A new claim that cannot be served is skipped, unless it is required, and tried again when it could be.
+    """
 
     args = AccountClaimArgs
     outputs = (
@@ -69,15 +78,20 @@ class AccountClaimProvider(Shell):
         "sequence",
         "reused",
         "phase",
+        "skipped",
     )
     refreshed = ("releasePolicy", "limit")
     named_by = ("record",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return limits that came as floats as the numbers they are."""
+        """Return limits that came as floats as the numbers they are, and what bad the roster foretold.
+
+        skipped, so that a preview knows what will wait; doomed, why the update will fail here.
+        """
         limits = {key: inputs[key] for key in ("limit", "poolLimit")}
         whole = {k: int(v) for k, v in limits.items() if isinstance(v, float) and v.is_integer()}
-        return {**inputs, **whole}
+        is_waiting = not _olds or not _WAITING.isdisjoint(_olds)
+        return {**inputs, **whole, **(_foretold(inputs) if is_waiting else {})}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what no pool could serve."""
@@ -85,7 +99,15 @@ class AccountClaimProvider(Shell):
         yield from _meaningless(inputs)
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the account was lost, so that `up` says so, or the pool's policy or limit is another."""
+        """Whether the account was lost, so that `up` says so, or the pool's policy or limit is another.
+
+        One that was skipped changes when it could be served, or fail, or is skipped for another reason.
+        """
+        if olds.get("phase") == SKIPPED:
+            told = _told(news)
+            return told is not None and not (
+                told.skipped and foretold_reason("", told.expectation)["code"] == olds["skipped"]["code"]
+            )
         return olds.get("phase") == LOST or self._is_agreed_otherwise(olds, news)
 
     def _is_agreed_otherwise(self, olds: Properties, news: Properties) -> bool:
@@ -104,26 +126,34 @@ class AccountClaimProvider(Shell):
         return True
 
     def make(self, props: Properties) -> Properties:
-        """Claim."""
-        return _outputs(self._in_pool(props, lambda pool: pool.claim(_request(props))))
+        """Claim, or say why not."""
+        return self._in_pool(props, lambda pool: _claimed_or_skipped(pool, props))
 
-    def change(self, id_: str, olds: Properties, news: Properties) -> Properties:
-        """Move the facts of the claim: its holder's name, its policy, its limit."""
+    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+        """Move the facts of the claim: its holder's name, its policy, its limit; claim what was skipped."""
+        if olds.get("phase") == SKIPPED:
+            return {"skipped": None, **self.make(news)}
 
         def move(pool: Pool) -> Claimed:
             moved = pool.update(
-                id_, olds["holder"], new_holder=news["holder"], policy=_policy(news), limit=_limit(news)
+                olds["record"],
+                olds["holder"],
+                new_holder=news["holder"],
+                policy=_policy(news),
+                limit=_limit(news),
             )
             return pool.claim(_request(news)) if moved is None else moved
 
         return {**_outputs(self._in_pool(news, move)), "reused": olds.get("reused", True)}
 
-    def look(self, id_: str, props: Properties) -> Properties | None:
+    def look(self, _id: str, props: Properties) -> Properties | None:
         """Return the facts of the claim as they are; one without its account has phase Lost."""
+        if props.get("phase") == SKIPPED:
+            return {}
 
         def look(pool: Pool) -> Properties | None:
             try:
-                claimed = pool.read(id_, props["holder"], member=props.get("secretName"))
+                claimed = pool.read(props["record"], props["holder"], member=props.get("secretName"))
             except LostMember:
                 return {"phase": LOST}
             if claimed is None:
@@ -133,10 +163,12 @@ class AccountClaimProvider(Shell):
 
         return self._in_pool(props, look)
 
-    def remove(self, id_: str, props: Properties) -> None:
+    def remove(self, _id: str, props: Properties) -> None:
         """Release, unless this holder has claimed again since, as a replacement has."""
+        if props.get("phase") == SKIPPED:
+            return
         fence = Fence(props["recordUid"], int(props["sequence"]))
-        self._in_pool(props, lambda pool: pool.release(id_, props["holder"], fence=fence))
+        self._in_pool(props, lambda pool: pool.release(props["record"], props["holder"], fence=fence))
 
     def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
         """Act in the pool; before the host answers, the Events of it are written, a refusal's as well."""
@@ -150,7 +182,8 @@ class AccountClaimProvider(Shell):
 class AccountClaim(DynamicResource[AccountClaimArgs], module="credfleet", name="AccountClaim"):
     """An account a tenant has: the name of the Secret with its credential, and the facts of the claim.
 
-    secret_name: in the pool's namespace. account_id: at its cloud, if the pool owner said it.
+    secret_name: in the pool's namespace. account_id: at its cloud, if the pool owner said it. skipped: why
+    there is no account, {code, place, cause, mend}; None or unknown for a claim that has one or may get it.
     """
 
     provider = AccountClaimProvider
@@ -158,6 +191,7 @@ class AccountClaim(DynamicResource[AccountClaimArgs], module="credfleet", name="
     namespace: Output[str]
     secret_name: Output[str]
     account_id: Output[str | None]
+    skipped: Output[Mapping[str, str] | None]
 
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
@@ -191,6 +225,43 @@ def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
             yield CheckFailure("partition" if error.place.startswith("partition") else "type", str(error))
 
 
+def _foretold(inputs: Properties) -> Properties:
+    """Return what is bad of what the roster foretold of a claim that has no account yet."""
+    told = _told(inputs)
+    if told is None or told.expectation.refusal is None:
+        return {}
+    if not told.skipped:
+        return {"doomed": told.expectation.text}
+    return {"skipped": foretold_reason(str(inputs["namespace"]), told.expectation)}
+
+
+def _told(props: Properties) -> Foretold | None:
+    return foretold(*(str(props[key]) for key in ("namespace", "tenant", "slot")))
+
+
+def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
+    """Claim, unless what is free was foretold to others: then a preview would have named the wrong one.
+
+    A holder that has another account is replacing it, and never gives it up for a skip.
+    """
+    request, told = _request(props), _told(props)
+    if told is not None and told.leaves_others_theirs:
+        return _skipped(pool, request, foretold_reason(pool.namespace, told.expectation))
+    try:
+        return _outputs(pool.claim(request))
+    except PoolError as refusal:
+        if not skips(type(refusal), required=request.required) or any(
+            request.holder in record.holders for record in pool.records()
+        ):
+            raise
+        return _skipped(pool, request, reason_of(refusal))
+
+
+def _skipped(pool: Pool, request: ClaimRequest, why: Mapping[str, str]) -> Properties:
+    nothing = dict.fromkeys(("secretName", "accountId", "memberUid", "recordUid", "sequence"))
+    return {**nothing, "record": pool.record_of(request), "reused": False, "phase": SKIPPED, "skipped": why}
+
+
 def _request(props: Properties) -> ClaimRequest:
     return ClaimRequest(
         tenant=props["tenant"],
@@ -202,6 +273,7 @@ def _request(props: Properties) -> ClaimRequest:
         policy=_policy(props),
         limit=_limit(props),
         spill=bool(props.get("spill")),
+        required=bool(props.get("required")),
     )
 
 

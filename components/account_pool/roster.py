@@ -19,11 +19,37 @@ from components.account_pool import forecast
 from components.account_pool.census import Census
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import outlook, vacancies
+from components.account_pool.outlook import Expectation, outlook, vacancies
 from components.account_pool.pool import Pool
+from components.account_pool.skipping import skips
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell, tell
-from components.errors import CredfleetError, Misconfigured, Problem
+from components.errors import CredfleetError, Exhausted, Misconfigured, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What the roster expects of a claim; skipped: it gets no account, and the update goes on without it."""
+
+    expectation: Expectation
+    skipped: bool
+
+    @property
+    def leaves_others_theirs(self) -> bool:
+        """Whether it is skipped because other claims of the same run get what is free."""
+        return self.skipped and self.expectation.refusal is Exhausted
+
+
+_foretold: dict[str, Mapping[tuple[str, str], Foretold]] = {}
+
+
+def foretold(namespace: str, tenant: str, slot: str) -> Foretold | None:
+    """Return what the roster of a pool foretold of a claim in this process; None when it could not.
+
+    One process serves all dynamic resources of a run, and a roster is checked before the first claim. It
+    alone knows all claims of the run, and the accounts that the same update adds.
+    """
+    return _foretold.get(namespace, {}).get((tenant, slot))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +91,7 @@ class PoolRosterProvider(Shell):
         seen and makes no sense is one.
         """
         see = cache(self._census)
+        _foretold.pop(str(inputs["namespace"]), None)
         try:
             failures = [CheckFailure("", _line(problem)) for problem in _problems(olds, inputs, see)]
             _forecast(olds, inputs, see)
@@ -126,8 +153,16 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
         return
     census = declared.with_census(see(declared.namespace))
     leaving = [claim for claim in _claims(olds) if claim not in claims]
+    claims.sort(key=lambda claim: not claim.required)  # what fails the update comes first
     expected = outlook(census, claims, declared.partition_keys, leaving)
-    for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys)):
+    held = {holder for record in census.records for holder in record.holders}
+    told = [
+        Foretold(one, skips(one.refusal, required=claim.required or claim.holder in held))
+        for claim, one in zip(claims, expected, strict=True)
+    ]
+    _foretold[declared.namespace] = {(one.expectation.tenant, one.expectation.slot): one for one in told}
+    skipped = [one.expectation for one in told if one.skipped]
+    for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys), skipped):
         tell(line)
 
 
@@ -155,6 +190,7 @@ def _claim_properties(claim: ClaimRequest) -> Properties:
         "shared": claim.shared,
         "holder": claim.holder,
         **({"limit": claim.limit, "spill": True} if claim.spill else {}),
+        **({"required": True} if claim.required else {}),
     }
 
 
@@ -191,6 +227,7 @@ def _claims(props: Properties) -> list[ClaimRequest]:
             holder=one["holder"],
             limit=int(one["limit"]) if one.get("limit") else None,
             spill=bool(one.get("spill")),
+            required=bool(one.get("required")),
         )
         for one in props.get("claims") or ()
     ]

@@ -73,6 +73,10 @@ class Slot(Noun):
         default=False,
         description="Whether it gets one more account when the limit of those it has is reached.",
     )
+    required: Flag = Field(
+        default=False,
+        description="Whether an update fails when it cannot be served, instead of going on without it.",
+    )
     deliver_to: Annotated[
         Delivery | None, BeforeValidator(_as_delivery, json_schema_input_type=Delivery | str | None)
     ] = Field(default=None, description="Copy of its Secret in the tenant's namespace, or just its name.")
@@ -112,6 +116,7 @@ class Slot(Noun):
             policy=self.release_policy,
             limit=self.limit,
             spill=self.spill,
+            required=self.required,
         )
 
 

@@ -6,14 +6,20 @@ leaves what is in Azure behind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.aso_credentials import keys
+from components.connection import ClusterTarget, NoReply, connect
+from components.errors import CredfleetError
+from components.http_answers import Answer
+from components.waiting import unless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,21 +27,23 @@ class AsoResourceArgs:
     """One resource: its manifest with the namespace it is in, and what it has to outlive.
 
     name: NAMESPACE/KIND/NAME; kinds of two groups may share it. credential: name of the Secret it is told to
-    use, None for the one ASO chooses.
+    use, None for the one ASO chooses. waits: for what it waits, None where it waits for nothing ever.
     """
 
     name: str
     manifest: Mapping[str, Any]
     namespace: pulumi.Input[str]
     credential: str | None
-    outlives: Sequence[pulumi.Resource]
+    outlives: pulumi.Input[Sequence[pulumi.Resource]]
+    waits: pulumi.Output[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoResourcesArgs:
-    """The resources of a file."""
+    """The resources of a file, and the cluster that has to serve their kinds."""
 
     resources: Sequence[AsoResourceArgs]
+    cluster: ClusterTarget = field(default_factory=ClusterTarget)
 
 
 class AsoResources(pulumi.ComponentResource):
@@ -47,16 +55,70 @@ class AsoResources(pulumi.ComponentResource):
     def __init__(self, name: str, args: AsoResourcesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         self.resources = [resource.name for resource in args.resources]
         super().__init__(self.TYPE, name, {"resources": self.resources}, opts)
+        hooks = pulumi.ResourceHookBinding(before_create=[_refusal(name, args.cluster)])
         for resource in args.resources:
-            CustomResource(
-                f"{name}/{resource.name}",
-                api_version=resource.manifest["apiVersion"],
-                kind=resource.manifest["kind"],
-                metadata=_metadata(resource),
-                spec=resource.manifest.get("spec"),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[*resource.outlives]),
-            )
+            unless(resource.waits or "", partial(self._declare, f"{name}/{resource.name}", resource, hooks))
         self.register_outputs({"resources": self.resources})
+
+    def _declare(
+        self, name: str, resource: AsoResourceArgs, hooks: pulumi.ResourceHookBinding
+    ) -> CustomResource:
+        after = pulumi.Output.from_input(resource.outlives).apply(lambda first: [*first])
+        return CustomResource(
+            name,
+            api_version=resource.manifest["apiVersion"],
+            kind=resource.manifest["kind"],
+            metadata=_metadata(resource),
+            spec=resource.manifest.get("spec"),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after, hooks=hooks),
+        )
+
+
+def _refusal(name: str, cluster: ClusterTarget) -> pulumi.ResourceHook:
+    """Keep a resource from being made, in a preview already, whose kind the cluster does not serve.
+
+    What is there already is left alone: an update that left it out would delete it, and what it stands for.
+    """
+    refuse = refusal_of_unserved(cluster)
+    return pulumi.ResourceHook(f"{name}-kinds", refuse, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+def refusal_of_unserved(
+    cluster: ClusterTarget,
+) -> Callable[[pulumi.ResourceHookArgs], Coroutine[Any, Any, None]]:
+    """Return what refuses a resource whose kind the cluster does not serve, by a look at each version."""
+    kinds = cache(partial(_served, cluster))
+
+    async def refuse(args: pulumi.ResourceHookArgs) -> None:
+        made = args.new_inputs or {}
+        version, kind = str(made.get("apiVersion")), str(made.get("kind"))
+        served = await asyncio.to_thread(kinds, version)
+        if served is not None and kind not in served:
+            raise pulumi.RunError(
+                f"{args.name}: the cluster does not serve {version}/{kind}, so nothing can be made of it\n"
+                "→ have Azure Service Operator install the kind (crdPattern in its chart's values), or leave"
+                " the resource out, then run again"
+            )
+
+    return refuse
+
+
+def _served(cluster: ClusterTarget, version: str) -> frozenset[str] | None:
+    """Return the kinds a cluster serves of a group and version; None when it cannot be seen.
+
+    The groups are listed first: to what it does not serve an API server answers with no document.
+    """
+    try:
+        known = connect(cluster).call("GET", "/apis")
+        if known.answer is not Answer.DONE:
+            return None
+        groups = known.body.get("groups", ())
+        if not any(version == each["groupVersion"] for group in groups for each in group["versions"]):
+            return frozenset()
+        reply = connect(cluster).call("GET", f"/apis/{version}")
+    except (CredfleetError, NoReply):
+        return None
+    return frozenset(each["kind"] for each in reply.body.get("resources", ()))
 
 
 def _metadata(resource: AsoResourceArgs) -> Mapping[str, Any]:

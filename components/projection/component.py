@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import pulumi
 
 from components.projection.provider import SecretProjection, SecretProjectionArgs
+from components.waiting import unless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,7 @@ class DeliveryArgs:
     """One copy: of which Secret, for whom, under which name.
 
     owner: the holder of the claim. source_labels: what says that the source is the tenant's. keys,
-    aso_credential: as in SecretProjectionArgs.
+    aso_credential: as in SecretProjectionArgs. waits: for what there is no copy yet, empty for nothing.
     """
 
     source_namespace: pulumi.Input[str]
@@ -29,6 +31,7 @@ class DeliveryArgs:
     target_name: str
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     aso_credential: str | None = None
+    waits: pulumi.Input[str] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +45,12 @@ class TenantDeliveriesArgs:
 class TenantDeliveries(pulumi.ComponentResource):
     """The copies of one tenant. Outputs: references, slot → namespace/name of the copy.
 
-    copies: slot → the copy, for what has to come after it.
+    copies: slot → the copy, for what has to come after it; None for one that waits.
     """
 
     TYPE: ClassVar = "credfleet:index:TenantDeliveries"
-    copies: Mapping[str, SecretProjection]
-    references: Mapping[str, pulumi.Output[str]]
+    copies: Mapping[str, pulumi.Output[SecretProjection | None]]
+    references: Mapping[str, pulumi.Output[str | None]]
 
     def __init__(
         self, name: str, args: TenantDeliveriesArgs, opts: pulumi.ResourceOptions | None = None
@@ -55,21 +58,23 @@ class TenantDeliveries(pulumi.ComponentResource):
         props = {"namespace": args.namespace, "slots": sorted(args.deliveries)}
         super().__init__(self.TYPE, name, props, opts)
         self.copies = {
-            slot: SecretProjection(
-                f"{name}/{slot}-copy",
-                SecretProjectionArgs(
-                    source_namespace=delivery.source_namespace,
-                    source_name=delivery.source_name,
-                    source_labels=delivery.source_labels,
-                    target_namespace=args.namespace,
-                    target_name=delivery.target_name,
-                    owner=delivery.owner,
-                    keys=delivery.keys,
-                    aso_credential=delivery.aso_credential,
-                ),
-                pulumi.ResourceOptions(parent=self),
-            )
+            slot: unless(delivery.waits, partial(self._copy, f"{name}/{slot}-copy", args.namespace, delivery))
             for slot, delivery in args.deliveries.items()
         }
-        self.references = {slot: copy.reference for slot, copy in self.copies.items()}
+        self.references = {
+            slot: copy.apply(lambda made: made and made.reference) for slot, copy in self.copies.items()
+        }
         self.register_outputs({"references": self.references})
+
+    def _copy(self, name: str, namespace: pulumi.Input[str], delivery: DeliveryArgs) -> SecretProjection:
+        args = SecretProjectionArgs(
+            source_namespace=delivery.source_namespace,
+            source_name=delivery.source_name,
+            source_labels=delivery.source_labels,
+            target_namespace=namespace,
+            target_name=delivery.target_name,
+            owner=delivery.owner,
+            keys=delivery.keys,
+            aso_credential=delivery.aso_credential,
+        )
+        return SecretProjection(name, args, pulumi.ResourceOptions(parent=self))

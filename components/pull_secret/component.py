@@ -58,7 +58,8 @@ class PullSecretArgs:
     project: the GCP project; None only for a cluster that is skipped for it. start: what outlives all that is
     declared; None where nothing is. begun: whether it was ready before, which start knows; None for one that
     the configuration itself skips. owner: the same text whenever the program runs. namespace: of its Secret;
-    declares_namespace: whether the stack declares it.
+    declares_namespace: whether the stack declares it. waits: for what the project waits, empty for nothing;
+    None where it waits for nothing ever.
     """
 
     section: PullSecretsSection
@@ -70,6 +71,7 @@ class PullSecretArgs:
     declares_namespace: bool
     start: pulumi.Resource | None
     begun: pulumi.Output[bool] | None
+    waits: pulumi.Output[str] | None = None
 
 
 class PullSecret(pulumi.ComponentResource):
@@ -86,6 +88,8 @@ class PullSecret(pulumi.ComponentResource):
     def __init__(self, name: str, args: PullSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         cluster, decision = args.cluster, decide(args.cluster)
         skipped = _skipped(decision, args.begun)
+        if args.waits is not None:
+            skipped = pulumi.Output.all(skipped, args.waits).apply(_with)
         props = {
             "clusterId": cluster.id,
             "generation": cluster.generation,
@@ -96,9 +100,8 @@ class PullSecret(pulumi.ComponentResource):
         self.skipped = skipped
         self._name, self._args, self._section, self._decision = name, args, args.section, decision
         self._first = [args.start] if args.start else []
-        if decision.proceeds:
-            self._warn(decision.warnings)
-            self.status = self._declared()
+        if decision.proceeds and args.waits is None:
+            self.status = self._continued()
         elif args.begun is None:
             self.status = self._told(decision.unmet)
         else:
@@ -120,7 +123,8 @@ class PullSecret(pulumi.ComponentResource):
         return self._status(conditions, skipped=[*reasons])
 
     def _continued(self) -> pulumi.Output[Any]:
-        self._warn(self._decision.warnings_to_a_live_one)
+        decision = self._decision
+        self._warn(decision.warnings if decision.proceeds else decision.warnings_to_a_live_one)
         return self._declared()
 
     def _warn(self, warnings: Sequence[str]) -> None:
@@ -326,6 +330,12 @@ def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Ou
         return pulumi.Output.from_input([*decision.unmet])
     # unknown in the preview of a cluster's first update, before which it had nothing
     return begun.apply(lambda before: [] if before is True else [*decision.unmet], run_with_unknowns=True)
+
+
+def _with(both: Sequence[Any]) -> Sequence[str]:
+    """Return the reasons, and for what the project waits."""
+    reasons, waits = both
+    return [*reasons, waits] if waits else reasons
 
 
 def _refusal(

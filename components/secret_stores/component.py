@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, TypeAlias
 
 import pulumi
@@ -31,6 +32,7 @@ from components.secret_stores.model import AnyProvider, SecretStore, goes_by_lab
 from components.secret_stores.provider import SecretPush, SecretPushArgs, SecretRead, SecretReadArgs
 from components.secret_stores.registry import RefRegister
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
+from components.waiting import joined, told, unless
 
 Document: TypeAlias = Mapping[str, Any]
 
@@ -40,7 +42,8 @@ class SecretStoresArgs:
     """A section of the configuration, and what the program knows besides.
 
     tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
-    give the name of an account's Secret, and of its copy, once they are there; by tenant/slot.
+    give the name of an account's Secret, and of its copy, once they are there; ready: what a read of it comes
+    after; waits: for what its uses wait, empty for nothing; all by tenant/slot.
     """
 
     section: SecretStoresSection
@@ -49,6 +52,8 @@ class SecretStoresArgs:
     namespace: Callable[[str], pulumi.Input[str]]
     claimed: Callable[[str], pulumi.Input[str]]
     delivered: Callable[[str], pulumi.Input[str]]
+    ready: Callable[[str], pulumi.Input[Sequence[pulumi.Resource]]] = lambda _account: ()
+    waits: Callable[[str], pulumi.Input[str]] = lambda _account: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +63,19 @@ class _Consumer:
     key: str
     entry: ReadEntry | PushEntry
     document: Document
+    waits: pulumi.Output[str]
 
 
 class SecretStores(pulumi.ComponentResource):
     """The stores of a stack.
 
     Outputs: reads, name → Secret (namespace/name), and pushes, name → places, of the direct back end;
-    skipped, object of ESO → why it is not declared, or why ESO has not done what it says.
+    skipped, what is not declared → why, or why ESO has not done what it says.
     """
 
     TYPE: ClassVar = "credfleet:index:SecretStores"
-    reads: Mapping[str, pulumi.Output[str]]
-    pushes: Mapping[str, pulumi.Output[list[str]]]
+    reads: Mapping[str, pulumi.Output[str | None]]
+    pushes: Mapping[str, pulumi.Output[list[str] | None]]
     skipped: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, args: SecretStoresArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -82,16 +88,19 @@ class SecretStores(pulumi.ComponentResource):
         self._models = {key: _sound(section.provider(key)) for key in section.providers}
         self._credentials = dict(self._declare_credentials())
         reads = [
-            _Consumer(key, entry, section.read_document(key, args.claimed))
+            _Consumer(key, entry, section.read_document(key, args.claimed), self._waits(entry))
             for key, entry in section.reads.items()
         ]
         pushes = [
-            _Consumer(key, entry, section.push_document(key, args.delivered))
+            _Consumer(key, entry, section.push_document(key, args.delivered), self._waits(entry))
             for key, entry in section.pushes.items()
         ]
-        self.reads = {each.key: self._read(each).reference for each in _direct(reads)}
-        self.pushes = {each.key: self._push(each).places for each in _direct(pushes)}
-        self.skipped = self._declare_eso([*self._eso_stores(), *self._eso_consumers(reads, pushes)])
+        self.reads = {each.key: unless(each.waits, partial(self._read, each)) for each in _direct(reads)}
+        self.pushes = {each.key: unless(each.waits, partial(self._push, each)) for each in _direct(pushes)}
+        waiting = {f"read {each.key}": each.waits for each in _direct(reads)}
+        waiting |= {f"push {each.key}": each.waits for each in _direct(pushes)}
+        eso = self._declare_eso([*self._eso_stores(), *self._eso_consumers(reads, pushes)])
+        self.skipped = pulumi.Output.all(told(waiting), eso).apply(lambda both: {**both[0], **both[1]})
         for key, provider in self._models.items():
             if warning := KINDS.kind_of(provider).warning:
                 pulumi.log.warn(f"{key}: {warning}", self)
@@ -114,17 +123,28 @@ class SecretStores(pulumi.ComponentResource):
                     ),
                 )
 
-    def _read(self, read: _Consumer) -> SecretRead:
+    def _waits(self, entry: ReadEntry | PushEntry) -> pulumi.Output[str]:
+        return joined(self._args.waits(account) for account in _accounts(entry))
+
+    def _ready(self, entry: ReadEntry | PushEntry) -> pulumi.Output[Sequence[pulumi.Resource]]:
+        """Return what a consumer comes after: the credential of its provider, and the accounts it reads."""
+        of_accounts = [self._args.ready(account) for account in _accounts(entry)]
+        first = self._credential_of(entry.store)
+        return pulumi.Output.all(*of_accounts).apply(lambda each: [*first, *chain(*each)])
+
+    def _read(self, read: _Consumer) -> pulumi.Output[str]:
         args = SecretReadArgs(
             target=read.document["target"],
             read={part: each for part, each in read.document.items() if part != "target"},
             **self._way(read, "reads"),
         )
-        return SecretRead(f"{self._name}/{read.key}-read", args, self._after_credential(read.entry.store))
+        opts = pulumi.ResourceOptions(parent=self, depends_on=self._ready(read.entry))
+        return SecretRead(f"{self._name}/{read.key}-read", args, opts).reference
 
-    def _push(self, push: _Consumer) -> SecretPush:
+    def _push(self, push: _Consumer) -> pulumi.Output[list[str]]:
         args = SecretPushArgs(push=push.document, **self._way(push, "pushes"))
-        return SecretPush(f"{self._name}/{push.key}-push", args, self._after_credential(push.entry.store))
+        opts = pulumi.ResourceOptions(parent=self, depends_on=self._credential_of(push.entry.store))
+        return SecretPush(f"{self._name}/{push.key}-push", args, opts).places
 
     def _way(self, consumer: _Consumer, role: str) -> Any:
         namespace, reference = (
@@ -145,8 +165,12 @@ class SecretStores(pulumi.ComponentResource):
             return pulumi.Output.from_input({})
         args = EsoLookoutArgs(reads=[*self._eso_reads()], callers=[*self._eso_callers()])
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
-        within = self._section.ready_within
-        return lookout.kinds.apply(lambda served: declare(self._name, wanted, served, within, self))
+        waits = told({each.role: each.waits for each in wanted})
+        return pulumi.Output.all(lookout.kinds, waits).apply(
+            lambda known: declare(
+                self._name, wanted, known[0], self._section.ready_within, self, waits=known[1]
+            )
+        )
 
     def _eso_reads(self) -> Iterator[Mapping[str, str]]:
         """Yield the Secrets that ESO is to make, as the lookout is given them."""
@@ -216,6 +240,7 @@ class SecretStores(pulumi.ComponentResource):
                             partial(self._compiled, each.entry, model, compiled)
                         ),
                         needs=[f"{self._name}/{each.entry.store}-store"],
+                        waits=each.waits,
                     )
 
     def _compiled(
@@ -224,15 +249,16 @@ class SecretStores(pulumi.ComponentResource):
         given = model.model_validate({**document, "namespace": entry.namespace, "backend": Backend.ESO})
         return compiled(given, _sound(self._section.provider_of(entry.store)), KINDS)["spec"]
 
-    def _credential_of(self, store: str) -> Sequence[pulumi.Resource]:
+    def _credential_of(self, store: str) -> list[pulumi.Resource]:
         reference = self._section.stores[store].provider_ref
         return [] if reference not in self._credentials else [self._credentials[reference]]
 
-    def _after_credential(self, store: str) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, depends_on=[*self._credential_of(store)])
-
 
 _Compiler: TypeAlias = Callable[[Any, AnyProvider, RefRegister], Mapping[str, Any]]
+
+
+def _accounts(entry: ReadEntry | PushEntry) -> Sequence[str]:
+    return [value.account for value in entry.data.values() if value.account is not None]
 
 
 def _direct(consumers: Iterable[_Consumer]) -> Iterator[_Consumer]:

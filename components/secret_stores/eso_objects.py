@@ -25,7 +25,7 @@ class EsoObject:
 
     role: its logical name. place: of the configuration. namespace: None for the whole cluster's; home: the
     same, as it is known before anything is declared. needs: roles of objects it makes no sense without.
-    after: what is there before it, and goes after it.
+    after: what is there before it, and goes after it. waits: for what it waits, empty for nothing.
     """
 
     role: str
@@ -39,6 +39,7 @@ class EsoObject:
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     needs: Sequence[str] = ()
     after: Sequence[pulumi.Resource] = ()
+    waits: pulumi.Input[str] = ""
 
     @property
     def served_as(self) -> str:
@@ -52,19 +53,26 @@ class EsoObject:
 
 
 def declare(
-    name: str, wanted: Sequence[EsoObject], served: Collection[str], within: str, parent: pulumi.Resource
+    name: str,
+    wanted: Sequence[EsoObject],
+    served: Collection[str],
+    within: str,
+    parent: pulumi.Resource,
+    *,
+    waits: Mapping[str, str] | None = None,
 ) -> pulumi.Output[Mapping[str, str]]:
     """Declare the objects whose kinds are served, each after what it needs, then what waits for them.
 
-    wanted: an object after all it needs. within: how long they are waited for. Returns `Kind name` → why it
-    is left out, or not what it says.
+    wanted: an object after all it needs. within: how long they are waited for. waits: role → for what it
+    waits. Returns `Kind name` → why it is left out, or not what it says.
     """
     made: dict[str, pulumi.Resource] = {}
     skipped: dict[str, str] = {}
     for one in wanted:
         missing = one.served_as not in served
-        if missing or any(role not in made for role in one.needs):
-            skipped[one.title] = _ABSENT.format(one.served_as) if missing else _STORELESS
+        why = (waits or {}).get(one.role)
+        if missing or why or any(role not in made for role in one.needs):
+            skipped[one.title] = why or (_ABSENT.format(one.served_as) if missing else _STORELESS)
             continue
         made[one.role] = CustomResource(
             one.role,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pulumi
 
@@ -23,7 +23,9 @@ from components.aso_credentials.provider import OperatorPin, OperatorPinArgs
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
+from components.connection import ClusterTarget
 from components.settings.section import Surroundings
+from components.waiting import told
 from components.wiring.declared import Declared
 
 if TYPE_CHECKING:
@@ -32,10 +34,10 @@ if TYPE_CHECKING:
 
 def declare_aso_credentials(
     section: AsoCredentials, around: Surroundings, declared: Declared, opts: pulumi.ResourceOptions
-) -> Mapping[str, Any]:
-    """Declare everything the section names.
+) -> tuple[Mapping[str, Any], pulumi.Output[Mapping[str, str]]]:
+    """Declare everything the section names, and return it, and what of its resources is skipped → why.
 
-    Returns globalSettings, a reference or None; namespaces and named, name → reference of the Secret;
+    The former is globalSettings, a reference or None; namespaces and named, name → reference of the Secret;
     identities, name → {clientId, principalId}; resources, NAMESPACE/KIND.GROUP/NAME → namespace/name of the
     Secret that serves it. A reference is namespace/name.
     """
@@ -44,7 +46,8 @@ def declare_aso_credentials(
     if section.global_settings is not None:
         secrets[section.global_name] = made.settings()
     references = {secret: one.reference for secret, one in secrets.items()}
-    return {
+    resources = made.resources({secret: one.served for secret, one in secrets.items()})
+    outputs = {
         "globalSettings": references.get(section.global_name),
         "namespaces": {name: references[SecretName(name, NAMESPACE_SECRET)] for name in section.namespaces},
         "named": {
@@ -55,8 +58,9 @@ def declare_aso_credentials(
             name: {"clientId": one.client_id, "principalId": one.principal_id}
             for name, one in made.identities.items()
         },
-        "resources": made.resources({secret: one.served for secret, one in secrets.items()}),
+        "resources": resources,
     }
+    return outputs, told(made.waiting)
 
 
 class _Declaring:
@@ -70,6 +74,7 @@ class _Declaring:
         opts: pulumi.ResourceOptions,
     ) -> None:
         self._section, self._around, self._declared, self._opts = section, around, declared, opts
+        self.waiting: dict[str, pulumi.Output[str]] = {}
         self._azure: dict[str | None, pulumi.ResourceOptions] = {}
         # the provider of Azure is made only if there is something in Azure
         self.identities = self._identities() if section.identities or section.resource_groups else {}
@@ -215,12 +220,12 @@ class _Declaring:
 
         declared: what a resource has to outlive, by the Secret that serves it.
         """
-        copies = {
-            SecretName(account.namespace, account.delivery.target): [self._declared.deliveries[name]]
+        copies: Mapping[SecretName | None, str] = {
+            SecretName(account.namespace, account.delivery.target): name
             for name, account in self._around.accounts.items()
             if account.delivery is not None
         }
-        served: Mapping[SecretName | None, Sequence[pulumi.Resource]] = {**copies, **declared}
+        served: Mapping[SecretName | None, Sequence[pulumi.Resource]] = {**declared}
         found, problems = self._section.read_resources(self._around.root)
         if problems:
             raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
@@ -232,15 +237,35 @@ class _Declaring:
                     manifest=one.manifest,
                     namespace=self._declared.namespace(one.resource.namespace),
                     credential=one.credential,
-                    outlives=served.get(resolution.secret, ()),
+                    **self._behind(resolution.secret, served, copies),
                 )
                 for one, resolution in group
             ]
-            AsoResources(entry, AsoResourcesArgs(resources=args), self._opts)
+            self.waiting |= {f"resource {one.name}": one.waits for one in args if one.waits is not None}
+            cluster = ClusterTarget.parse(pulumi.Config().get("cluster"))
+            AsoResources(entry, AsoResourcesArgs(resources=args, cluster=cluster), self._opts)
         for one, resolution in resolved:
             for hint in resolution.hints:
                 pulumi.log.warn(f"{one.place} {one.resource}: {hint}")
         return {one.name: str(resolution.secret) for one, resolution in resolved}
+
+    def _behind(
+        self,
+        secret: SecretName | None,
+        declared: Mapping[SecretName | None, Sequence[pulumi.Resource]],
+        copies: Mapping[SecretName | None, str],
+    ) -> _Behind:
+        """Return what a resource outlives, and for what it waits, by the Secret that serves it."""
+        if secret in declared or secret not in copies:
+            return {"outlives": declared.get(secret, ()), "waits": None}
+        account = copies[secret]
+        copy = self._declared.deliveries[account].apply(lambda made: [made] if made else [])
+        return {"outlives": copy, "waits": self._declared.waits(account)}
+
+
+class _Behind(TypedDict):
+    outlives: pulumi.Input[Sequence[pulumi.Resource]]
+    waits: pulumi.Output[str] | None
 
 
 def _account(entry: Entry) -> tuple[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import pulumi
 
 from components.account_pool.component import ClaimedAccount
+from components.projection.provider import SecretProjection
 
 Account: TypeAlias = str
 """A claim by the names of the configuration, `tenant/slot`."""
@@ -19,12 +20,19 @@ class Declared:
     """What the tenants of a stack got.
 
     namespaces: name → the namespace as the stack declares it. accounts: where the Secret of a claim is, and
-    the account's id. deliveries: what copies the Secret of a claim into the namespace of its tenant.
+    the account's id. skipped: why a claim is skipped, empty for one that is not. ready: the claim, and the
+    rights on its account. deliveries: what copies the Secret of a claim into the namespace of its tenant.
     """
 
     namespaces: Mapping[str, pulumi.Output[str]]
     accounts: Mapping[Account, ClaimedAccount]
-    deliveries: Mapping[Account, pulumi.Resource]
+    skipped: Mapping[Account, pulumi.Output[str]]
+    ready: Mapping[Account, pulumi.Output[Sequence[pulumi.Resource]]]
+    deliveries: Mapping[Account, pulumi.Output[SecretProjection | None]]
+
+    def waits(self, account: Account) -> pulumi.Output[str]:
+        """Return for what it waits that hangs on a claim; nothing once that has its account."""
+        return self.skipped[account].apply(lambda why: why and f"waits for claim {account}")
 
     def namespace(self, name: str) -> pulumi.Input[str]:
         """Return a namespace as the stack declares it, or its name when it is there already."""

@@ -61,6 +61,7 @@ def declare_pull_secrets(
             credentials=credentials,
             owner=stack_holder(*stack, section.KEY, id_),
             project=project,
+            waits=declared.waits(account) if (account := _account(given)) else None,
             namespace=declared.namespace(namespace),
             declares_namespace=section.namespaces.is_of_one_cluster and namespace not in known,
             start=start,
@@ -82,7 +83,10 @@ def _project(given: ClusterEntry, declared: Declared) -> pulumi.Input[str] | Non
         return given.project and given.project.name
     account = given.project.account
 
-    def named(account_id: str | None) -> str:
+    def named(known: Sequence[Any]) -> str:
+        account_id, waits = known
+        if waits:
+            return ""
         if account_id is None:
             raise pulumi.RunError(
                 f"account {account}: it does not say its id, so nobody knows the project\n"
@@ -90,4 +94,8 @@ def _project(given: ClusterEntry, declared: Declared) -> pulumi.Input[str] | Non
             )
         return account_id
 
-    return declared.accounts[account]["accountId"].apply(named)
+    return pulumi.Output.all(declared.accounts[account]["accountId"], declared.waits(account)).apply(named)
+
+
+def _account(given: ClusterEntry) -> str | None:
+    return given.project and given.project.account

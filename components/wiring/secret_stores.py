@@ -23,20 +23,20 @@ def declare_secret_stores(
 ) -> tuple[Mapping[str, Any], pulumi.Output[Mapping[str, str]]]:
     """Declare the stores, and whatever reads and pushes through them.
 
-    Returns {reads: name → Secret (namespace/name), pushes: name → places} of the direct back end, and what of
-    ESO is skipped → why.
+    Returns {reads: name → Secret (namespace/name), pushes: name → places} of the direct back end, and what is
+    skipped → why.
     """
 
     def claimed(account: str) -> pulumi.Output[str]:
         return declared.accounts[account]["secretName"]
 
-    def delivered(account: str) -> pulumi.Output[str]:
+    def delivered(account: str) -> pulumi.Output[Any]:
         tenant, _, slot = account.partition("/")
         copy = tenants[tenant].accounts[slot].deliver_to
         if copy is None:
             raise TypeError(f"settings let a push of {account} through, which has no copy")
         target = copy.target
-        return declared.deliveries[account].urn.apply(lambda _: target)
+        return declared.deliveries[account].apply(lambda made: made and made.urn.apply(lambda _: target))
 
     args = SecretStoresArgs(
         section=section,
@@ -45,6 +45,8 @@ def declare_secret_stores(
         namespace=declared.namespace,
         claimed=claimed,
         delivered=delivered,
+        ready=declared.ready.__getitem__,
+        waits=declared.waits,
     )
     stores = SecretStores("stores", args, opts)
     return {"reads": stores.reads, "pushes": stores.pushes}, stores.skipped

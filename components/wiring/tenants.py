@@ -25,6 +25,7 @@ from components.credentials import Credentials
 from components.labels import TENANT, TENANT_NAME
 from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
+from components.projection.provider import SecretProjection
 from components.projection.settings import Delivery
 from components.settings.nouns import Tenant
 from components.settings.stack import Settings
@@ -37,7 +38,6 @@ class Tenants:
     """Declares the pool, then tenant after tenant: the claims of each once the pool is whole, then copies.
 
     pool: {namespace, members}, empty without a pool. tenants: name → {namespace, accounts, deliveries}.
-    claims: what claims, with all rights on what it claimed.
     """
 
     def __init__(self, settings: Settings, opts: pulumi.ResourceOptions) -> None:
@@ -46,9 +46,10 @@ class Tenants:
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
         self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
         self._owner = TENANT_NAME if section is None else section.labels.tenant
-        self._copies: dict[Account, pulumi.Resource] = {}
+        self._copies: dict[Account, pulumi.Output[SecretProjection | None]] = {}
+        self._skipped: dict[Account, pulumi.Output[str]] = {}
+        self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
-        self.claims: list[pulumi.Resource] = []
         self._settings = None if section is None else _pool_settings(section)
         pool, claims = None, {}
         if section is not None:
@@ -71,8 +72,16 @@ class Tenants:
                 for name, tenant in self.tenants.items()
                 for slot, account in tenant["accounts"].items()
             },
+            skipped=self._skipped,
+            ready=self._ready,
             deliveries=self._copies,
         )
+
+    @property
+    def waiting(self) -> Mapping[str, pulumi.Output[str]]:
+        """What is skipped, and what copies wait for it."""
+        claims = {f"claim {account}": why for account, why in self._skipped.items()}
+        return {**claims, **{f"copy {account}": self.declared.waits(account) for account in self._copies}}
 
     def _declare(
         self, name: str, tenant: Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
@@ -91,13 +100,14 @@ class Tenants:
             ),
             pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
         )
-        self.claims.append(claimed)
+        self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
+        self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
         copies = {
             claim.slot: _delivery(claim, claimed, copy, self._owner)
             for claim in claims
             if (copy := tenant.accounts[claim.slot].deliver_to) is not None
         }
-        delivered: Mapping[str, pulumi.Output[str]] = {}
+        delivered: Mapping[str, pulumi.Output[str | None]] = {}
         if copies:
             args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
             deliveries = TenantDeliveries(name, args, self._child)
@@ -159,6 +169,7 @@ def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery, owne
         target_name=copy.target,
         keys=copy.keys,
         aso_credential=copy.aso_credential,
+        waits=claimed.skipped[claim.slot],
     )
 
 

@@ -26,7 +26,11 @@ CONFIGURATION = 2
 EXHAUSTED = 3
 MISCONFIGURED = 4
 NOT_ALLOWED = 5
+DOOMED = 6
+"""A preview foresees that the update will fail."""
 CANCELLED = 8
+CLAIMS_SKIPPED = 9
+"""An update went well, but for claims that it skipped."""
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {

@@ -100,6 +100,7 @@ def as_document(found: Review) -> dict[str, Any]:
             {"accounts": each.accounts, "now": each.before, "expected": each.after}
             for each in forecast.vacancies
         ],
+        "skippedClaims": [asdict(each) for each in found.skipped_claims],
         "skippedPullSecrets": [asdict(each) for each in found.skipped],
         "policies": None if objections is None else [asdict(each) for each in objections],
         "remarks": [asdict(each) for each in found.remarks],

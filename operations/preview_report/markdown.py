@@ -90,6 +90,8 @@ def _sections(review: Review) -> Iterator[_Section]:
     yield _policies(review)
     yield _claims(review)
     yield _vacancies(review)
+    if review.skipped_claims:
+        yield _skipped_claims(review)
     if review.skipped:
         yield _skipped(review)
     if review.changes:
@@ -112,6 +114,12 @@ def _heading(review: Review) -> Iterator[str]:
         yield "> [!CAUTION]"
         yield f"> **{_gone(review.counts)}** Read the first table before you approve."
         yield ""
+    if review.forecast.dooms:
+        yield from (
+            "> [!CAUTION]",
+            "> **The update is expected to fail**: a claim that is required gets nothing.",
+            "",
+        )
     if review.doomed:
         yield "> [!WARNING]"
         yield f"> **Claims that can expect no account: {review.doomed}.**"
@@ -196,6 +204,17 @@ def _vacancies(review: Review) -> _Section:
         tuple(
             f"| {code(each.accounts)} | {each.before} | {each.after or '**0**'} |"
             for each in review.forecast.vacancies
+        ),
+    )
+
+
+def _skipped_claims(review: Review) -> _Section:
+    head = ("", "### Skipped claims", "", "The update goes on without them; a later one takes each up.", "")
+    return _Section(
+        (*head, "| Tenant | Slot | Why |", "|---|---|---|"),
+        tuple(
+            f"| {code(each.tenant)} | {code(each.slot)} | {code(each.reason)} |"
+            for each in review.skipped_claims
         ),
     )
 

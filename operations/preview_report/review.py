@@ -117,6 +117,15 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedClaim:
+    """A claim without which an update goes on, and why."""
+
+    tenant: str
+    slot: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Objection:
     """What a rule says of a resource, or of the stack; its words are in the log."""
 
@@ -146,6 +155,7 @@ class Review:
     claims: tuple[ClaimChange, ...]
     forecast: Forecast
     skipped: tuple[Skipped, ...]
+    skipped_claims: tuple[SkippedClaim, ...]
     objections: tuple[Objection, ...] | None
     remarks: tuple[Remark, ...]
 
@@ -200,6 +210,7 @@ def review(digest: Digest) -> Review:
         ),
         forecast=forecast,
         skipped=tuple(sorted(set(_skipped(digest.diagnostics)), key=lambda each: each.cluster)),
+        skipped_claims=tuple(_skipped_claims(forecast)),
         objections=objections,
         remarks=tuple(_remarks(digest.diagnostics)),
     )
@@ -356,6 +367,14 @@ def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
         reasons = skipping.heard(each.message.splitlines())
         if reasons is not None and each.urn and urns.parse(each.urn).type == _SKIPPABLE:
             yield Skipped(_named(each.urn), reasons or ("the log says why",))
+
+
+def _skipped_claims(forecast: Forecast) -> Iterator[SkippedClaim]:
+    """Name the claims that are skipped, those that do not change as well: a digest leaves them out."""
+    for (tenant, slot), told in sorted(forecast.expected.items()):
+        if told.is_skipped:
+            reason = shown(told.text or "the log says why", _LONGEST_OUTLOOK)
+            yield SkippedClaim(shown(tenant), shown(slot), reason)
 
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:

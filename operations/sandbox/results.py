@@ -1,13 +1,14 @@
 """What an update declared, claimed and skipped, read off the stack's state and the steps taken. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pulumi_sandbox.engine import Op, Outcome, Resource, StepFinished, StepPlanned, short_type
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 
+from components.account_pool.skipping import SKIPPED
 from operations.sandbox.report import Claimed, Declared
 
 _DONE: Final[Mapping[Op, str]] = {
@@ -55,8 +56,32 @@ def claimed(
     return tuple(
         _claimed(resource, actions.get(resource.urn, UNCHANGED))
         for resource in resources
-        if resource.type.endswith(_CLAIM_NOUN) and resource.custom and not resource.delete
+        if _is_claim(resource) and not _is_skipped(resource)
     )
+
+
+def claims_touched(steps: Iterable[StepPlanned | StepFinished]) -> Collection[tuple[str, str]]:
+    """Return the claims, tenant and slot, that steps change."""
+    named = (urns.parse(each.step.urn) for each in steps if each.step.op != "same")
+    return {
+        (tenant, slot)
+        for urn in named
+        if urn.type.endswith(_CLAIM_NOUN)
+        for tenant, _, slot in [urn.name.rpartition("/")]
+    }
+
+
+def skips_claims(resources: Iterable[Resource]) -> bool:
+    """Whether a claim of the stack has no account yet."""
+    return any(_is_claim(resource) and _is_skipped(resource) for resource in resources)
+
+
+def _is_claim(resource: Resource) -> bool:
+    return resource.type.endswith(_CLAIM_NOUN) and resource.custom and not resource.delete
+
+
+def _is_skipped(claim: Resource) -> bool:
+    return claim.outputs.get("phase") == SKIPPED
 
 
 def _part(urn: str) -> str:

@@ -34,17 +34,18 @@ from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
+from components.account_pool.forecast import heard
 from components.errors import CredfleetError
 from components.pull_secret.skipping import SKIPPED
 from components.report_lines import MARKER
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
+from operations.cli.failures import CLAIMS_SKIPPED, DOOMED
 from operations.cli.options import Form
 from operations.config.settings import judged
 from operations.folders import Folders
-from operations.sandbox import cloud_services, control_plane, existing
+from operations.sandbox import cloud_services, control_plane, existing, results
 from operations.sandbox.report import write
-from operations.sandbox.results import declared
 from operations.sandbox.runs import Run
 from operations.sandbox.stack_state import open_workspace, outputs
 from operations.sandbox.summary import as_document, as_parts, held_back, report_of, skipped_table
@@ -89,6 +90,23 @@ class _Silent:
 
 
 @dataclass(frozen=True, slots=True)
+class _Listening:
+    """A display, and the lines for programs that went through it."""
+
+    display: Sink
+    lines: list[str]
+
+    def handle(self, event: Event) -> None:
+        """Keep such a line, and pass every event on."""
+        match event:
+            case Diagnostic(_, message) if message.startswith(MARKER):
+                self.lines.extend(message.splitlines())
+            case _:
+                pass
+        self.display.handle(event)
+
+
+@dataclass(frozen=True, slots=True)
 class ForPeople:
     """A display that is told neither lines and outputs for programs, nor what the tables say at the end."""
 
@@ -123,15 +141,19 @@ def up(wanted: Run) -> Answer:
 
 
 def preview(wanted: Run) -> Answer:
-    """Show what an update would change, and what it would skip."""
+    """Show what an update would change and skip; exit code DOOMED where it would fail at a claim."""
     ready = _prepare(wanted)
+    gathered, lines = io.StringIO(), list[str]()
     if wanted.events or wanted.output in (Form.JSON, Form.YAML):
-        gathered = io.StringIO()
         with Serialised(PreviewDigest(gathered)) as display:
-            result = engine.preview(ready.workspace, ready.options, display)
-        return Answer(json.loads(gathered.getvalue()), (), result.exit_code)
-    result = _deploy(engine.preview, ready, wanted, _display(wanted, _Silent()))
-    return Answer(None, skipped_table(held_back(result.outputs)), result.exit_code)
+            result = engine.preview(ready.workspace, ready.options, _Listening(display, lines))
+        document = json.loads(gathered.getvalue())
+    else:
+        display, document = _display(wanted, _Silent()), None
+        result = _deploy(engine.preview, ready, wanted, display, lines)
+    dooms = heard(lines, results.claims_touched(result.steps)).dooms
+    parts = skipped_table(held_back(result.outputs))
+    return Answer(document, parts, result.exit_code or (DOOMED if dooms else 0))
 
 
 def refresh(wanted: Run) -> Answer:
@@ -144,7 +166,7 @@ def refresh(wanted: Run) -> Answer:
 def destroy(wanted: Run) -> Answer:
     """Delete what the stack declared, after asking."""
     ready = _prepare(wanted)
-    count = len(declared(ready.workspace.store.load().resources, []))
+    count = len(results.declared(ready.workspace.store.load().resources, []))
     if count:
         question = f"All {count} resources of stack {wanted.stack} on {ready.cluster.server} will be deleted."
         ask(f"{question} Go on?", yes=wanted.yes)
@@ -254,10 +276,13 @@ def _display(wanted: Run, silent: Display, *, ahead: bool = False) -> Serialised
     return Serialised(silent)
 
 
-def _deploy(deploy: Deploy, ready: _Prepared, wanted: Run, display: Serialised) -> Result:
-    """Let the engine work."""
+def _deploy(
+    deploy: Deploy, ready: _Prepared, wanted: Run, display: Serialised, lines: list[str] | None = None
+) -> Result:
+    """Let the engine work. lines: where the lines for programs are kept, if they are wanted."""
     with display:
-        return deploy(ready.workspace, ready.options, display if wanted.events else ForPeople(display))
+        sink = display if wanted.events else ForPeople(display)
+        return deploy(ready.workspace, ready.options, sink if lines is None else _Listening(sink, lines))
 
 
 def _told(ready: _Prepared, wanted: Run, result: Result, silent: _Silent) -> Answer:
@@ -265,7 +290,9 @@ def _told(ready: _Prepared, wanted: Run, result: Result, silent: _Silent) -> Ans
     report = report_of(ready.folders, ready.cluster, ready.workspace, result)
     page = write(report, ready.folders.report)
     document = as_document(report, result, page, silent.errors)
-    return _answer(wanted, document, as_parts(report, page), result)
+    skips = results.skips_claims(ready.workspace.store.load().resources)
+    code = result.exit_code or (CLAIMS_SKIPPED if skips else 0)
+    return _answer(wanted, document, as_parts(report, page), code)
 
 
 def _summed_up(wanted: Run, result: Result, silent: _Silent) -> Answer:
@@ -277,11 +304,11 @@ def _summed_up(wanted: Run, result: Result, silent: _Silent) -> Answer:
         "seconds": round(result.summary.seconds, 3),
         "errors": silent.errors,
     }
-    return _answer(wanted, document, (), result)
+    return _answer(wanted, document, (), result.exit_code)
 
 
-def _answer(wanted: Run, document: Any, parts: Iterable[Part], result: Result) -> Answer:
+def _answer(wanted: Run, document: Any, parts: Iterable[Part], exit_code: int) -> Answer:
     """Return the answer; where only events were asked for, they were all of it."""
     if wanted.events and wanted.output is not Form.JSON:
-        raise typer.Exit(result.exit_code)
-    return Answer(document, parts, result.exit_code)
+        raise typer.Exit(exit_code)
+    return Answer(document, parts, exit_code)

@@ -1,6 +1,7 @@
 """What a whole stack registers."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pulumi
 import pytest
@@ -14,7 +15,9 @@ ROSTER = "pulumi-python:dynamic/credfleet:PoolRoster"
 CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
 
 
-def declared(values: Mapping[str, str], *, preview: bool = False) -> Recorder:
+def declared(
+    values: Mapping[str, str], *, preview: bool = False, claimed: Mapping[str, Any] | None = None
+) -> Recorder:
     def program() -> None:
         fleet = Fleet("fleet", settings(values))
         pulumi.export("accountPool", fleet.account_pool)
@@ -22,9 +25,10 @@ def declared(values: Mapping[str, str], *, preview: bool = False) -> Recorder:
         pulumi.export("services", fleet.services)
         pulumi.export("skipped", fleet.skipped)
 
-    return record(
-        program, preview=preview, config=values, secret_keys=SECRET_KEYS, outputs={} if preview else CLAIMED
-    )
+    outputs = {} if preview else CLAIMED
+    if claimed is not None:
+        outputs = {CLAIM: claimed}
+    return record(program, preview=preview, config=values, secret_keys=SECRET_KEYS, outputs=outputs)
 
 
 def ancestors_and_what_they_wait_for(recorder: Recorder, resource: Registration) -> set[str]:
@@ -61,6 +65,28 @@ def test_a_small_stack_is_a_pool_a_tenant_and_its_claim() -> None:
         ("pulumi-python:dynamic/credfleet:PoolSeal", "account-pool-seal"),
         ("pulumi:providers:kubernetes", "kubernetes"),
     ]
+
+
+REASON = {"code": "exhausted", "place": "pool p", "cause": "none is free", "mend": "add some"}
+
+
+@pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
+def test_what_hangs_on_a_skipped_claim_waits_and_the_rest_is_declared(*, preview: bool) -> None:
+    values = stack(tenants__acme__accounts__aws__deliverTo="aws-account")
+    whole, without = (
+        {(one.type, one.name) for one in declared(values, preview=preview, claimed=claimed).registrations}
+        for claimed in ({}, {"skipped": REASON})
+    )
+    assert whole - without == {
+        ("kubernetes:rbac.authorization.k8s.io/v1:Role", "acme/aws-reader"),
+        ("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "acme/aws-reader-binding"),
+        ("pulumi-python:dynamic/credfleet:SecretProjection", "acme/aws-copy"),
+    }
+    recorder = declared(values, preview=preview, claimed={"skipped": REASON})
+    assert recorder.stack_outputs["skipped"] == {
+        "claim acme/aws": "pool p: none is free → add some",
+        "copy acme/aws": "waits for claim acme/aws",
+    }
 
 
 def test_everything_in_the_cluster_is_made_by_the_one_explicit_provider() -> None:

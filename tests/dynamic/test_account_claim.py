@@ -241,7 +241,7 @@ def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
 ) -> None:
     members.add("aws-1", {TENANT_NAME: "other"})
     with pytest.raises(grpc.RpcError) as refusal:
-        claim.create(wanted(namespace))
+        claim.create(wanted(namespace, required=True))
     assert refusal.value.details() == (
         f"pulumi.errors.RunError: exhausted: pool {namespace}: no free aws account is left "
         "(partition hyperscaler-type=aws): 1 owned, 0 dirty, 0 cleaning, 0 quarantined; nothing was claimed\n"
@@ -249,12 +249,62 @@ def test_an_empty_pool_is_told_in_two_lines_without_a_trace_of_the_protocol(
     )
 
 
+def test_a_claim_that_cannot_be_served_says_why_and_is_served_once_it_can_be(
+    claim: Provider, namespace: str, members: Members
+) -> None:
+    members.add("aws-1", {TENANT_NAME: "other"})
+    skipped = claim.create(wanted(namespace))
+    assert (skipped.outputs["phase"], skipped.outputs.get("secretName")) == ("Skipped", None)
+    assert skipped.outputs["skipped"]["code"] == "exhausted"
+    assert "no free aws account is left" in skipped.outputs["skipped"]["cause"]
+    assert claim.refresh(skipped) == skipped
+    assert claim.update(skipped, wanted(namespace)).outputs == skipped.outputs
+    members.add("aws-2")
+    served = claim.update(skipped, wanted(namespace))
+    assert (served.outputs["phase"], served.outputs["secretName"]) == ("Bound", "aws-2")
+    assert (served.outputs.get("skipped"), served.outputs["record"]) == (None, skipped.id)
+    assert not claim.is_changed(served, wanted(namespace))
+    assert claim.refresh(served) == served
+    claim.delete(served)
+    assert members.metadata("aws-2")["labels"][POOL_STATE] == "dirty"
+
+
+def test_a_skipped_claim_goes_without_a_word_to_the_pool(
+    claim: Provider, namespace: str, members: Members
+) -> None:
+    members.add("aws-1", {POOL_STATE: "quarantined"})
+    skipped = claim.create(wanted(namespace))
+    members.add("aws-2")
+    other = claim.create(wanted(namespace))
+    claim.delete(skipped)
+    assert claim.refresh(other) == other
+
+
+def test_a_claim_that_would_replace_another_is_never_skipped(
+    claim: Provider, namespace: str, members: Members
+) -> None:
+    members.add("aws-1")
+    made = claim.create(wanted(namespace))
+    with pytest.raises(grpc.RpcError, match="exhausted: pool"):
+        claim.create({**wanted(namespace), "slot": "1"})
+    assert claim.refresh(made) == made
+
+
+def test_a_state_of_before_skips_were_known_is_the_same_after_a_refresh(
+    claim: Provider, namespace: str, members: Members
+) -> None:
+    members.add("aws-1")
+    made = claim.create(wanted(namespace))
+    assert "skipped" not in {**made.inputs, **made.outputs}
+    refreshed = claim.refresh(made)
+    assert "skipped" not in {**refreshed.inputs, **refreshed.outputs}
+
+
 def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(
     claim: Provider, admin: DynamicClient, namespace: str, members: Members
 ) -> None:
     members.add("aws-1", {TENANT_NAME: "other"})
-    with pytest.raises(grpc.RpcError):
-        claim.create(wanted(namespace))
+    claim.create(wanted(namespace))
     events = admin.resources.get(api_version="v1", kind="Event").get(namespace=namespace).to_dict()["items"]
     assert [event["reason"] for event in events] == ["ClaimRefused"]
 

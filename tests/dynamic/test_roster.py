@@ -12,6 +12,7 @@ import pytest
 
 from components.account_pool.forecast import heard
 from components.account_pool.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
@@ -186,6 +187,45 @@ def test_it_tells_what_claims_can_expect_of_the_accounts_this_update_makes(
         "warning: globex/0: expected to find none free: 2 claims for 1 free aws account;"
     )
     assert said[2] == "free accounts expected to be left: aws 0 of 1"
+
+
+def test_claims_of_one_run_go_by_what_the_roster_foretold(
+    host: Host, provider: Provider, members: Members, namespace: str
+) -> None:
+    claim = host.provider(AccountClaimProvider())
+    one_free, two_free = {"m": one()}, {"m": one(), "n": one(accountId="2")}
+    members.add("m")
+    declared = roster(namespace, one_free, claims=claims("acme", "globex"))
+    provider.check(declared)
+    acme, globex = ({"namespace": namespace, **each, "required": None} for each in declared["claims"])
+    foreseen = claim.check(globex)["skipped"]
+    assert "no free aws account is left for it: 2 claims for 1 free" in foreseen["cause"]
+    skipped = claim.create(globex)
+    assert (skipped.outputs["phase"], skipped.outputs["skipped"]) == ("Skipped", foreseen)
+    assert claim.create(acme).outputs["secretName"] == "m"
+    assert not claim.is_changed(skipped, globex)
+
+    provider.check(roster(namespace, two_free, claims=claims("acme", "globex")), declared)
+    assert claim.is_changed(skipped, globex)
+    assert "skipped" not in claim.check(globex, skipped.inputs)
+    members.add("n")
+    assert claim.update(skipped, globex).outputs["secretName"] == "n"
+
+
+def test_a_required_claim_comes_before_others_and_what_it_lacks_fails_the_update(
+    host: Host, provider: Provider, members: Members, namespace: str
+) -> None:
+    claim = host.provider(AccountClaimProvider())
+    members.add("m")
+    acme, globex, umbrella = claims("acme", "globex", "umbrella")
+    asked = [acme, {**globex, "required": True}, {**umbrella, "required": True}]
+    provider.check(roster(namespace, {"m": one()}, claims=asked))
+    checked = {each["tenant"]: claim.check({"namespace": namespace, **each}) for each in asked}
+    assert {tenant: {"skipped", "doomed"} & each.keys() for tenant, each in checked.items()} == {
+        "acme": {"skipped"},
+        "globex": set(),
+        "umbrella": {"doomed"},
+    }
 
 
 def test_a_change_of_claims_alone_is_no_change_of_the_roster(provider: Provider, namespace: str) -> None:

@@ -201,6 +201,7 @@ COMPLIANT: list[Compliant] = [
     (environments.estate_regions, IDENTITY, {"location": "West Europe"}),
     (environments.estate_regions, GCP_SECRET, replicated("europe-west1")),
     (environments.estate_account_types, CLAIM, {"type": "gcp_cf-sa30"}),
+    (environments.estate_required_claims_served, CLAIM, {"type": "aws", "skipped": {"code": "exhausted"}}),
     (environments.estate_owner_labels, IDENTITY, {"tags": {"owner": "fleet"}}),
     (environments.estate_owner_labels, GCP_SECRET, {"labels": {"owner": "fleet"}}),
     (environments.estate_owner_labels, SECRET, {"metadata": {"labels": {"owner": "fleet"}}}),
@@ -500,6 +501,12 @@ VIOLATIONS: list[Violation] = [
         "replication.userManaged.replicas[1].location is none of the environment's",
     ),
     (environments.estate_account_types, CLAIM, {"type": "azure"}, "type is none that the environment offers"),
+    (
+        environments.estate_required_claims_served,
+        CLAIM,
+        {"doomed": "none free"},
+        "the update is expected to fail here; the preview says why",
+    ),
     *(
         (environments.estate_owner_labels, type_, inputs, "the label owner is missing")
         for type_, inputs in (

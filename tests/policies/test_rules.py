@@ -384,6 +384,7 @@ def test_a_rule_has_nothing_to_say_about_resources_of_another_kind(policy: Resou
 
 
 EXPECTED = {
+    "estate-required-claims-served": EnforcementLevel.ADVISORY,
     "gcp-secret-version-marked": EnforcementLevel.REMEDIATE,
     "kubernetes-secret-data-only": EnforcementLevel.REMEDIATE,
     "secrets-stay-marked": EnforcementLevel.REMEDIATE,

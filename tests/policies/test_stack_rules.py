@@ -94,6 +94,13 @@ def test_an_identity_trusts_a_pair_of_issuer_and_subject_once() -> None:
     ]
 
 
+def test_of_two_that_clash_the_same_one_is_named_in_whatever_order_they_come() -> None:
+    same = [(FEDERATION, federation())] * 2
+    rule = azure.azure_identity_federation_unique
+
+    assert judge_stack(rule, same, backwards=True) == judge_stack(rule, same) != []
+
+
 def test_a_tenant_claims_as_many_accounts_as_its_environment_grants_it() -> None:
     claims = [(CLAIM, {"tenant": tenant}) for tenant in ("acme", "acme", "acme", "globex", "globex", UNKNOWN)]
     config = {"most": 1.0, "tenants": {"acme": 3.0}}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
@@ -83,24 +84,74 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
     assert not [state for state in states if b"sentinel-" in state]
 
 
-def test_one_tenant_that_cannot_be_served_stops_no_other(project: FleetProject, admin: DynamicClient):
-    def two_tenants_share(*members: int) -> None:
-        tenants = {name: tenant_of(project, name) for name in ("acme", "globex")}
-        for tenant in tenants.values():
-            tenant["accounts"]["aws"]["deliverTo"] = "aws-account"
-        project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(*members))
+def five_tenants_share(project: FleetProject, *members: int) -> None:
+    """Five tenants that want one account each, with a copy."""
+    tenants = {f"t{n}": tenant_of(project, f"t{n}") for n in range(1, 6)}
+    for tenant in tenants.values():
+        tenant["accounts"]["aws"]["deliverTo"] = "aws-account"
+    credentials = {f"aws-{n}": CREDENTIALS["aws-1"] for n in members}
+    project.configure(credentials=credentials, tenants=tenants, pool=pool_of(*members))
 
-    two_tenants_share(1)
+
+def created(resources: Sequence[Mapping[str, Any]], key: str, word: str) -> list[str]:
+    """What is made by a preview's steps, or an update's answer, besides the stack itself."""
+    return sorted(
+        each["urn"]
+        for each in resources
+        if each[key] == word and "::pulumi:pulumi:Stack::" not in each["urn"]
+    )
+
+
+def copies(admin: DynamicClient, project: FleetProject) -> set[str]:
+    """Tenants that have a copy of an account."""
+    secrets = admin.resources.get(api_version="v1", kind="Secret").get().items
+    places = {each.metadata.namespace for each in secrets if each.metadata.name == "aws-account"}
+    return {place.removeprefix(f"{project.pool}-") for place in places if place.startswith(project.pool)}
+
+
+def test_a_tenant_that_cannot_be_served_is_skipped_and_taken_up_once_there_is_an_account(
+    project: FleetProject, admin: DynamicClient
+):
+    five_tenants_share(project, 1, 2, 3, 4)
+    preview = project.sandbox("preview", "--output", "json").quiet().json
+    up = project.sandbox("up", "--output", "json").quiet(9).json
+    served = owned(admin, project)
+    assert served.keys() == copies(admin, project) == {"t1", "t2", "t3", "t4"}
+    assert sorted(roles(admin, project)) == [f"credfleet-reader:{tenant}:aws" for tenant in sorted(served)]
+    assert created(preview["steps"], "op", "create") == created(up["declared"], "action", "created")
+    assert [each["what"] for each in up["skipped"]] == ["claim t5/aws", "copy t5/aws"]
+    assert "no free aws account is left" in up["skipped"][0]["reason"]
+
+    again = project.sandbox("up", "--expect-no-changes").quiet(9)
+    assert "t5/aws: expected to find none free" in again.out
+    assert "the update goes on without it" in again.out
+    assert "Nothing changed" in again.out
+
+    five_tenants_share(project, 1, 2, 3, 4, 5)
+    preview = project.sandbox("preview", "--output", "json").quiet().json
+    later = project.sandbox("up", "--output", "json").quiet().json
+    assert created(preview["steps"], "op", "create") == created(later["declared"], "action", "created")
+    assert later["skipped"] == []
+    assert owned(admin, project).items() > served.items()
+    assert "t5" in copies(admin, project)
+
+
+def test_a_failed_claim_stops_no_other_tenant_that_is_told_to_go_on(
+    project: FleetProject, admin: DynamicClient
+):
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex")}
+    for tenant in tenants.values():
+        tenant["accounts"]["aws"] |= {"deliverTo": "aws-account", "required": True}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1))
+    preview = project.sandbox("preview").quiet(6)
+    assert "globex/aws: expected to find none free" in preview.out
     up = project.sandbox("up", "--continue-on-error")
     assert up.code == 1
     assert "no free aws account is left" in up.out
     ((first, account),) = owned(admin, project).items()
-    copies = admin.resources.get(api_version="v1", kind="Secret").get().items
-    places = {each.metadata.namespace for each in copies if each.metadata.name == "aws-account"}
-    assert f"{project.pool}-{first}" in places
+    assert first in copies(admin, project)
 
-    two_tenants_share(1, 2)
-    later = project.sandbox("up")
-    assert later.code == 0, later.out + later.err
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2))
+    project.sandbox("up").quiet()
     served = owned(admin, project)
     assert (len(served), served[first]) == (2, account)

@@ -68,8 +68,13 @@ def judge_stack(
     policy: StackValidationPolicy,
     resources: Sequence[tuple[str, Mapping[str, Any]]],
     config: Mapping[str, Any] | None = None,
+    *,
+    backwards: bool = False,
 ) -> list[tuple[str, str]]:
-    """Return the violations among resources, given by type and properties: place in the list, sentence."""
+    """Return the violations among resources, given by type and properties: place in the list, sentence.
+
+    backwards: the last of them comes first.
+    """
     found: list[tuple[str, str]] = []
     declared = [
         PolicyResource(
@@ -86,7 +91,7 @@ def judge_stack(
         for index, (type_, inputs) in enumerate(resources)
     ]
     policy.validate(
-        StackValidationArgs(declared, config),
+        StackValidationArgs(declared[:: -1 if backwards else 1], config),
         lambda message, urn: found.append((str(urn), message)),
     )
     return list(zip((urn for urn, _ in found), _cut([message for _, message in found]), strict=True))

@@ -133,7 +133,7 @@ class Plugins:
         if package in self._sources.attached:
             return self._sources.attached[package]
         if package == DYNAMIC:
-            return [str(self._sources.python), "-u", "-m", "pulumi.dynamic"]
+            return [str(self._sources.python), "-u", "-m", "pulumi.dynamic", self._engine_address]
         folder = self._sources.folders.get(package)
         if folder is not None:
             return [str(folder / f"pulumi-resource-{package}"), self._engine_address]
