@@ -9,10 +9,11 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any, Final, cast, get_args, get_origin
 
 from pulumi_sandbox.engine.model.resource import (
     CustomTimeouts,
+    OperationType,
     PendingOperation,
     Resource,
     Snapshot,
@@ -33,6 +34,7 @@ _REQUIRED: Final = frozenset({"urn", "custom", "type"})
 _FIELDS: Final = {
     spelling(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
 }
+_KINDS: Final[Mapping[str, Any]] = {each.name: each.type for each in dataclasses.fields(Resource)}
 
 
 @cache
@@ -96,25 +98,46 @@ def decode(deployment: Mapping[str, Any], crypter: PassphraseCrypter) -> Snapsho
 
     Raises SandboxError `wrong-passphrase` or `ciphertext-unreadable`, for secrets of another passphrase;
     `secrets-provider-unsupported`, for a stack encrypted by a cloud's key; `state-unreadable`, for a record
-    without its required fields.
+    without its required fields, or with one of another kind.
     """
-    provider = deployment.get("secrets_providers")
-    if provider:
-        if provider.get("type") != "passphrase":
+    provider = _mapping(deployment, "the state").get("secrets_providers")
+    if provider is not None:
+        if _mapping(provider, "the state's secrets_providers").get("type") != "passphrase":
             raise SandboxError(
                 code="secrets-provider-unsupported",
                 place="the state's secrets_providers",
                 cause=f"{provider.get('type')} keys cannot be used by the embedded engine",
                 mend="run this stack with the Pulumi CLI, or change its provider to passphrase with it",
             )
-        crypter = crypter.reopened(provider["state"]["salt"])
+        salt = _mapping(provider.get("state"), "the state of the state's secrets_providers").get("salt")
+        if not isinstance(salt, str):
+            raise _unreadable("the state's secrets_providers", "it has no salt")
+        crypter = crypter.reopened(salt)
     return Snapshot(
-        resources=tuple(_decode(record, crypter) for record in deployment.get("resources") or ()),
-        pending=tuple(
-            PendingOperation(resource=_decode(each["resource"], crypter), type=each["type"])
-            for each in deployment.get("pending_operations") or ()
-        ),
+        resources=tuple(_decode(record, crypter) for record in _list(deployment, "resources")),
+        pending=tuple(_pending(record, crypter) for record in _list(deployment, "pending_operations")),
     )
+
+
+def _pending(record: object, crypter: PassphraseCrypter) -> PendingOperation:
+    place = "a pending operation of the state"
+    operation = _mapping(record, place)
+    if operation.get("type") not in get_args(OperationType):
+        raise _unreadable(place, f"its type is none of {', '.join(get_args(OperationType))}")
+    return PendingOperation(resource=_decode(operation.get("resource"), crypter), type=operation["type"])
+
+
+def _list(deployment: Mapping[str, Any], key: str) -> list[Any]:
+    found = deployment.get(key)
+    if found is not None and not isinstance(found, list):
+        raise _unreadable("the state", f"its {key} are no list")
+    return found or []
+
+
+def _mapping(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _unreadable(place, "it is no object of JSON")
+    return cast("dict[str, Any]", value)
 
 
 def compact(value: Json) -> str:
@@ -137,30 +160,63 @@ def _encode(resource: Resource, crypter: PassphraseCrypter) -> dict[str, Json]:
     return record | resource.other
 
 
-def _decode(record: Mapping[str, Any], crypter: PassphraseCrypter) -> Resource:
+def _decode(said: Any, crypter: PassphraseCrypter) -> Resource:
+    record = _mapping(said, "a resource in the state")
     fields: dict[str, Any] = {"other": {}}
     read_secret = partial(_read_secret, crypter=crypter)
     for spelled, value in record.items():
         name = _FIELDS.get(spelled)
         if name is None:
             fields["other"][spelled] = value
+        elif value is None:
+            continue
+        elif not _fits(value, _KINDS[name]):
+            raise _unreadable(
+                f"resource {record.get('urn')} in the state", f"its {spelled} is of another kind"
+            )
         elif name in _VALUES:
             fields[name] = untag(value, read_secret, f"{record.get('urn')}/{spelled}")
         elif name == "custom_timeouts":
-            fields[name] = CustomTimeouts(**value)
+            fields[name] = CustomTimeouts(**cast("dict[str, float]", value))
         elif isinstance(value, dict):
             fields[name] = {key: tuple(item or ()) for key, item in value.items()}
-        elif value is not None:
+        else:
             fields[name] = tuple(value) if isinstance(value, list) else value
-    missing = sorted(_REQUIRED - fields.keys())
-    if missing:
-        raise SandboxError(
-            code="state-unreadable",
-            place=f"resource {record.get('urn', 'without a urn')} in the state",
-            cause=f"it has no {' and no '.join(missing)}",
-            mend="restore the state from its backup (beside it, with .bak behind its name)",
-        )
+    if missing := sorted(_REQUIRED - fields.keys()):
+        place = f"resource {record.get('urn', 'without a urn')} in the state"
+        raise _unreadable(place, f"it has no {' and no '.join(missing)}")
     return Resource(**fields)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Whether what the state says of a field is of the kind that the field has."""
+    if kind is CustomTimeouts:
+        known = {each.name for each in dataclasses.fields(CustomTimeouts)}
+        return isinstance(value, dict) and value.keys() <= known and all(map(_is_number, value.values()))
+    if kind in (str, bool):
+        return isinstance(value, kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if get_origin(kind) is dict:
+        inner = get_args(kind)[1]
+        is_plain = get_origin(inner) is not tuple
+        return isinstance(value, dict) and (
+            is_plain or all(each is None or _fits(each, inner) for each in value.values())
+        )
+    return True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unreadable(place: str, cause: str) -> SandboxError:
+    return SandboxError(
+        code="state-unreadable",
+        place=place,
+        cause=cause,
+        mend="restore the state from its backup (beside it, with .bak behind its name)",
+    )
 
 
 def _write_secret(secret: Secret, place: str, *, crypter: PassphraseCrypter) -> Json:

@@ -7,9 +7,10 @@ companions (`.attrs`, history, backups) are not written.
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pulumi_sandbox import files
 from pulumi_sandbox.engine.model.resource import Snapshot
@@ -55,18 +56,22 @@ class Store:
         self._refuse_other_layouts()
         try:
             file = json.loads(self.path.read_text())
-            deployment = file["checkpoint"].get("latest") or {}
+            file["checkpoint"]["stack"]  # also that of a stack without resources names it
+            deployment = file["checkpoint"].get("latest")
+            if deployment is not None:
+                deployment["manifest"]["time"]
+            asked = set(file.get("features") or ())
         except FileNotFoundError:
             return Snapshot()
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise SandboxError(
                 code="state-unreadable",
                 place=str(self.path),
                 cause="it is no checkpoint",
                 mend=f"restore it from {self.path.name}.bak beside it",
             ) from None
-        self._refuse_unknown_features(file)
-        snapshot = decode(deployment, self._crypter)
+        self._refuse_unknown_features(file.get("version"), asked)
+        snapshot = Snapshot() if deployment is None else decode(deployment, self._crypter)
         verify(snapshot)
         return snapshot
 
@@ -112,10 +117,10 @@ class Store:
                     mend="run any update with the Pulumi CLI without PULUMI_DIY_BACKEND_GZIP",
                 )
 
-    def _refuse_unknown_features(self, file: dict[str, Any]) -> None:
-        unknown = [str(each) for each in file.get("features") or () if each not in _UNDERSTOOD]
-        if file.get("version") not in (0, 3, 4):
-            unknown.append(f"version {file.get('version')}")
+    def _refuse_unknown_features(self, version: object, asked: Set[str]) -> None:
+        unknown = sorted(map(str, asked - _UNDERSTOOD))
+        if version not in (0, 3, 4):
+            unknown.append(f"version {version}")
         if unknown:
             raise SandboxError(
                 code="state-unsupported",
