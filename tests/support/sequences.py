@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, TypeAlias
 
+from components.account_pool.member_steps import POLICY, STATE, TENANT, TOKEN
 from components.account_pool.model import JsonObject
+from components.account_pool.relations import OWNER, TYPE
 from components.account_pool.rows import Field, Step, Table, Verb, Write
-from components.account_pool.transitions import OWNER, POLICY, STATE, TENANT, TOKEN, TYPE
 from tests.support.transitions import put
 
 Texts: TypeAlias = Mapping[Field, str | None]

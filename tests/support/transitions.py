@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, Final
 
-from components.account_pool import rows, transitions
+from components.account_pool import relations, rows, transitions
 from components.account_pool.config_map import POOL_UID, PoolConfigMap
 from components.account_pool.keys import POOL_RECORD
 from components.account_pool.model import JsonObject
@@ -99,7 +99,7 @@ def choices(table: Table, one: Field, owner: JsonObject) -> tuple[Any, ...]:
     """Return what a field is tried with; owner: an owner reference to what is there."""
     if one.where == rows.REFERENCES:
         return None, [owner]
-    if table.name == "settings" and one == transitions.OTHER_DATA:
+    if table.name == "settings" and one == relations.OTHER_DATA:
         return _SAID
     if one.key is None:
         return _REST[one.where]

@@ -18,9 +18,9 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE
 from components.account_pool.model import Claimed, Policy
 from components.account_pool.pool import Pool
+from components.account_pool.record_steps import record_table
 from components.account_pool.rows import Verb, Write, allows
 from components.account_pool.sweeping import SweepReport, recover, sweep
-from components.account_pool.transitions import record_table
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, Claims, MemoryServer, run
 

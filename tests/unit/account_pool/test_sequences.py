@@ -12,31 +12,32 @@ from typing import Final
 
 import pytest
 
-from components.account_pool.rows import ANYTHING, Among, Step, Table
-from components.account_pool.transitions import (
-    AGREED,
-    ATTEMPT,
+from components.account_pool.member_steps import (
     BEFORE,
     BROUGHT,
     CLEANING,
-    HOLDERS,
-    MEMBER,
-    MEMBER_UID,
     ORIGIN,
-    OWNER,
-    PART,
-    PHASE,
     POLICY,
-    RETIRED,
-    SLOT,
     STATE,
     TENANT,
     TOKEN,
-    TYPE,
-    WHOSE,
     member_table,
+)
+from components.account_pool.record_steps import (
+    AGREED,
+    ATTEMPT,
+    HOLDERS,
+    MEMBER,
+    MEMBER_UID,
+    PART,
+    PHASE,
+    RETIRED,
+    SLOT,
+    WHOSE,
     record_table,
 )
+from components.account_pool.relations import OWNER, TYPE
+from components.account_pool.rows import ANYTHING, Among, Step, Table
 from tests.support.proving import PROVES, tried
 from tests.support.sequences import Domains, Texts, Turn, turns
 from tests.support.sequences import account_after as judged

@@ -26,10 +26,12 @@ from components.account_pool.keys import (
     STATE_REASON,
     TENANT_ID,
 )
+from components.account_pool.member_steps import member_table
 from components.account_pool.model import JsonObject, Partition, Phase, Record
+from components.account_pool.record_steps import record_table
 from components.account_pool.rows import Verb, allows
 from components.account_pool.rows import Write as Asked
-from components.account_pool.transitions import member_table, record_table, tables
+from components.account_pool.transitions import tables
 from components.labels import (
     ACCOUNT_ID,
     BRING_YOUR_OWN,

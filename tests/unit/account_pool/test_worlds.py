@@ -26,6 +26,17 @@ from components.account_pool.census import Census, displaced
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.judgement import judge
 from components.account_pool.keys import POOL_RECORD
+from components.account_pool.member_steps import (
+    BEFORE,
+    BROUGHT,
+    CLEANING,
+    ORIGIN,
+    POLICY,
+    STATE,
+    TENANT,
+    TOKEN,
+    member_table,
+)
 from components.account_pool.model import (
     Claimed,
     JsonObject,
@@ -36,36 +47,26 @@ from components.account_pool.model import (
     Wanted,
     record_name,
 )
+from components.account_pool.record_steps import (
+    AGREED,
+    ATTEMPT,
+    HOLDERS,
+    MEMBER,
+    MEMBER_UID,
+    PART,
+    PHASE,
+    RETIRED,
+    SLOT,
+    WHOSE,
+    record_table,
+)
+from components.account_pool.relations import OWNER, TYPE
 from components.account_pool.rows import Field, Table, Verb, Write, allows
 from components.account_pool.selection import RECORDS
 from components.account_pool.status import status_of
 from components.account_pool.steps import any_record
 from components.account_pool.sweeping import pending_records, sweep
-from components.account_pool.transitions import (
-    AGREED,
-    ATTEMPT,
-    BEFORE,
-    BROUGHT,
-    CLEANING,
-    HOLDERS,
-    MEMBER,
-    MEMBER_UID,
-    ORIGIN,
-    OWNER,
-    PART,
-    PHASE,
-    POLICY,
-    RETIRED,
-    SLOT,
-    STATE,
-    TENANT,
-    TOKEN,
-    TYPE,
-    WHOSE,
-    member_table,
-    record_table,
-    settings_table,
-)
+from components.account_pool.transitions import settings_table
 from components.errors import Misconfigured, PoolError
 from tests.support.memory_pool import AWS, POOL, MemoryServer, run
 from tests.support.proving import PROVES, counted, tried
