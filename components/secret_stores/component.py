@@ -115,7 +115,8 @@ class SecretStores(pulumi.ComponentResource):
                     Secret(
                         f"{self._name}/{key}-credential",
                         metadata=ObjectMetaArgs(
-                            name=secret_name(key), namespace=self._args.namespace(given.namespace)
+                            name=secret_name(given.name or key),
+                            namespace=self._args.namespace(given.namespace),
                         ),
                         type="Opaque",
                         data=self._args.credentials.secret(given.credentials_from, data),
@@ -129,7 +130,7 @@ class SecretStores(pulumi.ComponentResource):
     def _ready(self, entry: ReadEntry | PushEntry) -> pulumi.Output[Sequence[pulumi.Resource]]:
         """Return what a consumer comes after: the credential of its provider, and the accounts it reads."""
         of_accounts = [self._args.ready(account) for account in _accounts(entry)]
-        first = self._credential_of(entry.store)
+        first = self._credential_of(entry.store, entry.namespace)
         return pulumi.Output.all(*of_accounts).apply(lambda each: [*first, *chain(*each)])
 
     def _read(self, read: _Consumer) -> pulumi.Output[str]:
@@ -143,14 +144,14 @@ class SecretStores(pulumi.ComponentResource):
 
     def _push(self, push: _Consumer) -> pulumi.Output[list[str]]:
         args = SecretPushArgs(push=push.document, **self._way(push, "pushes"))
-        opts = pulumi.ResourceOptions(parent=self, depends_on=self._credential_of(push.entry.store))
+        opts = pulumi.ResourceOptions(
+            parent=self, depends_on=self._credential_of(push.entry.store, push.entry.namespace)
+        )
         return SecretPush(f"{self._name}/{push.key}-push", args, opts).places
 
     def _way(self, consumer: _Consumer, role: str) -> Any:
-        namespace, reference = (
-            consumer.entry.namespace,
-            self._section.stores[consumer.entry.store].provider_ref,
-        )
+        namespace = consumer.entry.namespace
+        reference = self._reference(consumer.entry.store, namespace)
         return {
             "namespace": self._args.namespace(namespace),
             "owner": self._owner(role, consumer.key),
@@ -179,8 +180,8 @@ class SecretStores(pulumi.ComponentResource):
                 yield {
                     "place": self._section.place("reads", key),
                     "namespace": read.namespace,
-                    "name": key,
-                    "target": read.target or key,
+                    "name": read.name or key,
+                    "target": self._section.target(key),
                     "owner": self._owner("reads", key),
                 }
 
@@ -233,7 +234,7 @@ class SecretStores(pulumi.ComponentResource):
                         place=self._section.place(roles, each.key),
                         api_version=version,
                         kind=model.__name__,
-                        name=each.key,
+                        name=each.entry.name or each.key,
                         namespace=self._args.namespace(each.entry.namespace),
                         home=each.entry.namespace,
                         spec=pulumi.Output.from_input(each.document).apply(
@@ -249,8 +250,14 @@ class SecretStores(pulumi.ComponentResource):
         given = model.model_validate({**document, "namespace": entry.namespace, "backend": Backend.ESO})
         return compiled(given, _sound(self._section.provider_of(entry.store)), KINDS)["spec"]
 
-    def _credential_of(self, store: str) -> list[pulumi.Resource]:
-        reference = self._section.stores[store].provider_ref
+    def _reference(self, store: str, caller: str) -> str | None:
+        reference = self._section.reference(store, caller)
+        if isinstance(reference, Problem):
+            raise TypeError(f"settings let a read or push through without a provider: {reference.cause}")
+        return reference
+
+    def _credential_of(self, store: str, caller: str = "") -> list[pulumi.Resource]:
+        reference = self._reference(store, caller)
         return [] if reference not in self._credentials else [self._credentials[reference]]
 
 

@@ -20,7 +20,13 @@ from components.settings.noun import Noun
 from components.settings.words import Flag, NamespaceName, ObjectName, Text, unfit
 
 
-class ProviderEntry(Noun):
+class _Named(Noun):
+    name: ObjectName | None = Field(
+        default=None, description="Its name; absent: its key. Each namespace may have one of a name."
+    )
+
+
+class ProviderEntry(_Named):
     """Where secrets are kept. With a namespace it is that namespace's, without the whole cluster's."""
 
     kind: Text = Field(description="Kind of provider, such as Kubernetes or GCPSM.")
@@ -50,12 +56,28 @@ class ProviderEntry(Noun):
         return self
 
 
-class StoreEntry(Noun):
+class CallersProvider(Noun):
+    """Names the provider of whoever reads or pushes, in the namespace of each."""
+
+    kind: Text = Field(description="Kind of provider.")
+    version: Text = Field(default=VERSION, description="Version of the kind.")
+    name: ObjectName = Field(description="Name that each namespace's own provider has.")
+
+    @property
+    def api_version(self) -> str:
+        """Its group and version."""
+        return f"{GROUP}/{self.version}"
+
+
+class StoreEntry(_Named):
     """What reads and pushes name: a provider, and who may use it."""
 
     cluster: Flag = Field(default=False, description="Whether the whole cluster's namespaces use it.")
     namespace: NamespaceName | None = Field(default=None, description="The one namespace that uses it.")
     provider_ref: ObjectName | None = Field(default=None, description="Entry of providers.")
+    callers_provider: CallersProvider | None = Field(
+        default=None, description="Instead of providerRef: each caller's own provider of one name."
+    )
     provider: Mapping[str, JsonValue] | None = Field(
         default=None, description="Instead of providerRef: a provider as External Secrets Operator embeds it."
     )
@@ -82,10 +104,18 @@ class StoreEntry(Noun):
                 "conditions say who may use a store of the whole cluster, and this one is its namespace's",
                 "leave conditions out",
             )
-        if (self.provider is None) == (self.provider_ref is None):
-            given = "neither is given" if self.provider is None else "both are given"
+        ways = (self.provider, self.provider_ref, self.callers_provider)
+        given = sum(way is not None for way in ways)
+        if given != 1:
+            several = {0: "neither is given", 2: "both are given"}.get(given, "all are given")
             raise unfit(
-                f"a store has one provider, referred to or embedded; {given}", "give providerRef or provider"
+                f"a store has one provider, referred to or embedded; {several}",
+                "give providerRef or provider",
+            )
+        if self.callers_provider is not None and not self.cluster:
+            raise unfit(
+                "a store of one namespace has one caller, whose provider providerRef names",
+                "give providerRef, or cluster: true",
             )
         return self
 
@@ -112,7 +142,7 @@ class ReadValue(Noun):
         return self
 
 
-class _Consumer(Noun):
+class _Consumer(_Named):
     namespace: NamespaceName = Field(
         description="Namespace it belongs to: a tenant's, or one of cluster.existingNamespaces."
     )

@@ -61,8 +61,9 @@ class SecretStoresSection(Section):
         kind = KINDS.referred(given.api_version, given.kind)
         if isinstance(kind, Problem):
             return kind
-        spec = given.spec if given.credentials_from is None else with_login(kind, given.spec, name)
-        return spec if isinstance(spec, Problem) else kind.provider(given.namespace, name, spec)
+        its = given.name or name
+        spec = given.spec if given.credentials_from is None else with_login(kind, given.spec, its)
+        return spec if isinstance(spec, Problem) else kind.provider(given.namespace, its, spec)
 
     def store(self, name: str) -> AnyStore:
         """Return a store whose provider is known."""
@@ -74,15 +75,35 @@ class SecretStoresSection(Section):
             "retrySettings": given.retry_settings,
             "refreshInterval": given.refresh_interval,
         }
+        its = given.name or name
         if given.cluster:
-            return ClusterSecretStore.model_validate(
-                {"name": name, "spec": {**spec, "conditions": given.conditions}}
-            )
-        return SecretStore.model_validate({"namespace": given.namespace, "name": name, "spec": spec})
+            whole = {**spec, "conditions": given.conditions}
+            return ClusterSecretStore.model_validate({"name": its, "spec": whole})
+        return SecretStore.model_validate({"namespace": given.namespace, "name": its, "spec": spec})
 
-    def provider_of(self, store: str) -> AnyProvider | Problem:
-        """Return the provider of a store, referred to or embedded. Raises pydantic.ValidationError."""
-        reference = self.stores[store].provider_ref
+    def reference(self, store: str, caller: str) -> str | Problem | None:
+        """Return which entry of providers a store means for a caller; None for an embedded one."""
+        given = self.stores[store]
+        if (wanted := given.callers_provider) is None:
+            return given.provider_ref
+        sought = (caller, wanted.kind, wanted.version, wanted.name)
+        for key, one in self.providers.items():
+            if (one.namespace, one.kind, one.version, one.name or key) == sought:
+                return key
+        return Problem(
+            store,
+            f"namespace {caller} has no provider {wanted.name} of kind {wanted.kind}, which the store means",
+            f"add it to providers, with namespace: {caller}",
+        )
+
+    def provider_of(self, store: str, caller: str = "") -> AnyProvider | Problem:
+        """Return the provider of a store for a caller, referred to or embedded.
+
+        Raises pydantic.ValidationError.
+        """
+        reference = self.reference(store, caller)
+        if isinstance(reference, Problem):
+            return reference
         if reference is not None:
             return self.provider(reference)
         found = provider_of(self.store(store), "", KINDS)
@@ -99,7 +120,11 @@ class SecretStoresSection(Section):
             else _given(key=value.key, property=value.property_name, version=value.version)
             for key, value in read.data.items()
         }
-        return {**self._consumer(name, read), "target": read.target or name, "data": data}
+        return {**self._consumer(name, read), "target": self.target(name), "data": data}
+
+    def target(self, read: str) -> str:
+        """Return the name of the Secret that a read makes."""
+        return self.reads[read].target or self.reads[read].name or read
 
     def push_document(self, name: str, named: Named) -> Mapping[str, Any]:
         """Return a push as PushSecret has it, without namespace and backend."""
@@ -118,23 +143,25 @@ class SecretStoresSection(Section):
 
     @property
     def served_by_eso(self) -> Collection[str]:
-        """The stores that become ESO's objects: all but those that only this program uses."""
+        """The stores that become ESO's objects: all but those that only this program uses, or can use."""
         consumers = (*self.reads.values(), *self.pushes.values())
         directly, by_eso = (
             {each.store for each in consumers if each.backend is backend} for backend in Backend
         )
-        return self.stores.keys() - (directly - by_eso)
+        of_callers = {name for name, store in self.stores.items() if store.callers_provider is not None}
+        return self.stores.keys() - (directly - by_eso) - of_callers
 
     def written(self) -> Iterator[Written]:
         """Yield every Secret that is drawn for a provider or made by a read."""
         for name, provider in self.providers.items():
             if provider.credentials_from is not None and provider.namespace is not None:
-                yield provider.namespace, secret_name(name), self.place("providers", name)
+                yield provider.namespace, secret_name(provider.name or name), self.place("providers", name)
         for name, read in self.reads.items():
-            yield read.namespace, read.target or name, self.place("reads", name)
+            yield read.namespace, self.target(name), self.place("reads", name)
 
     def review(self, around: Surroundings) -> Problems:
         """Check references, specs, who may use which store, what each back end can do, and clashes."""
+        yield from self._twice()
         review = _Review(self, around)
         for name in self.providers:
             yield from review.provider(name)
@@ -148,17 +175,31 @@ class SecretStoresSection(Section):
 
     def _consumer(self, name: str, given: ReadEntry | PushEntry) -> dict[str, Any]:
         kind = "ClusterSecretStore" if self.stores[given.store].cluster else "SecretStore"
-        store = {"kind": kind, "name": given.store}
-        return {"name": name, "store": store, **_given(refreshInterval=given.refresh_interval)}
+        store = {"kind": kind, "name": self.stores[given.store].name or given.store}
+        return {"name": given.name or name, "store": store, **_given(refreshInterval=given.refresh_interval)}
+
+    def _twice(self) -> Problems:
+        """Find objects of one kind, namespace and name that two entries declare."""
+        first: dict[tuple[str | None, ...], str] = {}
+        for role in ("providers", "stores", "reads", "pushes"):
+            for key, given in getattr(self, role).items():
+                kind = getattr(given, "kind", role)
+                place = self.place(role, key)
+                taken = first.setdefault((role, kind, given.namespace, given.name or key), place)
+                if taken != place:
+                    cause = f"{taken} has this name in the same place, {given.name or key}"
+                    yield Problem(f"{place}.name", cause, "give the two different names, or namespaces")
 
     def _reference(self, given: StoreEntry) -> Mapping[str, Any] | None:
+        if (own := given.callers_provider) is not None:
+            return {"apiVersion": own.api_version, "kind": own.kind, "name": own.name}
         if given.provider_ref is None:
             return None
         provider = self.providers[given.provider_ref]
         return _given(
             apiVersion=provider.api_version,
             kind=provider.kind,
-            name=given.provider_ref,
+            name=provider.name or given.provider_ref,
             namespace=provider.namespace,
         )
 
@@ -180,7 +221,7 @@ class _Review:
         self.whole = around.whole(section.KEY, "tenants")
         self._labels = namespace_labels(around.tenants)
         self._sound: set[str] = set()
-        self._ways: dict[str, tuple[AnyStore, AnyProvider]] = {}
+        self._ways: dict[str, tuple[AnyStore, AnyProvider | None]] = {}
         self._places: dict[tuple[str, str], str] = {}
 
     def provider(self, name: str) -> Problems:
@@ -225,6 +266,12 @@ class _Review:
                 yield Problem(f"{place}.providerRef", cause, nearest(reference, section.providers))
             return
         store = section.store(name)
+        if given.callers_provider is not None:
+            objections = [*store_objections(store, KINDS)]
+            yield from (objection.within(f"{place}.callersProvider") for objection in objections)
+            if not objections:
+                self._ways[name] = store, None
+            return
         try:
             provider = section.provider_of(name)
         except ValidationError as error:
@@ -255,9 +302,10 @@ class _Review:
             if value.account is not None and read.namespace in self._around.namespaces:
                 problems += self._claimed(f"{place}.data.{key}.account", value.account, read)
         yield from problems
-        if problems or read.store not in self._ways:
+        way = self._way(read)
+        if problems or way is None:
             return
-        _, provider = self._ways[read.store]
+        provider = way[1]
         model = ExternalSecret.model_validate(_as_model(self._section.read_document(name, _some), read))
         if read.backend is Backend.ESO:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
@@ -273,9 +321,10 @@ class _Review:
             if value.account is not None and push.namespace in self._around.namespaces:
                 problems += self._delivered(f"{place}.data.{key}.account", value.account, push)
         yield from problems
-        if problems or push.store not in self._ways:
+        way = self._way(push)
+        if problems or way is None:
             return
-        _, provider = self._ways[push.store]
+        provider = way[1]
         for remote in dict.fromkeys(each.remote_key or key for key, each in push.data.items()):
             first = self._places.setdefault((provider.key.title, remote), place)
             if first != place:
@@ -299,8 +348,12 @@ class _Review:
             cause = f"{given.store} is no entry of stores"
             yield Problem(f"{place}.store", cause, nearest(given.store, self._section.stores))
             return
-        way = self._ways.get(given.store)
-        if given.namespace not in self._around.namespaces or way is None:
+        if given.namespace not in self._around.namespaces or given.store not in self._ways:
+            return
+        if self._section.stores[given.store].callers_provider is not None:
+            yield from self._callers(place, given)
+        way = self._way(given)
+        if way is None:
             return
         store, provider = way
         labels = self._labels.get(given.namespace, {})
@@ -312,11 +365,35 @@ class _Review:
             asked = Asked(store, provider, given.namespace, labels, purpose)
             yield from _refused(f"{place}.store", partial(admit, asked))
 
+    def _way(self, given: ReadEntry | PushEntry) -> tuple[AnyStore, AnyProvider] | None:
+        """Return the store of a consumer and what it means for it; None where either has a fault."""
+        store, provider = self._ways.get(given.store, (None, None))
+        if store is None:
+            return None
+        if provider is None:
+            reference = self._section.reference(given.store, given.namespace)
+            if not isinstance(reference, str) or reference not in self._sound:
+                return None
+            own = self._section.provider(reference)
+            provider = None if isinstance(own, Problem) else own
+        return None if provider is None else (store, provider)
+
+    def _callers(self, place: str, given: ReadEntry | PushEntry) -> Problems:
+        """Judge a consumer of a store that means the provider of each caller."""
+        if given.backend is Backend.ESO:
+            cause = (
+                "the store means each caller's own provider, and External Secrets Operator knows one for all"
+            )
+            yield Problem(f"{place}.backend", cause, "choose backend: direct, or a store of this namespace")
+        reference = self._section.reference(given.store, given.namespace)
+        if isinstance(reference, Problem) and self.whole:
+            yield reference.within(f"{place}.store")
+
     def _claimed(self, place: str, account: str, read: ReadEntry) -> Problems:
         """Judge a read of an account where the pool keeps it."""
         problems = [*self._account(place, account, read)]
         yield from problems
-        way, pool = self._ways.get(read.store), self._around.pool
+        way, pool = self._way(read), self._around.pool
         if problems or way is None or pool is None:
             return
         spec = way[1].spec

@@ -68,14 +68,18 @@ class Claim(pulumi.CustomResource):
 
 
 def declared(
-    served: Sequence[str] = (), *, preview: bool = False, undelivered: Mapping[str, str] | None = None
+    served: Sequence[str] = (),
+    *,
+    preview: bool = False,
+    undelivered: Mapping[str, str] | None = None,
+    section: SecretStoresSection = SECTION,
 ) -> Recorder:
     """A read by each back end, a push, and a store with a credential of its own."""
 
     def program() -> None:
         claim = Claim()
         args = SecretStoresArgs(
-            section=SECTION,
+            section=section,
             credentials=Credentials({"gitlab": "token"}),
             tenants={"acme": "acme"},
             namespace=lambda name: name,
@@ -224,3 +228,51 @@ def test_a_preview_shows_every_object_and_leaves_open_what_a_claim_decides() -> 
         "stores/eso-read": True,
         "stores/token-read": False,
     }
+
+
+def test_names_of_objects_are_their_own_and_the_state_goes_by_keys() -> None:
+    """Two namespaces with a store, a provider with its credential and a read of one name each."""
+    section: dict[str, Any] = {
+        "providers": {
+            f"{team}-ci": {
+                "kind": "GitLab",
+                "namespace": team,
+                "name": "ci",
+                "credentialsFrom": "gitlab",
+                "spec": {"projectID": "7"},
+            }
+            for team in ("acme", "globex")
+        },
+        "stores": {
+            **{
+                f"{team}-vault": {"namespace": team, "name": "vault", "providerRef": f"{team}-ci"}
+                for team in ("acme", "globex")
+            },
+            "whose": {"cluster": True, "callersProvider": {"kind": "GitLab", "name": "ci"}},
+        },
+        "reads": {
+            f"{team}-{store}": {
+                "namespace": team,
+                "name": store,
+                "store": key,
+                "backend": backend,
+                "data": data,
+            }
+            for team in ("acme", "globex")
+            for store, key, backend in (("vault", f"{team}-vault", "eso"), ("whose", "whose", "direct"))
+            for data in [{"t": {"key": "T"}}]
+        },
+    }
+    recorder = declared(ALL, section=SecretStoresSection.model_validate(section))
+    for team in ("acme", "globex"):
+        credential = recorder.named(SECRET, f"stores/{team}-ci-credential")
+        assert credential.inputs["metadata"] == {"name": "ci-credentials", "namespace": team}
+        store = recorder.named("kubernetes:external-secrets.io/v1:SecretStore", f"stores/{team}-vault-store")
+        assert store.inputs["metadata"]["name"] == "vault"
+        assert store.inputs["metadata"]["annotations"] == {"credfleet.io/provider": f"GitLab/{team}/ci"}
+        read = recorder.named("kubernetes:external-secrets.io/v1:ExternalSecret", f"stores/{team}-vault-read")
+        assert read.inputs["metadata"]["name"] == "vault"
+        assert read.inputs["spec"]["secretStoreRef"] == {"kind": "SecretStore", "name": "vault"}
+        direct = recorder.named(READ, f"stores/{team}-whose-read")
+        assert (direct.inputs["target"], direct.inputs["provider"]["namespace"]) == ("whose", team)
+        assert credential.urn in direct.dependencies

@@ -99,9 +99,66 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
     assert section.served_by_eso == {"ci", "own"}
 
 
+OWN: dict[str, Any] = {"kind": "Kubernetes", "name": "own", "spec": {"remoteNamespace": "x", "auth": READER}}
+WHOSE: dict[str, Any] = {
+    "providers__acme": {**OWN, "namespace": "tenant-acme"},
+    "stores__whose": {"cluster": True, "callersProvider": {"kind": "Kubernetes", "name": "own"}},
+    "reads__mine": {
+        "namespace": "tenant-acme",
+        "store": "whose",
+        "data": {"k": {"key": "s", "property": "p"}},
+    },
+}
+VAULTS: dict[str, Any] = {
+    f"stores__{tenant}": {"namespace": f"tenant-{tenant}", "name": "vault", "providerRef": "fake"}
+    for tenant in ("acme", "globex")
+}
+
+
+def test_two_namespaces_have_a_store_of_one_name_each() -> None:
+    section = settings(stores(**VAULTS)).secret_stores
+    assert section is not None
+    titles = [section.store(tenant).title for tenant in ("acme", "globex")]
+    assert titles == ["SecretStore/tenant-acme/vault", "SecretStore/tenant-globex/vault"]
+
+
+def test_a_store_means_the_provider_of_each_caller() -> None:
+    section = settings(stores(**WHOSE, providers__globex={**OWN, "namespace": "tenant-globex"})).secret_stores
+    assert section is not None
+    assert [section.reference("whose", f"tenant-{one}") for one in ("acme", "globex")] == ["acme", "globex"]
+    assert section.served_by_eso == {"ci"}
+
+
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [
+        ({**VAULTS, "stores__again": VAULTS["stores__acme"]}, "stores.again.name", "two different names"),
+        (
+            {**WHOSE, "providers__acme": {**OWN, "namespace": "tenant-globex"}},
+            "reads.mine.store",
+            "add it to",
+        ),
+        (
+            {**WHOSE, "reads__mine": {**WHOSE["reads__mine"], "backend": "eso"}},
+            "reads.mine.backend",
+            "direct",
+        ),
+        (
+            {
+                **WHOSE,
+                "stores__whose": {**WHOSE["stores__whose"], "cluster": False, "namespace": "tenant-acme"},
+            },
+            "stores.whose",
+            "cluster: true",
+        ),
+        (
+            {
+                **WHOSE,
+                "stores__whose": {"cluster": True, "callersProvider": {"kind": "Kubernets", "name": "own"}},
+            },
+            "stores.whose.callersProvider",
+            "did you mean Kubernetes?",
+        ),
         ({"providers__api__kind": "Kubernets"}, "providers.api.kind", "did you mean Kubernetes?"),
         (
             {"providers__api__spec__remoteNamspace": "x"},
