@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,14 +16,17 @@ from typing import Any, Final
 from pulumi_sandbox.documents import shown
 from pydantic import ValidationError
 
+from components.account_pool.model import Member
 from components.account_pool.settings import Partition
 from components.errors import Problem
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path
 from components.settings.document import explain, misspelt
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")
+_KEYS: Final = {"type": f"label {HYPERSCALER_TYPE}", "accountId": f"annotation {ACCOUNT_ID}"}
 
 
 class ExistingMember(Noun):
@@ -71,6 +74,37 @@ def read_members_file(
         cause = "it is no row of a CSV file: a quote is not closed, or a field is endless"
         reading.problem(last + 1, "", cause, 'close the quote; a quote in a quoted field is written ""')
     return tuple(reading.members), tuple(reading.problems)
+
+
+def missing_or_different(
+    path: Path, namespace: str, partition_keys: Sequence[str], members: Mapping[str, Member]
+) -> Iterator[tuple[str, Problem]]:
+    """Yield the rows that no member is, or another one than they say; members: of the pool, by name."""
+    rows, _ = read_members_file(path, partition_keys)
+    for row in rows:
+        if row.name not in members:
+            cause = f"{path.name} lists it, and namespace {namespace} has no such account"
+            yield row.name, Problem(row.place, cause, "make its Secret; pool import does", row.at)
+        else:
+            yield from ((row.name, each) for each in differences(row, members[row.name], partition_keys))
+
+
+def differences(row: ExistingMember, live: Member, partition_keys: Sequence[str]) -> Iterator[Problem]:
+    """Yield what a row says otherwise than the labels and annotations of the Secret that it is about."""
+    place = live.place(partition_keys)
+    said: Mapping[str, tuple[str | None, str | None]] = {
+        "type": (row.type, live.type),
+        "accountId": (row.account_id, live.account_id),
+        **{key: (row.partition.get(key), value) for key, value in place.values},
+    }
+    for column, (here, there) in said.items():
+        if here != there:
+            yield Problem(
+                f"{row.place} {column}",
+                f"{row.place} says {column} {here or 'nothing'}, and its Secret {there or 'nothing'}",
+                f"correct the row, or {_KEYS.get(column, f'label {column}')} of the Secret",
+                row.at,
+            )
 
 
 @dataclass(slots=True)

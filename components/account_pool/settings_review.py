@@ -223,11 +223,11 @@ def _review_member(name: str, member: Member, stated: Stated, around: Surroundin
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
     yield from around.review_credential(f"{place}.credentialsFrom", member.credentials_from)
     known = member.credentials_from in around.credentials.names
-    if known and (fault := _credential_fault(member.credentials_from, around.credentials)) is not None:
+    if known and (fault := credential_fault(member.credentials_from, around.credentials)) is not None:
         yield Problem(f"{place}.credentialsFrom", *fault)
 
 
-def _credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
+def credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
     """Return why a credential cannot be the data of a member's Secret, and the mend."""
     shape = credentials.shape(name)
     if shape is None:

@@ -383,6 +383,38 @@ def adopt(
     )
 
 
+@command(
+    app,
+    "credfleet pool import members.csv --values keys/ --stack prod",
+    "vault read -format=json … | credfleet pool import members.csv --values - --namespace account-pool",
+    name="import",
+)
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Rows of name, type and accountId.")],
+    *,
+    values: Annotated[
+        str,
+        typer.Option(
+            "--values",
+            metavar="FOLDER",
+            help="Folder with NAME.json for each account; - is standard input: one JSON object of all.",
+        ),
+    ],
+    dry_run: DryRunOption = False,
+    where: Named,
+) -> Answer:
+    """Make the Secrets of accounts that a CSV lists, and compare those that are there with it.
+
+    A value is the JSON object whose texts become the keys of the Secret, never an argument. Nothing is
+    written when any row or value is wrong, and a Secret that is there is left as it is.
+
+    Exit codes: 1 when one differs or was refused.
+    """
+    from operations.pool import importing
+
+    return importing.imported(where, file, values, dry_run=dry_run)
+
+
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")
 def recover(
     *,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from components.account_pool.admission import API_VERSION, BINDING, POLICY
+from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.pool import Pool
 from components.account_pool.rights import Right
@@ -18,6 +19,7 @@ from components.connection import ClusterTarget, Connection, NoReply, Reply, con
 from components.errors import ClusterError, ConfigurationError, CredfleetError
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
+from operations.folders import Folders
 from operations.pool.access import Where
 from operations.pool.health import (
     OK,
@@ -89,6 +91,8 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
             yield from accounts(status_of(census, settings), where.namespace)
             survey = Pool.survey(target, where.namespace, settings)
             yield from claims(census, survey, where.namespace)
+            if stack is not None:
+                yield from _listed(stack, census)
     except ConfigurationError as error:
         yield from (wrong("configuration", f"{p.place}: {p.cause}", p.mend) for p in error.problems)
     except CredfleetError as error:
@@ -103,6 +107,20 @@ def _where(stack: str, kubeconfig: Path | None) -> Where:
 
     settings = settings_of(stack)
     return Where.of_stack(pool_of(settings, stack), settings.cluster, kubeconfig)
+
+
+def _listed(stack: str, census: Census) -> Iterator[Diagnosis]:
+    """Compare the CSV of a stack's members with the accounts that are there."""
+    from components.account_pool.members_file import missing_or_different
+    from operations.config.settings import pool_of, settings_of
+
+    pool = pool_of(settings_of(stack), stack)
+    if pool.members_from is not None:
+        members = {member.name: member for member in census.members}
+        file = Folders.find(Path.cwd()).project / pool.members_from
+        for name, each in missing_or_different(file, pool.namespace, pool.partition_keys, members):
+            health = Health.WRONG if name in members else Health.NOTED
+            yield Diagnosis(f"account {name}", health, each.cause, each.mend)
 
 
 class _Look:

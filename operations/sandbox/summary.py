@@ -28,6 +28,7 @@ from operations.sandbox.report import Report, Share, Skipped, Violation
 from operations.sandbox.stack_state import as_text, shown_outputs
 
 if TYPE_CHECKING:
+    from components.account_pool.model import Member
     from components.account_pool.settings import AccountPool
     from components.settings.stack import Settings
 
@@ -38,9 +39,9 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
     declared = results.declared(snapshot.resources, result.steps)
     claimed = results.claimed(snapshot.resources, result.steps)
     settings = judged(workspace, workspace.crypter)
-    shares, present = _pool(settings, cluster)
+    shares, members = _pool(settings, cluster)
     outputs = shown_outputs(snapshot)
-    skipped = (*held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, present))
+    skipped = (*held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, members))
     ok = result.exit_code == 0
     typed = typed_command()
     return Report(
@@ -198,20 +199,20 @@ def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
     ]
 
 
-def _pool(settings: Settings, cluster: StackCluster) -> tuple[tuple[Share, ...], frozenset[str]]:
-    """Look at the pool itself: how its accounts stand, and their names; nothing when it cannot be read."""
+def _pool(settings: Settings, cluster: StackCluster) -> tuple[tuple[Share, ...], Mapping[str, Member] | None]:
+    """Look at the pool itself: how its accounts stand, and the accounts; None when it cannot be read."""
     if settings.account_pool is None:
-        return (), frozenset()
+        return (), None
     try:
-        where = Where.of_stack(settings.account_pool, settings.cluster, cluster.kubeconfig)
-        status = where.open().status()
+        pool = Where.of_stack(settings.account_pool, settings.cluster, cluster.kubeconfig).open()
+        status, members = pool.status(), {member.name: member for member in pool.members()}
     except CredfleetError:
-        return (), frozenset()
+        return (), None
     shares = tuple(
         Share(type_, place(partition), tuple((str(standing), count) for standing, count in counts.items()))
         for (type_, partition), counts in status.counts.items()
     )
-    return shares, frozenset(account.secret_name for account in status.accounts)
+    return shares, members
 
 
 def held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
@@ -222,16 +223,17 @@ def held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
     )
 
 
-def _skipped(folder: Path, pool: AccountPool | None, present: frozenset[str]) -> tuple[Skipped, ...]:
-    """Name the accounts of the members file: their Secrets are somebody else's, never declared here."""
-    from components.account_pool.members_file import read_members_file
+def _skipped(
+    folder: Path, pool: AccountPool | None, members: Mapping[str, Member] | None
+) -> tuple[Skipped, ...]:
+    """Name the rows of the members file that no account in the pool is, or another one than they say."""
+    from components.account_pool.members_file import missing_or_different
 
-    if pool is None or pool.members_from is None:
+    if pool is None or pool.members_from is None or members is None:
         return ()
-    rows, _ = read_members_file(folder / pool.members_from, pool.partition_keys)
-    there = f"listed in {pool.members_from}: it is in the pool already and never declared"
-    missing = f"listed in {pool.members_from}, but there is no such Secret in {pool.namespace} yet"
-    return tuple(Skipped(f"account {row.name}", there if row.name in present else missing) for row in rows)
+    file = folder / pool.members_from
+    found = missing_or_different(file, pool.namespace, pool.partition_keys, members)
+    return tuple(Skipped(f"account {name}", f"{each.cause}: {each.mend}") for name, each in found)
 
 
 def _services(folders: Folders, cluster: StackCluster) -> tuple[tuple[str, str], ...]:

@@ -403,3 +403,16 @@ def test_waiting_is_stopped_by_control_c_and_leaves_nothing_behind(
     assert process.returncode == 8
     assert "Traceback" not in errors
     assert place.ask("admin", "pool", "explain", "--type", "aws", "--tenant", "globex")["claim"] is None
+
+
+def test_accounts_of_a_csv_are_imported_once_and_can_be_claimed(place: Place) -> None:
+    (place.folder / "more.csv").write_text("name,type,accountId\naws-7,aws,777\n")
+    (place.folder / "aws-7.json").write_text(f'{{"key": "{SENTINEL}"}}')
+    imports = ("pool", "import", "more.csv", "--values", ".")
+
+    assert place.ask("admin", *imports)["accounts"][0]["outcome"] == "imported"
+    assert place.standings() == {"aws-7": "free"}
+    assert place.ask("admin", *imports)["accounts"][0]["outcome"] == "there"
+    assert place.ask("admin", "pool", "claim", "--type", "aws", "--tenant", "acme")["secretName"] == "aws-7"
+    (account,) = place.ask("admin", "pool", "status")["accounts"]
+    assert account["accountId"] == "777"

@@ -47,7 +47,9 @@ SKIPPED = (
 )
 MISSING = tuple(
     Skipped(
-        f"account {name}", "listed in stacks/dev/members.csv, but there is no such Secret in account-pool yet"
+        f"account {name}",
+        "members.csv lists it, and namespace account-pool has no such account:"
+        " make its Secret; pool import does",
     )
     for name in ("aws-legacy-1", "aws-legacy-eu-1", "azure-legacy-1")
 )
@@ -65,7 +67,7 @@ ACCOUNTS = (
     ("globex-azure", "azure", "globex", "azure"),
 )
 NEXT = (
-    (".venv/bin/credfleet pool claim -n account-pool -t aws --tenant umbrella", "claim one by hand"),
+    (".venv/bin/credfleet pool claim --stack dev -t aws --tenant umbrella", "claim one by hand"),
     (".venv/bin/credfleet pool status", "who has which account, and what is free"),
     (".venv/bin/credfleet sandbox preview", "what the next update would change"),
     ('eval "$(.venv/bin/credfleet sandbox env)"', "for kubectl and the Pulumi CLI"),

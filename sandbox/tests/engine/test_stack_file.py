@@ -46,6 +46,48 @@ def test_a_change_leaves_comments_and_all_other_lines_alone(path: Path):
     assert path.read_text() == _WRITTEN.replace('"blue" ', '"red"  ').replace("0x10", "'12'")
 
 
+_AS_PEOPLE_WRITE = """\
+config:
+  size:   12     # blanks as they like
+  shop:lists:
+    - deep
+    -  deeper
+  shop:rules: [{only: [one]}, {a: 1,  b: 2}]
+  shop:far: {x: 1 , y: 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "changed"),
+    [
+        ("size", "13", ["  size:   12     # blanks as they like"]),
+        ("shop:new.key", "x", []),
+        ("shop:lists[2]", "x", []),
+        ("shop:lists[0]", "x", ["    - deep"]),
+        ("shop:far.x", "3", ["  shop:far: {x: 1 , y: 2}"]),
+    ],
+)
+def test_a_change_leaves_every_other_line_as_it_was_written(
+    tmp_path: Path, key: str, value: str, changed: list[str]
+):
+    path = tmp_path / "Pulumi.dev.yaml"
+    path.write_text(_AS_PEOPLE_WRITE)
+    file = _changed(path)
+    file.set(key, value, path="." in key or "[" in key)
+    file.save()
+    lines = path.read_text().splitlines()
+    assert [line for line in _AS_PEOPLE_WRITE.splitlines() if line not in lines] == changed
+
+
+def test_a_file_of_mixed_forms_is_written_anew_rather_than_broken(tmp_path: Path):
+    path = tmp_path / "Pulumi.dev.yaml"
+    path.write_text("config:\n  shop:deep:\n      - a\n  shop:flat:\n  - b\n")
+    file = _changed(path)
+    file.set("shop:flat[1]", "c", path=True)
+    file.save()
+    assert _changed(path).config == {"shop:deep": ["a"], "shop:flat": ["b", "c"]}
+
+
 @pytest.mark.parametrize(
     ("key", "value", "line"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import io
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,17 +52,46 @@ def load_editable(path: Path) -> dict[str, Any]:
 
 
 def save_yaml(path: Path, document: dict[str, Any]) -> None:
-    """Replace the file, keeping comments, order and quotes of what was loaded."""
+    """Replace the file: lines that say the same stay as they were written, all others are written anew."""
+    files.replace(path, _merged(path.read_text(encoding="utf-8-sig") if path.exists() else "", document))
+
+
+def _merged(former: str, document: dict[str, Any]) -> str:
+    """Return a document as text, lines that did not change as the former text has them, if that works out."""
+    from ruamel.yaml.error import YAMLError
+
+    lists = re.search(r"^( *)[^\s#-][^\n]*:\n(?:\s*#[^\n]*\n)*( *)- ", former, re.MULTILINE)
+    yaml = _yaml(indented=lists is not None and len(lists[2]) > len(lists[1]))
+    whole = _text(yaml, document)
+    written, kept = former.splitlines(keepends=True), _text(yaml, yaml.load(former) or {}).splitlines()
+    if len(written) != len(kept):
+        return whole
+    lines = whole.splitlines(keepends=True)
+    blocks = difflib.SequenceMatcher(None, kept, whole.splitlines(), autojunk=False).get_opcodes()
+    merged = "".join(
+        line for op, i, j, m, n in blocks for line in (written[i:j] if op == "equal" else lines[m:n])
+    )
+    try:
+        return merged if _text(yaml, yaml.load(merged)) == whole else whole
+    except (YAMLError, ValueError):
+        return whole
+
+
+def _text(yaml: YAML, document: dict[str, Any]) -> str:
     text = io.StringIO()
-    _yaml().dump(document, text)
-    files.replace(path, text.getvalue())
+    yaml.dump(document, text)
+    return text.getvalue()
 
 
 @cache
-def _yaml() -> YAML:
+def _yaml(*, indented: bool = False) -> YAML:
+    """Return what reads and writes YAML. indented: whether items of lists stand deeper than their key."""
     from ruamel.yaml import YAML
 
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 2**16  # a ciphertext stays on its line
+    yaml.brace_single_entry_mapping_in_flow_sequence = True
+    if indented:
+        yaml.indent(mapping=2, sequence=4, offset=2)
     return yaml

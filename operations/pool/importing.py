@@ -1,0 +1,149 @@
+"""`credfleet pool import`: Secrets for the accounts of a CSV; the values come from files or standard input.
+
+A value is in no argument, no message and no answer, and goes to the API server only.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pulumi_sandbox.documents import read_json
+
+from components.account_pool.declared import DeclaredMember
+from components.account_pool.members_file import ExistingMember, differences, read_members_file
+from components.account_pool.pool import OPERATOR
+from components.account_pool.settings_review import credential_fault
+from components.connection import Answer as Meaning
+from components.connection import NoReply, connect
+from components.credentials import Credentials
+from components.errors import ConfigurationError, Misconfigured, Problem, Unreachable
+from operations.cli.answer import Answer
+from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
+from operations.cli.tables import Column, Table
+
+if TYPE_CHECKING:
+    from components.account_pool.dialect import Dialect
+    from operations.pool.access import Written
+
+_HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
+
+
+def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answer:
+    """Make the Secrets of a CSV that are not there yet, and compare the others with it.
+
+    values: a folder with a file NAME.json for each account, or `-` for one JSON object of all on standard
+    input. Exit code 1 when a Secret that is there differs, or one was refused.
+
+    Raises ConfigurationError with everything that is wrong with the CSV or the values, before any write; and
+    as `Pool.open`.
+    """
+    pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
+    keys = pool.settings.partition_keys
+    rows, problems = read_members_file(file, keys)
+    if problems:
+        raise ConfigurationError(problems)
+    present = {member.name: member for member in pool.members()}
+    new = [row for row in rows if row.name not in present]
+    data = _data(new, values) if new else {}
+    connection = connect(where.target())
+    told: list[tuple[ExistingMember, str, str]] = []
+    for row in rows:
+        if row.name in present:
+            found = [each.cause for each in differences(row, present[row.name], keys)]
+            told.append((row, "differs" if found else "there", "; ".join(found)))
+        elif dry_run:
+            told.append((row, "to import", ""))
+        else:
+            body = _secret(row, data[row.name], pool.settings.dialect)
+            path = f"/api/v1/namespaces/{where.namespace}/secrets"
+            try:
+                reply = connection.call("POST", path, body=body)
+            except NoReply as silence:
+                raise Unreachable(place=f"pool {where.namespace}", last=str(silence)) from None
+            made = reply.answer is Meaning.DONE
+            told.append((row, "imported" if made else "refused", "" if made else reply.reason))
+    document = [
+        {"secretName": row.name, "type": row.type, "outcome": outcome, "reason": reason or None}
+        for row, outcome, reason in told
+    ]
+    columns = (Column("Account", names=True), "Type", "Outcome", Column("Reason", folds=True))
+    lines = [(row.name, row.type, outcome, reason) for row, outcome, reason in told]
+    failed = any(outcome in ("differs", "refused") for _, outcome, _ in told)
+    table = Table(f"Accounts of {file.name}", columns, lines)
+    return Answer({"accounts": document}, [table if lines else f"{file} lists no account."], int(failed))
+
+
+def _data(rows: Sequence[ExistingMember], values: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the data of each account's Secret; raises ConfigurationError with every value that is none."""
+    texts = _on_standard_input() if values == STANDARD_INPUT else dict(_in_folder(rows, Path(values)))
+    credentials = Credentials({row.name: texts[row.name] for row in rows if row.name in texts})
+    problems = [
+        Problem(f"{row.place} {row.name}", "no value is given for it", f"give {_HOLDS}", row.at)
+        for row in rows
+        if row.name not in texts
+    ]
+    for name in sorted(credentials.names):
+        if (fault := credential_fault(name, credentials)) is not None:
+            problems.append(Problem(f"value of {name}", *fault))
+    if problems:
+        raise ConfigurationError(problems)
+    return {row.name: _encoded(texts[row.name]) for row in rows}
+
+
+def _in_folder(rows: Sequence[ExistingMember], folder: Path) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        path = folder / f"{row.name}.json"
+        if path.is_file():
+            yield row.name, _text(read_bytes(str(path), _HOLDS), str(path))
+
+
+def _on_standard_input() -> Mapping[str, str]:
+    """Return the values by name, each as JSON text."""
+    place = place_of(STANDARD_INPUT)
+    try:
+        given = read_json(_text(read_bytes(STANDARD_INPUT, _HOLDS), place))
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise Misconfigured(
+            place=place,
+            cause="it is no JSON object, so no account has its values there",
+            mend='give {"NAME": {"KEY": "VALUE"}} with the names of the CSV',
+        )
+    return {str(name): json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+
+
+def _text(given: bytes, place: str) -> str:
+    try:
+        return given.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Misconfigured(
+            place=place, cause="it is not UTF-8, so nobody knows its texts", mend="save it as UTF-8"
+        ) from None
+
+
+def _encoded(text: str) -> Mapping[str, str]:
+    fields: Mapping[str, str] = read_json(text)
+    return {key: b64encode(value.encode()).decode() for key, value in fields.items()}
+
+
+def _secret(row: ExistingMember, data: Mapping[str, str], dialect: Dialect) -> dict[str, object]:
+    """Return the Secret of an account, with the labels that a declared one has."""
+    declared = DeclaredMember.of(
+        row.type, row.account_id, tenant=None, partition=row.partition, shared_capacity=None, internal=False
+    ).as_member(row.name)
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": row.name,
+            "labels": dialect.labels(declared.labels),
+            "annotations": dict(declared.annotations),
+        },
+        "type": "Opaque",
+        "data": dict(data),
+    }

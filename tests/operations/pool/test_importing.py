@@ -1,0 +1,132 @@
+"""What `pool import` refuses before it writes anything, and how rows are compared with Secrets there.
+
+The pool is in memory; that the API server takes what is made is for tests/cluster/test_pool_commands.py.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from components.connection import ClusterTarget, Reply
+from operations.main import app
+from operations.pool import importing
+from tests.support.memory_cluster import NAMESPACE, memory_cluster
+from tests.support.memory_pool import MemoryServer
+
+SENTINEL = "s3ntinel"
+HEADER = "name,type,accountId"
+
+
+@dataclass
+class Connected:
+    """An API server that keeps what it is sent."""
+
+    sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    status: int = 201
+
+    def call(self, _method: str, _path: str, *, body: dict[str, Any]) -> Reply:
+        self.sent.append(body)
+        return Reply(self.status, {"reason": "Forbidden", "message": SENTINEL})
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryServer]:
+    with memory_cluster(monkeypatch) as server:
+        yield server
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Connected:
+    api = Connected()
+
+    def connect(_target: ClusterTarget) -> Connected:
+        return api
+
+    monkeypatch.setattr(importing, "connect", connect)
+    monkeypatch.chdir(tmp_path)
+    return api
+
+
+def on_standard_input(monkeypatch: pytest.MonkeyPatch, values: object) -> None:
+    def read(_file: str, _holds: str) -> bytes:
+        return json.dumps(values).encode()
+
+    monkeypatch.setattr(importing, "read_bytes", read)
+
+
+def run(*rows: str) -> Result:
+    Path("more.csv").write_text("\n".join((HEADER, *rows)) + "\n")
+    arguments = ["pool", "import", "more.csv", "--values", "-", "-n", NAMESPACE, "-o", "json"]
+    return CliRunner().invoke(app, arguments)
+
+
+def test_an_account_gets_the_labels_that_a_declared_one_has_and_its_values_go_nowhere_else(
+    server: MemoryServer, connected: Connected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_standard_input(monkeypatch, {"aws-7": {"key": SENTINEL}})
+    done = run("aws-7,aws,7")
+    assert (done.exit_code, SENTINEL in done.output) == (0, False)
+    assert json.loads(done.stdout)["accounts"][0]["outcome"] == "imported"
+    (made,) = connected.sent
+    assert made["metadata"] == {
+        "name": "aws-7",
+        "labels": {"hyperscaler-type": "aws"},
+        "annotations": {"credfleet.io/account-id": "7"},
+    }
+    assert made["data"] == {"key": "czNudGluZWw="}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "no value is given for it"),
+        ({"aws-7": SENTINEL}, "is no JSON object"),
+        ({"aws-7": {}}, "is no JSON object with fields"),
+        ({"aws-7": {"key": 7}}, "is no text"),
+        ({"aws-7": {"a key": SENTINEL}}, "cannot be a key of a Secret"),
+        ([SENTINEL], "no JSON object"),
+    ],
+)
+def test_nothing_is_written_when_a_value_is_wrong(
+    server: MemoryServer, connected: Connected, monkeypatch: pytest.MonkeyPatch, values: object, said: str
+) -> None:
+    on_standard_input(monkeypatch, values)
+    refused = run("aws-7,aws,7", "aws-8,aws,8")
+    assert refused.exit_code != 0
+    assert said in refused.stdout
+    assert SENTINEL not in refused.output
+    assert connected.sent == []
+
+
+@pytest.mark.parametrize(
+    ("row", "outcome", "reason"),
+    [
+        ("aws-1,aws,111", "there", None),
+        ("aws-1,azure,111", "differs", "says type azure, and its Secret aws"),
+        ("aws-1,aws,222", "differs", "says accountId 222, and its Secret 111"),
+    ],
+)
+def test_a_secret_that_is_there_is_compared_with_its_row_and_left_as_it_is(
+    server: MemoryServer, connected: Connected, row: str, outcome: str, reason: str | None
+) -> None:
+    server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
+    done = run(row)
+    (told,) = json.loads(done.stdout)["accounts"]
+    assert (done.exit_code, told["outcome"]) == (int(outcome == "differs"), outcome)
+    assert reason is None or reason in told["reason"]
+    assert connected.sent == []
+
+
+def test_what_the_api_server_refuses_is_told_in_its_word_that_quotes_nothing(
+    server: MemoryServer, connected: Connected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected.status = 403
+    on_standard_input(monkeypatch, {"aws-7": {"key": SENTINEL}})
+    refused = run("aws-7,aws,7")
+    assert (refused.exit_code, SENTINEL in refused.output) == (1, False)
+    assert json.loads(refused.stdout)["accounts"][0]["reason"] == "Forbidden"
