@@ -57,7 +57,8 @@ class Explanation:
 
     caller: empty while the store is only validated. provider: its title, as far as it is known.
     referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
-    refusals: all that stands in the way. deferred: why nobody can tell yet.
+    refusals: all that stands in the way. deferred: why nobody can tell yet. unserved: the kind, where only
+    its shape is known.
     """
 
     store: str
@@ -68,11 +69,15 @@ class Explanation:
     provider: str | None
     referent: bool
     selectors: Mapping[str, str]
+    unserved: str | None = None
 
     @property
     def reason(self) -> str | None:
-        """Say it in one line; None when there is nothing to say."""
-        return "; ".join(f"{each.cause} → {each.mend}" for each in self.refusals) or self.deferred
+        """Say why, or who else serves it, in one line; None when there is nothing to say."""
+        told = "; ".join(f"{each.cause} → {each.mend}" for each in self.refusals) or self.deferred
+        if told is None and self.unserved is not None:
+            return f"not served here: of kind {self.unserved} the shape is known only, and ESO has a client"
+        return told
 
     @property
     def admitted(self) -> bool:
@@ -99,6 +104,7 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
         provider=known.key.title if known else None,
         referent=provider is None or (resolved is not None and resolved.referent),
         selectors=resolved.namespaces if resolved and ready in _USABLE else {},
+        unserved=known.kind if known and around.kinds.kind_of(known).by_shape else None,
     )
 
 

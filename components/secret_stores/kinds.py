@@ -11,6 +11,7 @@ from components.secret_stores.clients.client import Capability
 from components.secret_stores.clients.fake import open_fake
 from components.secret_stores.clients.gcpsm import gcpsm_limits, open_gcpsm
 from components.secret_stores.clients.kubernetes import kubernetes_limits, open_kubernetes
+from components.secret_stores.eso_kinds import know_all
 from components.secret_stores.kubernetes_server import missed_by_eso, written_out
 from components.secret_stores.registry import RefRegister
 from components.secret_stores.spec_faults import (
@@ -72,3 +73,5 @@ KINDS.register(
         "clientSecret": "authSecretRef.clientSecret",
     },
 )(AzureKeyVaultSpec)
+
+know_all(KINDS, __name__)

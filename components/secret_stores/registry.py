@@ -45,20 +45,23 @@ def _as_it_is(spec: Any, /, *, of_all: bool) -> ProviderSpec:  # noqa: ARG001 - 
 class Kind:
     """A kind of provider.
 
-    embedded: its key in a store's `spec.provider`. module: where it is registered. strict: it is never served
-    by whatever namespace a caller comes from. client: makes clients for the direct back end; None when there
-    are none. limits: finds what of a spec they do not do. faults: finds what of a spec no back end serves.
-    for_eso: returns a spec as ESO is given it; of_all: for a store of the whole cluster. missed: finds what
-    ESO misses in a spec that is not written out like that. by_caller: clients use the caller's namespace
-    themselves, so that two callers never share one. has_properties: a push goes to a property of a key, as
-    into a Secret; else it is the whole value. has_versions: a read may ask for an older value. credential:
-    key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
+    embedded: its key in a store's `spec.provider`. model: makes the model of its specs. module: where it is
+    registered. by_shape: nothing but its shape in ESO is known, and code of a stack may know more. strict:
+    it is never served by whatever namespace a caller comes from. client: makes clients for the direct back
+    end; None when there are none. limits: finds what of a spec they do not do. faults: finds what of a spec
+    no back end serves. for_eso: returns a spec as ESO is given it; of_all: for a store of the whole
+    cluster. missed: finds what ESO misses in a spec that is not written out like that. by_caller: clients
+    use the caller's namespace themselves, so that two callers never share one. has_properties: a push goes
+    to a property of a key, as into a Secret; else it is the whole value. has_versions: a read may ask for
+    an older value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a
+    provider.
     """
 
     name: str
     embedded: str
-    spec: type[ProviderSpec]
+    model: Callable[[], type[ProviderSpec]]
     module: str
+    by_shape: bool = False
     version: str = VERSION
     strict: bool = False
     client: ClientFactory | None = None
@@ -72,6 +75,11 @@ class Kind:
     has_properties: bool = False
     has_versions: bool = True
     credential: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def spec(self) -> type[ProviderSpec]:
+        """The model of its specs."""
+        return self.model()
 
     @property
     def warning(self) -> str | None:
@@ -132,7 +140,10 @@ class RefRegister:
         """
 
         def take(spec: type[Spec]) -> type[Spec]:
-            kind = Kind(name=name, embedded=embedded, spec=spec, module=module or spec.__module__, **facts)
+            module_ = module or spec.__module__
+            kind = Kind(name=name, embedded=embedded, model=lambda: spec, module=module_, **facts)
+            for known in (self._embedded.get(embedded), self._kinds.get((f"{GROUP}/{VERSION}", name))):
+                self._forget_shape(known)
             if (f"{GROUP}/{kind.version}", name) in self._kinds or embedded in self._embedded:
                 raise CredfleetError(
                     code="duplicate-kind",
@@ -141,12 +152,27 @@ class RefRegister:
                     f" known are {self.listed()}",
                     mend="register it under another name, or leave one of the two out",
                 )
-            for group in (GROUP, CLUSTER_GROUP):
-                self._kinds[f"{group}/{kind.version}", name] = kind
-            self._embedded[embedded] = kind
+            self._add(kind)
             return spec
 
         return take
+
+    def know(self, name: str, *, embedded: str, module: str, model: Callable[[], type[ProviderSpec]]) -> None:
+        """Add a kind of which only the shape is known, unless its embedded key is taken."""
+        if embedded not in self._embedded:
+            self._add(Kind(name=name, embedded=embedded, model=model, module=module, by_shape=True))
+
+    def _add(self, kind: Kind) -> None:
+        for group in (GROUP, CLUSTER_GROUP):
+            self._kinds[f"{group}/{kind.version}", kind.name] = kind
+        self._embedded[kind.embedded] = kind
+
+    def _forget_shape(self, known: Kind | None) -> None:
+        """Make room for a kind of a stack's own code."""
+        if known is not None and known.by_shape:
+            self._embedded.pop(known.embedded, None)
+            for group in (GROUP, CLUSTER_GROUP):
+                self._kinds.pop((f"{group}/{known.version}", known.name), None)
 
     def referred(self, api_version: str, name: str) -> Kind | Problem:
         """Find the kind of a provider object."""
@@ -167,7 +193,9 @@ class RefRegister:
         found = self._embedded.get(key)
         return found or Problem(
             key,
-            f"no kind of provider is known by the key {key}; known are {', '.join(self._embedded)}",
+            f"no kind of provider is known by the key {key}; known are"
+            f" {', '.join(name for name, kind in self._embedded.items() if not kind.by_shape)}"
+            f"{self._further()}",
             self._nearest(key, self._embedded),
         )
 
@@ -181,8 +209,16 @@ class RefRegister:
 
     def listed(self) -> str:
         """List the kinds known, each with its apiVersion, as a person reads them."""
-        own = [f"{name} ({version})" for version, name in self._kinds if not is_clusterwide(version)]
-        return f"{', '.join(own)}; each in {CLUSTER_GROUP}, too"
+        own = [
+            f"{name} ({version})"
+            for (version, name), kind in self._kinds.items()
+            if not is_clusterwide(version) and not kind.by_shape
+        ]
+        return f"{', '.join(own)}{self._further()}; each in {CLUSTER_GROUP}, too"
+
+    def _further(self) -> str:
+        count = sum(kind.by_shape for kind in self._embedded.values())
+        return f" and {count} more of ESO" if count else ""
 
     @staticmethod
     def _nearest(name: str, known: list[str] | dict[str, Kind]) -> str:

@@ -335,7 +335,7 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
         "no-key": (own(provider={}), "stores.x.provider", "given: none add one"),
         "two-keys": (own(provider={"fake": FAKE, "gitlab": {}}), "stores.x.provider", "given: fake, gitlab"),
         "unknown-kind": (
-            {"providers__p": {"kind": "Vault"}},
+            {"providers__p": {"kind": "Vaults"}},
             "providers.p.kind",
             "GitLab (providers.credfleet.io/v1alpha1)",
         ),
@@ -344,7 +344,7 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
             "providers.p.kind",
             "did you mean cluster.providers.credfleet.io/v1alpha1?",
         ),
-        "embedded": (own(provider={"vault": {}}), "stores.x.provider", "fake, kubernetes, gcpsm"),
+        "embedded": (own(provider={"vaults": {}}), "stores.x.provider", "fake, kubernetes, gcpsm"),
     },
 )
 def test_what_the_tables_reject_is_no_configuration(changes: dict[str, Any], place: str, said: str) -> None:

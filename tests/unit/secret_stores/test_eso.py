@@ -429,7 +429,7 @@ def ca_spec(namespace: str | None) -> dict[str, Any]:
             "both are given",
         ),
         "neither": (store_in("a"), IN_A, "neither is given"),
-        "unknown-kind": (store_in("a", providerRef={**ref(IN_A), "kind": "Vault"}), IN_A, "known are Fake"),
+        "unknown-kind": (store_in("a", providerRef={**ref(IN_A), "kind": "Vaults"}), IN_A, "known are Fake"),
     },
 )
 def test_what_eso_would_read_elsewhere_or_not_at_all_is_refused(

@@ -227,7 +227,7 @@ def test_a_referred_provider_is_read_where_the_rule_says(
             IN_A,
             "did you mean GitLab?",
         ),
-        "embedded": (store_in("a", provider={"vault": {}}), IN_A, "fake, kubernetes, gcpsm"),
+        "embedded": (store_in("a", provider={"vaults": {}}), IN_A, "fake, kubernetes, gcpsm"),
     },
 )
 def test_what_the_rule_rejects_is_refused_with_the_reason(

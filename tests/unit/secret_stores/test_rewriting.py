@@ -132,7 +132,7 @@ def test_a_provider_stays_that_no_store_refers_to_or_that_says_more_than_a_store
     {
         "of-whoever-calls": ([store(None, OWN), provider("a")], "the same for all"),
         "not-there": ([store("a", OWN), provider("b")], "no provider GitLab/a/p"),
-        "unknown-kind": ([store("a", {**OWN, "kind": "Vault"})], "no kind of provider Vault"),
+        "unknown-kind": ([store("a", {**OWN, "kind": "Vaults"})], "no kind of provider Vaults"),
     },
 )
 def test_what_cannot_be_embedded_is_told(documents: Documents, cause: str) -> None:
@@ -144,7 +144,7 @@ def test_what_cannot_be_embedded_is_told(documents: Documents, cause: str) -> No
     ("block", "cause"),
     [
         ({"gitlab": {}, "fake": {}}, "exactly one key"),
-        ({"vault": {}}, "by the key vault"),
+        ({"vaults": {}}, "by the key vaults"),
         ({}, "exactly one"),
     ],
 )
