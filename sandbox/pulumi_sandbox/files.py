@@ -2,8 +2,10 @@
 
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from pulumi_sandbox.errors import SandboxError
 
@@ -11,8 +13,10 @@ PRIVATE = 0o600
 """The mode of files that hold tokens, keys, or what a program said."""
 
 
-def replace(path: Path, text: str, *, mode: int = 0o644, staging: Path | None = None) -> None:
+def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | None = None) -> None:
     """Write a file atomically and durably; `staging` is where it is written first.
+
+    mode: None keeps that of the file that is replaced; a new one is its owner's alone.
 
     A reader, or the next run after a crash, finds the old file or the new one, whole.
 
@@ -27,7 +31,7 @@ def replace(path: Path, text: str, *, mode: int = 0o644, staging: Path | None = 
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), mode)
+            os.fchmod(file.fileno(), mode or _mode_of(path))
         os.replace(temporary, path)
         _sync(path.parent)
     except BaseException as error:
@@ -42,12 +46,21 @@ def replace(path: Path, text: str, *, mode: int = 0o644, staging: Path | None = 
         raise
 
 
+def opened_to_append(path: Path) -> BinaryIO:
+    """Open a file to write at its end; one that is made is its owner's alone."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE), "ab")
+
+
 def make_folder(path: Path) -> Path:
     """Make a folder and all that is missing above it, for their owner alone; those that exist stay as is."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+def _mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE
 
 
 def _sync(directory: Path) -> None:

@@ -44,8 +44,5 @@ def status(folders: Folders, clouds: Clouds) -> dict[str, Any]:
 
 def stop(folders: Folders, clouds: Clouds) -> bool:
     """Stop the API server and the stand-ins of cloud services; return whether any ran."""
-    plane = ControlPlane.find(folders.control_plane)
-    plane_runs = plane is not None and any(plane.pid(part) for part in Part)
-    if plane is not None and plane_runs:
-        plane.stop()
-    return clouds.stop() or plane_runs
+    plane_ran = ControlPlane.end(folders.control_plane)
+    return clouds.stop() or plane_ran

@@ -28,12 +28,22 @@ class StackCluster:
 
     @classmethod
     def recall(cls, path: Path) -> StackCluster | None:
-        """Read what `remember` wrote; None when the stack has no cluster yet."""
+        """Read what `remember` wrote; None when the stack has no cluster yet.
+
+        Raises SandboxError `state-unreadable`.
+        """
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
+            return cls(Path(kept["kubeconfig"]), kept["server"], kept["uid"], kept["own"])
         except FileNotFoundError:
             return None
-        return cls(Path(kept["kubeconfig"]), kept["server"], kept["uid"], kept["own"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SandboxError(
+                code="state-unreadable",
+                place=str(path),
+                cause=f"this does not say which cluster is the stack's ({type(error).__name__})",
+                mend="remove the file; the next `up` asks for the cluster again, or starts one",
+            ) from None
 
     def remember(self, path: Path) -> None:
         """Keep it for the commands that follow."""

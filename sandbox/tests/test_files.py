@@ -19,6 +19,16 @@ def test_a_file_has_the_mode_asked_for_whatever_the_one_before_had(tmp_path: Pat
     assert (path.read_text(), mode(path)) == ("new", oct(wanted))
 
 
+def test_a_new_file_is_its_owners_alone_and_one_that_is_replaced_keeps_its_mode(tmp_path: Path):
+    files.replace(tmp_path / "new", "text")
+    with files.opened_to_append(tmp_path / "log") as log:
+        log.write(b"text")
+    (tmp_path / "shared").touch(mode=0o640)
+    files.replace(tmp_path / "shared", "text")
+    modes = {path.name: mode(path) for path in tmp_path.iterdir()}
+    assert modes == {"new": "0o600", "log": "0o600", "shared": "0o640"}
+
+
 def test_folders_made_on_the_way_are_their_owners_alone_and_others_stay_as_they_are(tmp_path: Path):
     tmp_path.chmod(0o755)
     files.replace(tmp_path / "a" / "b" / "file", "text")

@@ -120,3 +120,14 @@ def test_clusters_that_hide_their_uid_are_told_apart_by_their_address():
     hidden = StackCluster(MINE, "https://a", None, own=False)
     assert hidden.is_same_cluster(StackCluster(MINE, "https://a", "uid", own=False))
     assert not hidden.is_same_cluster(StackCluster(MINE, "https://b", None, own=False))
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "{", "[]", "null", '{"kubeconfig": "k"}', '{"kubeconfig": 1, "server": ""}']
+)
+def test_a_note_that_was_cut_off_is_refused_with_what_to_do(tmp_path: Path, damage: str):
+    note = tmp_path / "dev.cluster.json"
+    note.write_text(damage)
+    with pytest.raises(SandboxError, match="remove the file") as refused:
+        StackCluster.recall(note)
+    assert refused.value.place == str(note)

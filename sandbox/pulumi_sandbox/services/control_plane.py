@@ -170,8 +170,17 @@ class ControlPlane:
 
     def stop(self) -> None:
         """End all parts. State and logs stay; what a killed run left of the control plane ends with it."""
-        with exclusive(self._layout.lock):
-            _stop(self._layout)
+        self.end(self.folder)
+
+    @staticmethod
+    def end(folder: Path) -> bool:
+        """End what runs of the control plane of a folder, also where that is gone; whether any ran."""
+        layout = Layout(folder.resolve())
+        if not any(processes.find(part, layout.mark(part)) for part in Part):
+            return False
+        with exclusive(layout.lock):
+            _stop(layout)
+        return True
 
     @property
     def _controllers(self) -> User:

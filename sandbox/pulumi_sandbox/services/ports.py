@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.processes import command_line
@@ -34,18 +35,22 @@ class PortOwner:
         return f"{self.program} (pid {self.pid})"
 
 
+_NOBODY_SEEN: Final = "a process of another user listens on it, or a connection to elsewhere has it"
+
+
 class PortTakenError(SandboxError):
     """A port the sandbox needs belongs to another process."""
 
     def __init__(self, port: int, purpose: str) -> None:
-        owner = port_owner(port)
+        found = port_owner(port)
+        owner = f"{found} listens on it" if found else _NOBODY_SEEN
         super().__init__(
             code="port-taken",
             place=f"{LOOPBACK}:{port}",
-            cause=f"{purpose} needs this port, but {owner or 'a process of another user'} listens on it",
+            cause=f"{purpose} needs this port, but {owner}",
             mend="stop it, with `down` in its folder if it is another sandbox's, and run this again",
         )
-        self.owner = owner
+        self.owner = found
 
 
 def asked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -179,6 +180,14 @@ def test_what_a_killed_start_left_behind_is_ended_by_the_next(tmp_path: Path):
     finally:
         plane.stop()
     assert pids(folder) == {part: [] for part in Part}
+
+
+def test_what_runs_is_ended_though_its_folder_was_removed(own_plane: ControlPlane):
+    shutil.rmtree(own_plane.folder)
+    assert ControlPlane.find(own_plane.folder) is None
+    assert ControlPlane.end(own_plane.folder)
+    assert pids(own_plane.folder) == {part: [] for part in Part}
+    assert not ControlPlane.end(own_plane.folder)
 
 
 def test_an_interrupted_start_leaves_nothing_running(tmp_path: Path):

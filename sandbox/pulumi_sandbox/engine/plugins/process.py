@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pulumi_sandbox import files
 from pulumi_sandbox.die_with_parent import tied_to_this_process
 from pulumi_sandbox.errors import SandboxError
 
@@ -45,7 +46,7 @@ class Child:
                 cause="it does not exist, so the process cannot be started",
                 mend="check `runtime.options.virtualenv` of the project, or make the environment (make env)",
             )
-        errors = log.open("ab") if log else None
+        errors = files.opened_to_append(log) if log else None
         try:
             process = await asyncio.create_subprocess_exec(
                 *(tied_to_this_process(*command) if sys.platform == "linux" else command),
@@ -151,8 +152,8 @@ async def _each_line(stream: asyncio.StreamReader, sink: Callable[[str], None]) 
 
 def _appender(log: Path) -> Callable[[str], None]:
     def append(line: str) -> None:
-        with log.open("a") as file:
-            file.write(line + "\n")
+        with files.opened_to_append(log) as file:
+            file.write(f"{line}\n".encode())
 
     return append
 
