@@ -164,6 +164,7 @@ _NOT_TRUE: Final = Among(("true",), negated=True)
 _FREE: Final = {**_UNCLAIMED, TYPE: PRESENT, SHARING: _NOT_TRUE, STATE: ABSENT}
 _CLAIMED: Final = {TOKEN: _IS_TOKEN, POLICY: POLICIES, TENANT: PRESENT}
 _RELEASED: Final = without(TOKEN, POLICY)
+_BINDABLE: Final = {TYPE: PRESENT, OWNER: PRESENT, STATE: _NOT_CLEANING}
 _PASSING: Final = touching(OTHER_LABELS, OTHER_NOTES, OTHER_DATA, *HANGING)
 _DECLARING: Final = {**_PASSING, **touching(SHARING, KEPT_BACK, CAPACITY, ACCOUNT, BROUGHT)}
 
@@ -410,21 +411,21 @@ def member_table(partition_keys: Sequence[str]) -> Table:
         Step(
             "bind a restored claim to its account",
             (OPERATE,),
-            {OWNER: PRESENT, ORIGIN: Among(("pool", "owner", "retained")), STATE: _NOT_CLEANING},
+            {**_BINDABLE, ORIGIN: Among(("pool", "owner", "retained"))},
             _CLAIMED,
             when=(_AGREES,),
         ),
         Step(
             "bind a restored claim to an account without traces of one",
             (OPERATE,),
-            {OWNER: PRESENT, ORIGIN: ABSENT, STATE: _NOT_CLEANING},
+            {**_BINDABLE, ORIGIN: ABSENT},
             {**_CLAIMED, ORIGIN: one_of("owner")},
             when=(_AGREES,),
         ),
         Step(
             "bind a restored claim to its shared account",
             (OPERATE,),
-            {SHARING: one_of("true")},
+            {TYPE: PRESENT, SHARING: one_of("true")},
             {PLACES: _IS_PLACES},
             when=(_PLACE_REBOUND,),
         ),

@@ -251,7 +251,10 @@ class _Allotment:
 
     def _remove(self, member: Member, token: Token, record: Record | None) -> None:
         policy = record.policy if record is not None and record.token == token else None
-        self.members[member.name] = changes.applied(member, changes.remove(member, token, record, policy))
+        left = changes.applied(member, changes.remove(member, token, record, policy))
+        self.members[member.name] = left
+        if not left.shared and left.tenant != member.tenant:
+            self._owned[left.tenant or ""].append(left.name)
 
     def _present(self, wanted: Wanted) -> Expectation | None:
         """Return what a claim that is there already, or begun, comes to."""

@@ -211,10 +211,12 @@ def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
 
 
 def _is_its_own(member: Member, record: Record) -> Steps[bool]:
-    """Whether the member is this tenant's by its label, nobody wipes it, and no living claim is on it."""
+    """Whether the member is in the pool and this tenant's, nobody wipes it, and no living claim is on it."""
+    if not member.type or member.state == State.CLEANING:
+        return False
     if record.partition.shared:
         return member.shared and (_stale(member, record) is not None or may_take(member, record))
-    if member.shared or member.tenant != record.tenant_label or member.state == State.CLEANING:
+    if member.shared or member.tenant != record.tenant_label:
         return False
     if member.token is None:
         return True

@@ -85,9 +85,14 @@ def test_an_account_whose_claim_nobody_released_is_not_cleaned_until_it_is(serve
     assert (done.outcome, pool.status().problems) == (Wiped.CLEANED, ())
 
 
-def test_a_recovery_leaves_an_account_that_is_being_cleaned(server: MemoryServer) -> None:
+@pytest.mark.parametrize(
+    "labels", [{POOL_STATE: "cleaning"}, {HYPERSCALER_TYPE: None}], ids=["being cleaned", "out of the pool"]
+)
+def test_a_recovery_leaves_an_account_that_is_not_to_be_bound(
+    server: MemoryServer, labels: dict[str, str | None]
+) -> None:
     claimed = claim(server)
-    server.by_hand(claimed.secret_name, {POOL_STATE: "cleaning"}, {CLAIM_TOKEN: None})
+    server.by_hand(claimed.secret_name, labels, {CLAIM_TOKEN: None})
     assert run(recover(POOL, dry_run=False), server).lost == (claimed.record,)
 
 

@@ -219,3 +219,12 @@ def test_never_more_claims_expect_an_account_than_there_are(
     served = sum(one.prospect is Prospect.FREE for one in expected)
     exhausted = sum(one.prospect is Prospect.EXHAUSTED for one in expected)
     assert served == min(free, served + exhausted)
+
+
+def test_an_account_stripped_by_hand_is_foreseen_for_the_tenant_that_a_half_done_release_leaves_it_to() -> (
+    None
+):
+    ended = replace(record_for(asks("acme"), "m0", Phase.RELEASING), policy=Policy.RETAIN)
+    stripped = member("m0", notes={CLAIM_TOKEN: str(ended.token)})
+    (expected,) = outlook(Census((stripped,), (ended,)), [asks("acme")], ())
+    assert (expected.prospect, expected.member) == (Prospect.OWN, "m0")
