@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
 CONNECTIONS: Final = 64
+_UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.
 The client itself renews one minute before it expires."""
@@ -88,6 +89,10 @@ class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact ab
     """No answer came: the call may have been carried out or not."""
 
 
+class Untrusted(NoReply):
+    """No call was made: nobody that is trusted vouches for the server's certificate."""
+
+
 class Connection:
     """Talks to one API server as one user; safe for any number of threads."""
 
@@ -132,7 +137,8 @@ class Connection:
             )
             payload: Any = json.loads(response.data) if response.data else {}
         except (urllib3.exceptions.HTTPError, ValueError, RecursionError) as error:
-            raise NoReply(_innermost(error)) from None
+            said = _innermost(error)
+            raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
         return Reply(response.status, payload if isinstance(payload, dict) else {})
 
     def _current_token(self) -> str | None:

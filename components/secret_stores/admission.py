@@ -16,7 +16,6 @@ from typing import Any, Final, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from components.errors import Problem, StoreError
-from components.naming import is_data_key, is_object_name
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.consumers import ExternalSecret, PushSecret
@@ -187,8 +186,8 @@ def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
                 f" {kind.name} a value has no versions",
                 "leave version out",
             )
-        if kind.has_properties:
-            yield from _unfit_names(read.title, f"data.{key}", remote.key, remote.property_name)
+        for cause, mend in kind.names(remote.key, remote.property_name, remote.version):
+            yield Problem(read.title, f"data.{key}: {cause}", mend)
 
 
 def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
@@ -200,8 +199,6 @@ def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
                 f"{each.remote_key} of a provider of kind {kind.name} has keys, and none is named to push to",
                 "add property",
             )
-        elif kind.has_properties:
-            yield from _unfit_names(push.title, each.remote_key, each.remote_key, each.property_name)
         elif not kind.has_properties and each.property_name is not None:
             yield Problem(
                 push.title,
@@ -209,22 +206,8 @@ def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
                 f" pushes to no property {each.property_name} of it",
                 "leave property out",
             )
-
-
-def _unfit_names(place: str, what: str, name: str, key: str | None) -> Iterator[Problem]:
-    """Find what no Secret of a cluster is called, and no key of one."""
-    if not is_object_name(name):
-        yield Problem(
-            place,
-            f"{what} is kept in {name}, and Kubernetes takes no Secret of such a name",
-            "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
-        )
-    if key is not None and not is_data_key(key):
-        yield Problem(
-            place,
-            f"{what} is under property {key}, and no Secret has such a key",
-            "write letters, digits, '-', '_' and '.'",
-        )
+        for cause, mend in kind.names(each.remote_key, each.property_name, None):
+            yield Problem(push.title, cause, mend)
 
 
 def _denied(store: AnyStore, found: Explanation) -> StoreError:

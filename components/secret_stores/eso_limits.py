@@ -158,6 +158,10 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
         )
     if kind.has_properties:
         yield from push_objections(push, kind)
+    else:
+        for each in push.data:
+            for cause, mend in kind.names(each.remote_key, each.property_name, None):
+                yield Problem(push.title, cause, mend)
     secrets = dict.fromkeys(each.secret for each in push.data)
     if len(secrets) > 1:
         yield Problem(

@@ -17,8 +17,10 @@ from components.secret_stores.registry import RefRegister
 from components.secret_stores.spec_faults import (
     azurekv_faults,
     gcpsm_faults,
+    gcpsm_names,
     gitlab_faults,
     kubernetes_faults,
+    kubernetes_names,
 )
 from components.secret_stores.specs import (
     AzureKeyVaultSpec,
@@ -41,6 +43,7 @@ KINDS.register(
     faults=kubernetes_faults,
     for_eso=written_out,
     missed=missed_by_eso,
+    names=kubernetes_names,
     has_properties=True,
     has_versions=False,
     credential={"token": "auth.token.bearerToken"},
@@ -52,6 +55,7 @@ KINDS.register(
     client=open_gcpsm,
     limits=gcpsm_limits,
     faults=gcpsm_faults,
+    names=gcpsm_names,
     credential={"key.json": "auth.secretRef.secretAccessKeySecretRef"},
 )(GcpSecretManagerSpec)
 KINDS.register(

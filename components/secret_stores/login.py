@@ -78,6 +78,6 @@ def _given(path: str) -> Problem:
 def _fields(content: bytes) -> Mapping[str, Any] | None:
     try:
         found: Any = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -136,8 +136,11 @@ def _said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
             raise StoreError(
                 code="absent",
                 place=f"{read.title}, key {key}",
-                cause=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}",
-                mend="correct the key, or see who was to put the value there",
+                cause=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}"
+                + (f" in version {remote.version}" if remote.version else ""),
+                mend="name a version that is there, or leave it out for the newest"
+                if remote.version
+                else "correct the key, or see who was to put the value there",
             )
         data[key] = base64.b64encode(value.content).decode()
         versions.append(f"{remote.key}@{value.version}")

@@ -7,10 +7,10 @@ it. It never holds a client: those live in `client_manager`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
@@ -29,6 +29,10 @@ class Maintenance(StrEnum):
     MAINTAINED = "Maintained"
     NOT_MAINTAINED = "NotMaintained"
     DEPRECATED = "Deprecated"
+
+
+NameFaults: TypeAlias = Callable[[str, str | None, str | None], Iterable[tuple[str, str]]]
+"""Finds what a kind has nothing of: of a key, its property and its version; cause and mend."""
 
 
 class SpecForEso(Protocol):
@@ -50,11 +54,11 @@ class Kind:
     it is never served by whatever namespace a caller comes from. client: makes clients for the direct back
     end; None when there are none. limits: finds what of a spec they do not do. faults: finds what of a spec
     no back end serves. for_eso: returns a spec as ESO is given it; of_all: for a store of the whole
-    cluster. missed: finds what ESO misses in a spec that is not written out like that. by_caller: clients
-    use the caller's namespace themselves, so that two callers never share one. has_properties: a push goes
-    to a property of a key, as into a Secret; else it is the whole value. has_versions: a read may ask for
-    an older value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a
-    provider.
+    cluster. missed: finds what ESO misses in a spec that is not written out like that. names: finds names
+    that its keys cannot have. by_caller: clients use the caller's namespace themselves, so that two callers
+    never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
+    whole value. has_versions: a read may ask for an older value. credential: key of a Secret → selector in
+    the spec, for a Secret that is drawn for a provider.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Kind:
     faults: SpecLimits = lambda _: ()
     for_eso: SpecForEso = _as_it_is
     missed: SpecLimits = lambda _: ()
+    names: NameFaults = lambda _key, _property, _version: ()
     capabilities: Capability = Capability.READ_WRITE
     maintenance: Maintenance = Maintenance.MAINTAINED
     by_caller: bool = False
@@ -115,6 +120,7 @@ class KindFacts(TypedDict, total=False):
     faults: SpecLimits
     for_eso: SpecForEso
     missed: SpecLimits
+    names: NameFaults
     capabilities: Capability
     maintenance: Maintenance
     by_caller: bool

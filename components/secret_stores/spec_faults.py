@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from components.errors import Problem
+from components.naming import is_data_key, is_object_name
 from components.secret_stores.kubernetes_server import is_foreign
 from components.secret_stores.specs import (
     AzureKeyVaultSpec,
@@ -24,6 +25,8 @@ from components.secret_stores.specs import (
 _PROJECT: Final = re.compile(r"([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]*")
 """Its id, behind a domain where it is one's, or its number."""
 
+_SECRET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
+_VERSION: Final = re.compile(r"[1-9][0-9]*|[A-Za-z][A-Za-z0-9_-]{0,62}")
 _LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+)+[0-9]+")
 
 
@@ -65,6 +68,28 @@ def gcpsm_faults(given: Any) -> Iterator[Problem]:
         )
     if spec.location and not _LOCATION.fullmatch(spec.location):
         yield Problem("location", "Google has no region of such a name", "write such as europe-west3")
+
+
+def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterator[tuple[str, str]]:
+    """Find what no Secret of a cluster is called, and no key of one, with its mend."""
+    if not is_object_name(key):
+        yield (
+            f"Kubernetes takes no Secret of the name {key}",
+            "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
+        )
+    if name is not None and not is_data_key(name):
+        yield f"no Secret has a key {name}", "write letters, digits, '-', '_' and '.'"
+
+
+def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tuple[str, str]]:
+    """Find what no secret of Google is called, and no version of one, with its mend."""
+    if not _SECRET_ID.fullmatch(key):
+        yield f"Google has no secret of the name {key}", "write up to 255 letters, digits, '-' and '_'"
+    if version is not None and not _VERSION.fullmatch(version):
+        yield (
+            f"Google has no version {version} of a secret",
+            "write a number, the alias of a version, or latest",
+        )
 
 
 def is_certificates(pem: str) -> bool:

@@ -369,6 +369,27 @@ def server_way(namespace: str, server: Server) -> Properties:
     return way(store_in(namespace, provider=block, retrySettings={"maxRetries": 0}))
 
 
+def test_a_server_that_nobody_vouches_for_and_certificates_that_are_none_have_causes_of_their_own(
+    reads: Provider, cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    cluster.of(namespace).put("ca", {"ca.crt": "no certificates"})
+    cluster.account(namespace, "db", of=namespace)
+    with mutual_tls(tmp_path, clients=without_key(), status=200, answer={}) as server:
+        for known_by, said in (
+            ({}, "nobody that the provider trusts vouches for the API server's certificate"),
+            (
+                {"caProvider": {"type": "Secret", "name": "ca"}},
+                "server.caProvider names is no certificates in PEM",
+            ),
+        ):
+            spec = {"server": {"url": server.url, **known_by}, "auth": {"serviceAccount": {"name": READER}}}
+            through = way(store_in(namespace, provider={"kubernetes": spec}))
+            with pytest.raises(grpc.RpcError) as refused:
+                reads.create(read(namespace, "db", through))
+            assert "misconfigured: Kubernetes/" in failure(refused)
+            assert said in failure(refused)
+
+
 def test_a_certificate_that_is_none_is_told_without_its_key(
     reads: Provider, cluster: Cluster, namespace: str
 ) -> None:

@@ -221,7 +221,7 @@ def _token(key: bytes, title: str) -> str:
             cause=f"{_TOKENS} does not answer, where the key of auth.secretRef is traded for a token",
             mend="run again once it does",
         ) from None
-    except (TypeError, ValueError, GoogleAuthError):
+    except (TypeError, ValueError, RecursionError, GoogleAuthError):
         raise StoreError(
             code="misconfigured",
             place=title,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from components.connection import Connection, NoReply, Reply
+from components.connection import Connection, NoReply, Reply, Untrusted
 from components.errors import Problem, StoreError
 from components.go_json import write_texts
 from components.http_answers import Answer
@@ -128,6 +128,10 @@ class KubernetesClient:
     def _call(self, method: str, path: str, name: str, body: dict[str, Any] | None = None) -> Reply:
         try:
             reply = self._connection.call(method, path, body=body)
+        except Untrusted:
+            cause = "nobody that the provider trusts vouches for the API server's certificate"
+            mend = "give server.caBundle or server.caProvider with the certificates of its authority"
+            raise self._failed("misconfigured", name, cause, mend) from None
         except NoReply as silence:
             said = "" if self._foreign else f" ({silence})"
             cause = f"the API server does not answer{said}"

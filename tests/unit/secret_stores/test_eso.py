@@ -518,18 +518,32 @@ def test_a_property_is_one_field_and_no_path(name: str, spec: dict[str, Any], wr
 
 
 @cases(
-    "key, name, words",
+    "kind, value, words",
     {
-        "property": ("db", "a/b", "data.k is under property a/b, and no Secret has such a key"),
-        "name": ("a/b", "p", "data.k is kept in a/b, and Kubernetes takes no Secret of such a name"),
+        "property": ("Kubernetes", {"key": "db", "property": "a/b"}, "data.k: no Secret has a key a/b"),
+        "name": ("Kubernetes", {"key": "a/b"}, "data.k: Kubernetes takes no Secret of the name a/b"),
+        "google-path": ("GCPSM", {"key": "a/b"}, "data.k: Google has no secret of the name a/b"),
+        "google-query": ("GCPSM", {"key": "x?y"}, r"data.k: Google has no secret of the name x?y"),
+        "version": (
+            "GCPSM",
+            {"key": "x", "version": "1/../2"},
+            "data.k: Google has no version 1/../2 of a secret",
+        ),
     },
 )
-def test_what_no_secret_is_called_is_refused_in_both_back_ends(key: str, name: str, words: str) -> None:
-    of = provider("Kubernetes", {}, "a")
-    unfit = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": key, "property": name}})
-    with pytest.raises(EsoError, match=words):
+def test_what_no_secret_is_called_is_refused_in_both_back_ends(
+    kind: str, value: dict[str, str], words: str
+) -> None:
+    of = provider(kind, {}, "a")
+    unfit = read("SecretStore/s", namespace="a", name="r", data={"k": value})
+    with pytest.raises(EsoError) as caught:
         compile_read(unfit, of, KINDS)
+    assert words in caught.value.cause
     assert [each.cause for each in read_objections(unfit, KINDS.kind_of(of))] == [words]
+
+
+def test_a_key_of_a_secret_may_have_dots() -> None:
+    of = provider("Kubernetes", {}, "a")
     tls = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": "db", "property": "tls.crt"}})
     assert compile_read(tls, of, KINDS)["spec"]["data"][0]["remoteRef"]["property"] == "tls.crt"
 
