@@ -154,7 +154,9 @@ def admit(asked: Asked, kinds: RefRegister = KINDS) -> Use:
     meant = provider or provider_of(store, caller, kinds)
     if not isinstance(meant, Provider | ClusterProvider):
         raise TypeError(f"{store.title} was admitted without a provider")
-    kind = kinds.kind_of(meant)
+    spec = pinned(meant.spec, found.selectors)
+    served = kinds.served(meant.model_copy(update={"spec": spec}))
+    kind = kinds.kind_of(served)
     if kind.client is None:
         raise _error(
             "no-client",
@@ -162,7 +164,7 @@ def admit(asked: Asked, kinds: RefRegister = KINDS) -> Use:
             f"the direct back end has no client for providers of kind {kind.name}",
             "choose backend: eso, or a provider of another kind",
         )
-    limits = [*kind.limits(meant.spec)]
+    limits = [*kind.limits(served.spec)]
     if limits:
         raise _error("no-client", f"{store.title}: {meant.key.title}", *_joined(limits))
     unfit = Capability.WRITE_ONLY if asked.purpose is Purpose.READ else Capability.READ_ONLY
@@ -172,8 +174,7 @@ def admit(asked: Asked, kinds: RefRegister = KINDS) -> Use:
             f"providers of kind {kind.name} are {kind.capabilities}, so no {asked.purpose} goes through it",
             "choose a provider of another kind",
         )
-    spec = pinned(meant.spec, found.selectors)
-    return Use(store, meant.model_copy(update={"spec": spec}), kind, caller, edition=meant.spec.digest)
+    return Use(store, served, kind, caller, edition=meant.spec.digest)
 
 
 def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:

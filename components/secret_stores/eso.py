@@ -45,12 +45,14 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     """
     refusals = [*store_objections(store, kinds), *selector_objections(store, provider, kinds)]
     refusals.extend(spec_objections(provider, kinds))
-    refusals.extend(store_limits(store, provider, kinds.kind_of(provider)))
+    served = kinds.served(provider)
+    refusals.extend(spec_objections(served, kinds))
+    refusals.extend(store_limits(store, served, kinds.kind_of(served)))
     resolution = resolve(store, provider, "", kinds)
     if isinstance(resolution, Problem):
         refusals.append(resolution)
     if refusals or isinstance(resolution, Problem):
-        raise EsoError(store.title, refusals)
+        raise EsoError(store.title, [*dict.fromkeys(refusals)])
     own = isinstance(store, SecretStore)
     metadata: Manifest = {"name": store.name, **({"namespace": store.namespace} if own else {})}
     if store.spec.provider_ref is not None:
@@ -58,13 +60,14 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     said = store.spec.model_dump(
         mode="json", by_alias=True, exclude_defaults=True, exclude={"provider", "provider_ref"}
     )
-    pinned_spec = pinned(provider.spec, _namespaces(store, provider, resolution))
-    spec = kinds.kind_of(provider).for_eso(pinned_spec, of_all=not own)
+    spec = pinned(provider.spec, _namespaces(store, provider, resolution))
+    served = kinds.served(provider.model_copy(update={"spec": spec}))
+    spec = kinds.kind_of(served).for_eso(served.spec, of_all=not own)
     return {
         "apiVersion": V1,
         "kind": "SecretStore" if own else "ClusterSecretStore",
         "metadata": metadata,
-        "spec": {**said, "provider": embed(provider.model_copy(update={"spec": spec}), kinds)},
+        "spec": {**said, "provider": embed(served.model_copy(update={"spec": spec}), kinds)},
     }
 
 
@@ -73,7 +76,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
 
     Raises EsoError with all that stands in the way.
     """
-    kind = kinds.kind_of(provider)
+    kind = kinds.serving(provider)
     refusals = [*read_objections(read, kind)]
     if refusals:
         raise EsoError(read.title, refusals)
@@ -100,7 +103,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
 
     Raises EsoError with all that stands in the way.
     """
-    kind = kinds.kind_of(provider)
+    kind = kinds.serving(provider)
     refusals = [*push_limits(push, kind)]
     if refusals:
         raise EsoError(push.title, refusals)

@@ -62,7 +62,7 @@ def reach(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> I
         provider = provider_for(store, namespace, around)
         if not found.admitted or provider is None or isinstance(provider, Problem):
             continue
-        able = around.kinds.kind_of(provider).capabilities
+        able = around.kinds.serving(provider).capabilities
         yield Reached(
             store.title,
             provider.key.title,

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
+from pydantic import ValidationError
+
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
 from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec
@@ -45,10 +47,19 @@ def _as_it_is(spec: Any, /, *, of_all: bool) -> ProviderSpec:  # noqa: ARG001 - 
     return spec
 
 
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How a version of a kind is served: as another one. spec: makes that version's spec of this one's."""
+
+    version: str
+    spec: Callable[[Any], Mapping[str, Any]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of provider.
+    """A kind of provider, in one version.
 
+    served_as: another version that serves this one; whatever is not about writing the spec is that one's.
     embedded: its key in a store's `spec.provider`. model: makes the model of its specs. module: where it is
     registered. by_shape: nothing but its shape in ESO is known, and code of a stack may know more. strict:
     it is never served by whatever namespace a caller comes from. client: makes clients for the direct back
@@ -67,6 +78,7 @@ class Kind:
     module: str
     by_shape: bool = False
     version: str = VERSION
+    served_as: Conversion | None = None
     strict: bool = False
     client: ClientFactory | None = None
     limits: SpecLimits = lambda _: ()
@@ -114,6 +126,7 @@ class KindFacts(TypedDict, total=False):
     """What may be said of a kind when it is registered."""
 
     version: str
+    served_as: Conversion | None
     strict: bool
     client: ClientFactory | None
     limits: SpecLimits
@@ -141,8 +154,9 @@ class RefRegister:
     ) -> Callable[[type[Spec]], type[Spec]]:
         """Make the decorator that registers a spec as a kind, in both groups; the arguments are Kind's.
 
-        module: what a process imports to know the kind; absent, the one of the spec. Raises CredfleetError
-        `duplicate-kind` when the kind or its embedded key is taken.
+        module: what a process imports to know the kind; absent, the one of the spec. Of several versions the
+        one that serves the others has the embedded key. Raises CredfleetError `duplicate-kind` when the kind
+        has this version already, or the key is taken.
         """
 
         def take(spec: type[Spec]) -> type[Spec]:
@@ -150,7 +164,8 @@ class RefRegister:
             kind = Kind(name=name, embedded=embedded, model=lambda: spec, module=module_, **facts)
             for known in (self._embedded.get(embedded), self._kinds.get((f"{GROUP}/{VERSION}", name))):
                 self._forget_shape(known)
-            if (f"{GROUP}/{kind.version}", name) in self._kinds or embedded in self._embedded:
+            is_taken = kind.served_as is None and embedded in self._embedded
+            if (f"{GROUP}/{kind.version}", name) in self._kinds or is_taken:
                 raise CredfleetError(
                     code="duplicate-kind",
                     place=f"{spec.__module__}.{spec.__qualname__}",
@@ -171,7 +186,8 @@ class RefRegister:
     def _add(self, kind: Kind) -> None:
         for group in (GROUP, CLUSTER_GROUP):
             self._kinds[f"{group}/{kind.version}", kind.name] = kind
-        self._embedded[kind.embedded] = kind
+        if kind.served_as is None:
+            self._embedded[kind.embedded] = kind
 
     def _forget_shape(self, known: Kind | None) -> None:
         """Make room for a kind of a stack's own code."""
@@ -208,6 +224,35 @@ class RefRegister:
     def kind_of(self, provider: AnyProvider) -> Kind:
         """Return the kind of a provider made by one of this register."""
         return self._kinds[provider.api_version, provider.kind]
+
+    def serving(self, provider: AnyProvider) -> Kind:
+        """Return the kind that serves a provider: its own, or the version that its own is served as."""
+        return self.kind_of(self.served(provider))
+
+    def served(self, provider: AnyProvider) -> AnyProvider:
+        """Return a provider in the version that serves it.
+
+        Raises CredfleetError `no-conversion` when that is not registered, or knows no such spec.
+        """
+        passed: set[str] = set()
+        while (to := self.kind_of(provider).served_as) is not None:
+            passed.add(provider.api_version)
+            version = f"{provider.api_version.partition('/')[0]}/{to.version}"
+            kind = None if version in passed else self._kinds.get((version, provider.kind))
+            namespace = provider.namespace if isinstance(provider, Provider) else None
+            try:
+                made = kind and kind.provider(namespace, provider.name, to.spec(provider.spec))
+            except ValidationError:
+                made = None
+            if made is None:
+                raise CredfleetError(
+                    code="no-conversion",
+                    place=provider.key.title,
+                    cause=f"its spec ({provider.api_version}) becomes none of {to.version}, which serves it",
+                    mend="correct the conversion where the kind is registered",
+                )
+            provider = made
+        return provider
 
     def references(self) -> tuple[tuple[str, str], ...]:
         """Return all that `referred` knows: apiVersion and kind."""

@@ -87,12 +87,13 @@ def _embedded(
         )
     if provider is None:
         return Problem(_title(store), f"there is no provider {key.title} in the files", "add its file")
-    spec = provider.get("spec", {})
-    if whole_cluster and key.namespace is not None:
-        model = kind.provider(key.namespace, key.name, spec)
-        homes = {path: key.namespace for path, _ in selectors(model.spec)}
-        [spec] = embed(model.model_copy(update={"spec": pinned(model.spec, homes)}), kinds).values()
-    return _with(store, "providerRef", "provider", {kind.embedded: spec})
+    block = {kind.embedded: provider.get("spec", {})}
+    follows = whole_cluster and key.namespace is not None
+    if follows or kind.served_as is not None:
+        model = kind.provider(key.namespace, key.name, block[kind.embedded])
+        homes = {path: key.namespace for path, _ in selectors(model.spec)} if follows else {}
+        block = embed(kinds.served(model.model_copy(update={"spec": pinned(model.spec, homes)})), kinds)
+    return _with(store, "providerRef", "provider", block)
 
 
 def _provider(kind: Kind, of: Mapping[str, Any], spec: Any) -> Manifest:

@@ -310,7 +310,7 @@ class _Review:
         if read.backend is Backend.ESO:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
         else:
-            for objection in read_objections(model, KINDS.kind_of(provider)):
+            for objection in read_objections(model, KINDS.serving(provider)):
                 yield objection.within(place)
 
     def push(self, name: str, push: PushEntry) -> Problems:
@@ -339,7 +339,7 @@ class _Review:
         if push.backend is Backend.ESO:
             yield from _refused(place, partial(compile_push, model, provider, KINDS))
         else:
-            for objection in push_objections(model, KINDS.kind_of(provider)):
+            for objection in push_objections(model, KINDS.serving(provider)):
                 yield objection.within(f"{place}.data")
 
     def _consumer(self, place: str, given: ReadEntry | PushEntry, purpose: Purpose) -> Problems:
