@@ -3,23 +3,28 @@
 Pure but for `write`. Nothing here meets a secret: the engine masks values before they become a report.
 """
 
+import re
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from hashlib import sha256
 from pathlib import Path
 
 from pulumi_sandbox import files
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
+_SCRIPT = Path(__file__).with_name("report_search.js")
+"""The one script a page may run, by its digest: it hides what does not hold the words that are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """An account that a tenant has, under the tenant's name for it, its slot.
 
-    reused: the tenant had it already when the stack claimed it. is_new: claimed by this very update.
+    reused: the tenant had it already when the stack claimed it. is_new: claimed by this very update. since:
+    when it was claimed, empty where the pool could not be asked.
     """
 
     tenant: str
@@ -30,6 +35,7 @@ class Claimed:
     phase: str
     reused: bool
     is_new: bool
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +48,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A resource of the stack after the update.
+    """A resource of the stack, and what was done to it, or would be.
 
     depth: how many components it lies in. part: the type of the one right below the root component.
+    namespace: the one its object is in, if it is in one. since: when it was made.
     """
 
     urn: str
@@ -54,6 +61,8 @@ class Declared:
     action: str
     depth: int
     part: str
+    namespace: str = ""
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +90,23 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant: its accounts, what lies in its namespace, what was skipped, what an update would change."""
+
+    name: str
+    namespace: str
+    claimed: tuple[Claimed, ...] = ()
+    objects: tuple[Declared, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    pending: tuple[Declared, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """All that the page tells. `headline` is one sentence; `next` holds commands with what each is for."""
+    """All that the page tells. `headline` is one sentence; `next` holds commands with what each is for.
+
+    namespaces: tenant → namespace. pending: what an update would change now.
+    """
 
     project: str
     stack: str
@@ -91,6 +115,7 @@ class Report:
     finished: datetime
     seconds: float
     server: str
+    namespaces: Mapping[str, str]
     declared: tuple[Declared, ...]
     claimed: tuple[Claimed, ...]
     skipped: tuple[Skipped, ...]
@@ -99,12 +124,26 @@ class Report:
     outputs: tuple[tuple[str, str], ...]
     services: tuple[tuple[str, str], ...]
     next: tuple[tuple[str, str], ...]
+    pending: tuple[Declared, ...] = ()
 
-    def tenants(self) -> Iterator[tuple[str, Sequence[Claimed]]]:
-        """Return each tenant with its claims, in order of name."""
-        ordered = sorted(self.claimed, key=lambda claim: (claim.tenant, claim.slot))
-        for tenant, claims in groupby(ordered, key=lambda claim: claim.tenant):
-            yield tenant, tuple(claims)
+    def tenants(self) -> Iterator[Tenant]:
+        """Return each tenant with what is its own, in order of name."""
+        for name, namespace in sorted(self.namespaces.items()):
+            yield Tenant(
+                name,
+                namespace,
+                tuple(sorted((c for c in self.claimed if c.tenant == name), key=lambda claim: claim.slot)),
+                tuple(each for each in self.declared if each.id and each.namespace == namespace),
+                tuple(each for each in self.skipped if _is_of(name, each)),
+                tuple(each for each in self.pending if each.namespace == namespace),
+            )
+
+    def of_no_tenant(self) -> Tenant:
+        """Return what was skipped, and what would change, that is no tenant's own."""
+        skipped = (each for each in self.skipped if not any(_is_of(name, each) for name in self.namespaces))
+        own = set(self.namespaces.values())
+        pending = (each for each in self.pending if each.namespace not in own)
+        return Tenant("", "", skipped=tuple(skipped), pending=tuple(pending))
 
     def parts(self) -> list[tuple[str, list[Declared]]]:
         """Return the parts of the stack, in order of name, each with its resources as a tree."""
@@ -117,6 +156,11 @@ class Report:
     def changed(self) -> int:
         """How many resources the update touched."""
         return sum(resource.action not in ("unchanged", "read") for resource in self.declared)
+
+
+def _is_of(tenant: str, skipped: Skipped) -> bool:
+    """Whether what was skipped is called after a tenant: `claim acme/aws`."""
+    return tenant in re.split(r"[ /]", skipped.what)
 
 
 def actions_in(resources: Iterable[Declared]) -> str:
@@ -132,8 +176,13 @@ def render(report: Report) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    script = _SCRIPT.read_text(encoding="utf-8")
+    seal = b64encode(sha256(script.encode()).digest()).decode()
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
-        report=report, actions_in=actions_in
+        report=report,
+        actions_in=actions_in,
+        script=script,
+        seal=seal,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from pulumi_sandbox.engine import Op, Outcome, Resource, StepFinished, StepPlanned, short_type
@@ -20,6 +21,16 @@ _DONE: Final[Mapping[Op, str]] = {
     "read": "read",
 }
 """What is said of a resource after a step; of one without such a step, that it is unchanged."""
+
+_TO_DO: Final[Mapping[Op, str]] = {
+    "create": "to create",
+    "update": "to update",
+    "replace": "to replace",
+    "create-replacement": "to replace",
+    "delete": "to delete",
+    "import": "to import",
+}
+"""What is said of a resource that an update would change."""
 
 UNCHANGED: Final = "unchanged"
 _OWN: Final = "credfleet:index:"
@@ -42,19 +53,58 @@ def declared(
             name = urns.parse(resource.urn).name
             action = actions.get(resource.urn, UNCHANGED)
             part = _part(resource.urn)
-            yield Declared(resource.urn, resource.type, name, resource.id, action, depth, part)
+            namespace = namespace_of(resource)
+            since = resource.created
+            yield Declared(
+                resource.urn, resource.type, name, resource.id, action, depth, part, namespace, since
+            )
             yield from below(resource.urn, depth + 1)
 
     return tuple(below("", 0))
 
 
+def pending(
+    foreseen: Iterable[StepPlanned | StepFinished], done: Iterable[StepPlanned | StepFinished]
+) -> tuple[Declared, ...]:
+    """Return what a preview foresaw and no update did since, with what would be done to it."""
+    finished = {each.step.urn for each in done if isinstance(each, StepFinished) and each.error is None}
+    left = {each.step.urn: each.step for each in foreseen if each.step.op in _TO_DO}
+    return tuple(
+        Declared(
+            urn,
+            step.type,
+            step.name,
+            step.resource.id,
+            _TO_DO[step.op],
+            0,
+            _part(urn),
+            namespace_of(step.resource),
+        )
+        for urn, step in left.items()
+        if urn not in finished and not urns.is_default_provider(urn) and step.type != urns.ROOT_STACK_TYPE
+    )
+
+
+def namespace_of(resource: Resource) -> str:
+    """Return the namespace that the object of a resource is in, empty where it is in none."""
+    metadata = masked(resource.inputs.get("metadata"))
+    if isinstance(metadata, dict) and isinstance(metadata.get("namespace"), str):
+        return str(metadata["namespace"])
+    if isinstance(metadata, dict) and resource.type.endswith(":Namespace"):
+        return str(metadata.get("name") or "")
+    stated = resource.inputs.get("namespace")
+    return stated if isinstance(stated, str) else resource.id.partition("/")[0] if "/" in resource.id else ""
+
+
 def claimed(
-    resources: Iterable[Resource], steps: Iterable[StepPlanned | StepFinished]
+    resources: Iterable[Resource],
+    steps: Iterable[StepPlanned | StepFinished],
+    since: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Claimed, ...]:
-    """Return the accounts that the stack's claims hold."""
+    """Return the accounts that the stack's claims hold. since: account → when it was claimed."""
     actions = _actions(steps)
     return tuple(
-        _claimed(resource, actions.get(resource.urn, UNCHANGED))
+        _claimed(resource, actions.get(resource.urn, UNCHANGED), since)
         for resource in resources
         if _is_claim(resource) and not _is_skipped(resource)
     )
@@ -119,7 +169,7 @@ def _is_engines_own(resource: Resource) -> bool:
     return resource.type == urns.ROOT_STACK_TYPE or urns.is_default_provider(resource.urn)
 
 
-def _claimed(resource: Resource, action: str) -> Claimed:
+def _claimed(resource: Resource, action: str, since: Mapping[str, str]) -> Claimed:
     outputs = {key: masked(value) for key, value in resource.outputs.items()}
 
     def text(key: str) -> str:
@@ -134,4 +184,5 @@ def _claimed(resource: Resource, action: str) -> Claimed:
         phase=text("phase"),
         reused=outputs.get("reused") is True,
         is_new=action == _DONE["create"] and outputs.get("reused") is False,
+        since=since.get(text("secretName"), ""),
     )

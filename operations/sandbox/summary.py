@@ -33,13 +33,19 @@ if TYPE_CHECKING:
     from components.settings.stack import Settings
 
 
-def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, result: Result) -> Report:
-    """Gather what an update did and what it left."""
-    snapshot = workspace.store.load()
-    declared = results.declared(snapshot.resources, result.steps)
-    claimed = results.claimed(snapshot.resources, result.steps)
+def report_of(
+    folders: Folders, cluster: StackCluster, workspace: Workspace, foreseen: Result, update: Result | None
+) -> Report:
+    """Gather what an update did and what it left.
+
+    foreseen: what its preview came to. update: None where there was none.
+    """
+    snapshot, result, steps = workspace.store.load(), update or foreseen, update.steps if update else ()
+    declared = results.declared(snapshot.resources, steps)
     settings = judged(workspace, workspace.crypter)
-    shares, members = _pool(settings, cluster)
+    shares, members, since = _pool(settings, cluster)
+    claimed = results.claimed(snapshot.resources, steps, since)
+    pending = results.pending(foreseen.steps, steps)
     outputs = shown_outputs(snapshot)
     skipped = (*held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, members))
     ok = result.exit_code == 0
@@ -50,7 +56,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
         ok=ok,
         headline=results.headline(
             declared,
-            result.summary.changes.get("delete", 0),
+            result.summary.changes.get("delete", 0) if update else 0,
             len(claimed),
             len(skipped),
             result.summary.outcome,
@@ -58,6 +64,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
         finished=datetime.now(UTC),
         seconds=result.summary.seconds,
         server=cluster.server,
+        namespaces={name: tenant.namespace for name, tenant in settings.tenants.items()},
         declared=declared,
         claimed=claimed,
         skipped=skipped,
@@ -68,6 +75,7 @@ def report_of(folders: Folders, cluster: StackCluster, workspace: Workspace, res
         ),
         outputs=tuple((key, as_text(value)) for key, value in outputs.items()),
         services=_services(folders, cluster),
+        pending=pending,
         next=tuple(
             (command.replace("credfleet", typed, 1), purpose)
             for command, purpose in _next(settings, workspace.stack, cluster, shares)
@@ -108,10 +116,15 @@ def as_parts(report: Report, page: Path) -> Iterator[Part]:
     yield from _tables(report) if report.ok else skipped_table(report.skipped)
     yield ""
     yield Verdict(report.ok, report.headline, bold=True)
-    here = Path.cwd()
-    yield f"  report  {page.relative_to(here) if page.is_relative_to(here) else page}"
+    yield f"  report  {shown(page)}"
     if report.ok:
         yield Commands("Next", report.next)
+
+
+def shown(page: Path) -> Path:
+    """Return the path of a page as it is shortest from here."""
+    here = Path.cwd()
+    return page.relative_to(here) if page.is_relative_to(here) else page
 
 
 def _tables(report: Report) -> Iterator[Table]:
@@ -187,32 +200,42 @@ def as_document(report: Report, result: Result, page: Path, errors: list[str]) -
 def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
     return [
         (
-            tenant,
+            claim.tenant,
             claim.slot,
             claim.type,
             f"{claim.namespace}/{claim.secret_name}",
             claim.phase,
             "new" if claim.is_new else "",
         )
-        for tenant, claims in report.tenants()
-        for claim in claims
+        for claim in sorted(report.claimed, key=lambda each: (each.tenant, each.slot))
     ]
 
 
-def _pool(settings: Settings, cluster: StackCluster) -> tuple[tuple[Share, ...], Mapping[str, Member] | None]:
-    """Look at the pool itself: how its accounts stand, and the accounts; None when it cannot be read."""
-    if settings.account_pool is None:
-        return (), None
+def _pool(
+    settings: Settings, cluster: StackCluster
+) -> tuple[tuple[Share, ...], Mapping[str, Member] | None, Mapping[str, str]]:
+    """Look at the pool, writing nothing: how its accounts stand, the accounts, since when each is used.
+
+    None for the accounts where they cannot be seen.
+    """
+    if (section := settings.account_pool) is None:
+        return (), None, {}
+    from components.account_pool.config_map import PoolConfigMap
+    from components.account_pool.pool import Pool
+    from components.account_pool.status import status_of
+
     try:
-        pool = Where.of_stack(settings.account_pool, settings.cluster, cluster.kubeconfig).open()
-        status, members = pool.status(), {member.name: member for member in pool.members()}
+        where = Where.of_stack(section, settings.cluster, cluster.kubeconfig)
+        census = Pool.census(where.target(), where.namespace)
     except CredfleetError:
-        return (), None
+        return (), None, {}
+    status = status_of(census, PoolConfigMap(partition_keys=tuple(section.partition_keys)))
     shares = tuple(
         Share(type_, place(partition), tuple((str(standing), count) for standing, count in counts.items()))
         for (type_, partition), counts in status.counts.items()
     )
-    return shares, members
+    members = {member.name: member for member in census.members}
+    return shares, members, {each.secret_name: each.since for each in status.accounts}
 
 
 def held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -48,7 +48,7 @@ from operations.sandbox import cloud_services, control_plane, existing, results
 from operations.sandbox.report import write
 from operations.sandbox.runs import Run
 from operations.sandbox.stack_state import open_workspace, outputs
-from operations.sandbox.summary import as_document, as_parts, held_back, report_of, skipped_table
+from operations.sandbox.summary import as_document, as_parts, held_back, report_of, shown, skipped_table
 
 _TAKEN_AWAY: Final = ("delete", "replace", "delete-replaced")
 _SHOWN: Final = 20
@@ -135,9 +135,9 @@ def up(wanted: Run) -> Answer:
         return _summed_up(wanted, foreseen, silent)
     ready.cluster.remember(ready.folders.clusters(wanted.stack))
     if _is_all_there(ready.workspace.store.load(), foreseen):
-        return _told(ready, wanted, foreseen, silent)
+        return _told(ready, wanted, foreseen, None, silent)
     _agree(ready, wanted, foreseen)
-    return _told(ready, wanted, _deploy(engine.up, ready, wanted, display), silent)
+    return _told(ready, wanted, foreseen, _deploy(engine.up, ready, wanted, display), silent)
 
 
 def preview(wanted: Run) -> Answer:
@@ -152,7 +152,12 @@ def preview(wanted: Run) -> Answer:
         display, document = _display(wanted, _Silent()), None
         result = _deploy(engine.preview, ready, wanted, display, lines)
     dooms = heard(lines, results.claims_touched(result.steps)).dooms
-    parts = skipped_table(held_back(result.outputs))
+    parts: list[Part] = [*skipped_table(held_back(result.outputs))]
+    if document is None and result.exit_code == 0:
+        report = report_of(ready.folders, ready.cluster, ready.workspace, result, None)
+        count = len(report.pending)
+        report = replace(report, headline=f"An update would change {count or 'no'} resources")
+        parts.append(f"\n  report  {shown(write(report, ready.folders.report))}")
     return Answer(document, parts, result.exit_code or (DOOMED if dooms else 0))
 
 
@@ -285,9 +290,10 @@ def _deploy(
         return deploy(ready.workspace, ready.options, sink if lines is None else _Listening(sink, lines))
 
 
-def _told(ready: _Prepared, wanted: Run, result: Result, silent: _Silent) -> Answer:
-    """Write the page and tell the rest."""
-    report = report_of(ready.folders, ready.cluster, ready.workspace, result)
+def _told(ready: _Prepared, wanted: Run, foreseen: Result, update: Result | None, silent: _Silent) -> Answer:
+    """Write the page and tell the rest; update: None where the preview found nothing to do."""
+    result = update or foreseen
+    report = report_of(ready.folders, ready.cluster, ready.workspace, foreseen, update)
     page = write(report, ready.folders.report)
     document = as_document(report, result, page, silent.errors)
     skips = results.skips_claims(ready.workspace.store.load().resources)

@@ -133,6 +133,7 @@ def report(operation: Op) -> Report:
         finished=datetime(2026, 11, 22, tzinfo=UTC),
         seconds=7.7,
         server="https://127.0.0.1:6443",
+        namespaces={},
         declared=declared,
         claimed=claimed,
         skipped=(*SKIPPED, *MISSING),

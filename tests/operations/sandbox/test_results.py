@@ -133,3 +133,34 @@ def test_a_resource_belongs_to_the_part_right_below_the_root_however_deep_it_lie
 ) -> None:
     (told,) = results.declared([resource(types, "n")], [])
     assert told.part == part
+
+
+def test_what_a_preview_foresaw_and_an_update_did_not_do_is_what_would_change() -> None:
+    steps = [
+        finished("update", SECRET),
+        finished("create", OTHER),
+        finished("same", POOL),
+        finished("create", ROOT),
+    ]
+    done = [finished("update", SECRET, "conflict"), finished("create", OTHER)]
+    assert [(each.name, each.action) for each in results.pending(steps, ())] == [
+        ("account-pool-aws-1", "to update"),
+        ("acme-namespace", "to create"),
+    ]
+    assert [each.name for each in results.pending(steps, done)] == ["account-pool-aws-1"]
+
+
+@pytest.mark.parametrize(
+    ("found", "namespace"),
+    [
+        (resource("kubernetes:core/v1:Secret", "a", inputs={"metadata": {"namespace": "acme"}}), "acme"),
+        (resource("kubernetes:core/v1:Namespace", "a", inputs={"metadata": {"name": "acme"}}), "acme"),
+        (resource("pulumi-python:dynamic/credfleet:Copy", "a", inputs={"namespace": "acme"}), "acme"),
+        (resource("kubernetes:core/v1:Secret", "a", id="acme/key"), "acme"),
+        (resource("credfleet:index:Fleet", "a"), ""),
+    ],
+)
+def test_the_namespace_of_an_object_is_where_its_inputs_or_its_id_say(
+    found: Resource, namespace: str
+) -> None:
+    assert results.namespace_of(found) == namespace

@@ -78,8 +78,8 @@ class LiveTree:
         for part in self._findings():
             self._console.print()
             for line in part:
-                # What gives advice may hold a command, which is copied: the terminal folds it.
-                lines = [line] if "→" in line.plain else drawing.folded(line, self._console.width)
+                # A failure's advice may hold a command, which is copied: the terminal folds it.
+                lines = [line] if line.plain.startswith("✗") else drawing.folded(line, self._console.width)
                 for each in lines:
                     self._console.print(each, soft_wrap=True)
 
