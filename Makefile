@@ -6,7 +6,8 @@ MAKEFLAGS += --no-print-directory
 
 VENV := .venv
 BIN := $(VENV)/bin
-UV_VERSION := 0.13.8
+# uv installs all else; pip installs uv, of the version and with the digests in this file.
+UV := uv.txt
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 STACK ?= dev
@@ -37,15 +38,15 @@ help: ## list what make can do
 
 env: $(VENV)/.ready ## make the Python environment, .venv, exactly as locked
 
-$(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock
+$(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock $(UV)
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "✗ $(or $(PYTHON),PATH): no Python 3.11 or newer"; \
 	  echo "→ install one, or name it: make env PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/uv || { echo "· environment: $(VENV), with $$($(PYTHON) --version)"; \
 	  $(PYTHON) -m venv --clear $(VENV) \
 	  || { echo "✗ $(PYTHON) cannot make virtual environments"; echo "→ Debian and Ubuntu: apt install python3-venv"; exit 1; }; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
-	  || { echo "✗ $(VENV): pip got no uv $(UV_VERSION) from the package registry"; echo "→ $(ONLINE)"; exit 1; }; }
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(UV) \
+	  || { echo "✗ $(VENV): pip got no $$(head -1 $(UV) | cut -d' ' -f1) from the package registry"; echo "→ $(ONLINE)"; exit 1; }; }
 	@echo "· packages: as uv.lock names them"
 	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked \
 	  || { echo "✗ $(VENV): uv could not install what is locked; it says why above"; echo "→ $(ONLINE)"; exit 1; }

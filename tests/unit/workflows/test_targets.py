@@ -73,7 +73,7 @@ def checkout(tmp_path: Path) -> Checkout:
     for path in ROOT.glob("Pulumi.*.yaml"):
         shutil.copy(path, tmp_path)
     (tmp_path / "sandbox").mkdir()
-    for name in ("pyproject.toml", "sandbox/pyproject.toml", "uv.lock"):
+    for name in ("pyproject.toml", "sandbox/pyproject.toml", "uv.lock", "uv.txt"):
         (tmp_path / name).touch()
     (tmp_path / "stand-ins").mkdir()
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
