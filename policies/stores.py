@@ -1,4 +1,7 @@
-"""Stores of the External Secrets Operator that serve more than one namespace."""
+"""Secret stores that serve more than one namespace: External Secrets Operator's, and those used directly.
+
+The direct back end has no object for a store: each read and push states the one it goes through.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +11,53 @@ from typing import Final
 from pulumi_policy import EnforcementLevel
 from rule import UNKNOWN, Resource, resource_rule
 
-_CLUSTER_STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore",)
+_DIRECT: Final = (
+    "pulumi-python:dynamic/credfleet:SecretRead",
+    "pulumi-python:dynamic/credfleet:SecretPush",
+)
+_STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIRECT)
 
 
 @resource_rule(
-    types=_CLUSTER_STORES,
+    types=_STORES,
     level=EnforcementLevel.ADVISORY,
     description="A cluster store says which namespaces may use it.",
     mend="list them under spec.conditions",
 )
 def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     """Point out a store that every namespace may use, those made tomorrow too."""
-    conditions = store.mapping("spec").get("conditions")
-    if store.inputs.get("spec") is UNKNOWN or conditions is UNKNOWN:
+    path = _spec(store)
+    if not path:
         return
+    conditions = store.mapping(*path).get("conditions")
+    holders = (store.inputs.get(path[0]), store.mapping(*path[:-1]).get(path[-1]), conditions)
+    if any(each is UNKNOWN for each in holders):
+        return
+    where = ".".join(path)
     if not conditions:
-        yield "spec.conditions is empty, so every namespace may use the store"
-    for index, condition in store.objects("spec", "conditions"):
+        yield f"{where}.conditions is empty, so every namespace may use the store"
+    for index, condition in store.objects(*path, "conditions"):
         if condition.inputs.get("namespaceSelector") == {}:
-            yield f"spec.conditions[{index}].namespaceSelector is empty, so it selects every namespace"
+            yield f"{where}.conditions[{index}].namespaceSelector is empty, so it selects every namespace"
 
 
 @resource_rule(
-    types=_CLUSTER_STORES,
+    types=_STORES,
     level=EnforcementLevel.ADVISORY,
     description="A regular expression for namespaces says where a name begins and ends.",
     mend="write ^ in front and $ behind",
 )
 def stores_regex_anchored(store: Resource) -> Iterator[str]:
     """Point out expressions that also match inside a name: `prod` serves `not-prod-at-all`."""
-    for index, condition in store.objects("spec", "conditions"):
+    path = _spec(store)
+    for index, condition in store.objects(*path, "conditions") if path else ():
         for place, regex in enumerate(condition.items("namespaceRegexes")):
             if isinstance(regex, str) and not (regex.startswith("^") and regex.endswith("$")):
-                yield f"spec.conditions[{index}].namespaceRegexes[{place}] is not anchored"
+                yield f"{'.'.join(path)}.conditions[{index}].namespaceRegexes[{place}] is not anchored"
+
+
+def _spec(store: Resource) -> tuple[str, ...]:
+    """Return where the spec of the store is; nowhere for one of a namespace, which nobody else uses."""
+    if not store.is_a(*_DIRECT):
+        return ("spec",)
+    return ("store", "spec") if store.mapping("store").get("namespace") is None else ()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from components.errors import Problem
+from components.naming import is_label_key, is_label_value
 from components.secret_stores.model import Condition, LabelSelector, Requirement
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -32,11 +33,30 @@ _MOST_REPEATS: Final = 1000
 
 
 def condition_objections(conditions: Iterable[Condition]) -> Iterator[Problem]:
-    """Find what keeps conditions from being accepted: regular expressions that are none, or not for all."""
+    """Find what keeps conditions from being accepted: labels and expressions that make no sense for all."""
     for index, condition in enumerate(conditions):
+        yield from _label_objections(f"spec.conditions[{index}].namespaceSelector", condition)
         for position, pattern in enumerate(condition.namespace_regexes):
             place = f"spec.conditions[{index}].namespaceRegexes[{position}]"
             yield from _regex_objections(place, pattern)
+
+
+def _label_objections(place: str, condition: Condition) -> Iterator[Problem]:
+    selector = condition.namespace_selector or LabelSelector()
+    asked = [
+        *((f"matchLabels.{key}", key, (value,)) for key, value in selector.match_labels.items()),
+        *(
+            (f"matchExpressions[{index}]", each.key, each.values)
+            for index, each in enumerate(selector.match_expressions)
+        ),
+    ]
+    for where, key, values in asked:
+        if not is_label_key(key) or not all(value == "" or is_label_value(value) for value in values):
+            yield Problem(
+                f"{place}.{where}",
+                f"{place}.{where} asks for a label that Kubernetes takes on no namespace",
+                "write up to 63 letters, digits and, inside, '-', '_' and '.'; a key may have a prefix/",
+            )
 
 
 def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]) -> bool | Problem:

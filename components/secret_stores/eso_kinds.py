@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, JsonValue, create_model
+from pydantic import Field, JsonValue, Strict, create_model
 
 from components.secret_stores.model import (
     CaSelector,
@@ -51,8 +51,8 @@ _NAMES: Final = {
 _WORDS: Final[Mapping[str, Any]] = {
     "text": str,
     "flag": Flag,
-    "whole": int,
-    "number": float,
+    "whole": Annotated[int, Strict()],
+    "number": Annotated[float, Strict()],
     "any": JsonValue,
     "secret": SecretSelector,
     "account": ServiceAccountSelector,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from pydantic import Field, ValidationError
 
@@ -23,6 +24,7 @@ from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
     ClusterSecretStore,
+    Condition,
     Duration,
     SecretStore,
     goes_by_labels,
@@ -37,6 +39,9 @@ from components.secret_stores.specs import KubernetesSpec
 from components.settings.document import nearest, problems_of
 from components.settings.section import Problems, Section, Surroundings, Written
 from components.settings.words import ObjectName
+
+_NEARLY: Final = 0.85
+"""How alike two names are of which one is taken for a slip of the other."""
 
 Named: TypeAlias = Callable[[str], Any]
 """Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
@@ -266,6 +271,7 @@ class _Review:
                 yield Problem(f"{place}.providerRef", cause, nearest(reference, section.providers))
             return
         store = section.store(name)
+        yield from self._misspelt(f"{place}.conditions", given.conditions)
         if given.callers_provider is not None:
             objections = [*store_objections(store, KINDS)]
             yield from (objection.within(f"{place}.callersProvider") for objection in objections)
@@ -293,6 +299,19 @@ class _Review:
             self._ways[name] = store, provider
             if name in section.served_by_eso:
                 yield from _refused(place, partial(compile_store, store, provider, KINDS))
+
+    def _misspelt(self, place: str, conditions: Iterable[Condition]) -> Problems:
+        """Find namespaces that are none of the stack's, and nearly one that is not named besides."""
+        named = [each for condition in conditions for each in condition.namespaces]
+        unnamed = {*self._around.namespaces} - {*named}
+        for each in named if self.whole else ():
+            near = difflib.get_close_matches(each, unnamed, n=1, cutoff=_NEARLY)
+            if each not in self._around.namespaces and near:
+                yield Problem(
+                    place,
+                    f"{each} is no namespace of this stack",
+                    f"did you mean {near[0]}? else add it to cluster.existingNamespaces",
+                )
 
     def read(self, name: str, read: ReadEntry) -> Problems:
         """Judge a read by its back end."""

@@ -221,7 +221,7 @@ class AzureKeyVaultSpec(ProviderSpec):
     auth_secret_ref: AzureSecretAuth | None = None
     service_account_ref: ServiceAccountSelector | None = None
     identity_id: str | None = None
-    use_azure_sdk: Annotated[bool, Field(alias="useAzureSDK")] = False
+    use_azure_sdk: Annotated[Flag, Field(alias="useAzureSDK")] = False
     custom_cloud_config: AzureCustomCloud | None = None
 
     @model_validator(mode="after")

@@ -33,6 +33,8 @@ GRANTS = "gcp:projects/iAMBinding:IAMBinding"
 POLICY = "gcp:secretmanager/secretIamPolicy:SecretIamPolicy"
 STORE = "kubernetes:external-secrets.io/v1:ClusterSecretStore"
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
+READ = "pulumi-python:dynamic/credfleet:SecretRead"
+PUSH = "pulumi-python:dynamic/credfleet:SecretPush"
 CANARY = "canary-7f3a"
 FROM = "serviceoperator.azure.com/credential-from"
 WORKLOAD = "serviceAccount:work@example.iam.gserviceaccount.com"
@@ -194,6 +196,9 @@ COMPLIANT: list[Compliant] = [
         {"role": "roles/owner", "members": ["group:people@example.com"]},
     ),
     (stores.stores_cluster_store_conditions, STORE, store({"namespaces": ["tenant-acme"]})),
+    (stores.stores_cluster_store_conditions, READ, {"store": {"namespace": "a", "name": "s", "spec": {}}}),
+    (stores.stores_cluster_store_conditions, READ, {"store": store({"namespaces": ["tenant-acme"]})}),
+    (stores.stores_regex_anchored, READ, {"store": {"namespace": "a", **store({"namespaceRegexes": ["p"]})}}),
     (stores.stores_regex_anchored, STORE, store({"namespaceRegexes": ["^tenant-.*$"]})),
     (stores.stores_regex_anchored, STORE, store({"namespaces": ["tenant-acme"]})),
     (environments.estate_resource_types, SECRET, {}),
@@ -471,6 +476,18 @@ VIOLATIONS: list[Violation] = [
         STORE,
         store({"namespaceSelector": {}}),
         "spec.conditions[0].namespaceSelector is empty, so it selects every namespace",
+    ),
+    (
+        stores.stores_cluster_store_conditions,
+        READ,
+        {"store": {"name": "s", "spec": {"conditions": []}}},
+        "store.spec.conditions is empty, so every namespace may use the store",
+    ),
+    (
+        stores.stores_regex_anchored,
+        PUSH,
+        {"store": store({"namespaceRegexes": ["prod"]})},
+        "store.spec.conditions[0].namespaceRegexes[0] is not anchored",
     ),
     *(
         (

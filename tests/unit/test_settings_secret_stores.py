@@ -344,6 +344,16 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
             "providers.p.kind",
             "did you mean cluster.providers.credfleet.io/v1alpha1?",
         ),
+        "label": (
+            {"stores__shared__conditions": [{"namespaceSelector": {"matchLabels": {"a b": "x"}}}]},
+            "stores.shared",
+            "matchLabels.a b asks for a label that Kubernetes takes on no namespace",
+        ),
+        "slip-of-a-namespace": (
+            {"stores__shared__conditions": [{"namespaces": ["tenant-acme", "tenant-globx"]}]},
+            "stores.shared.conditions",
+            "did you mean tenant-globex?",
+        ),
         "embedded": (own(provider={"vaults": {}}), "stores.x.provider", "fake, kubernetes, gcpsm"),
     },
 )
