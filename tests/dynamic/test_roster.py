@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,19 +65,20 @@ def test_a_claimed_member_is_not_taken_away(
     members.add_claimed("m")
     declared = provider.create(roster(namespace, before))
     (said,) = provider.refusals(roster(namespace, after), declared.inputs)
-    assert said.startswith("credfleet:accountPool.members.m: ")
+    assert re.match(r"credfleet:accountPool\.members\.m(\.tenant)?: ", said)
     assert loss in said
     assert "it is claimed by tenant acme; release the claim first" in said
     with pytest.raises(grpc.RpcError) as refused:
         provider.update_unchecked(declared, roster(namespace, after))
-    assert "RunError: credfleet:accountPool.members.m: " in str(refused.value.details())
+    assert "RunError: credfleet:accountPool.members.m" in str(refused.value.details())
 
 
 @pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
 def test_a_member_nobody_uses_may_be_taken_away(
     *, provider: Provider, members: Members, namespace: str, before: Properties, after: Properties, loss: str
 ) -> None:
-    members.add("m", {TENANT_NAME: "acme"})
+    is_disowned = "taken from" in loss  # which is for an account alone that is cleaned before its next use
+    members.add("m", {TENANT_NAME: "acme", **({POOL_STATE: "dirty"} if is_disowned else {})})
     declared = provider.create(roster(namespace, before))
     updated = provider.update(declared, roster(namespace, after))
     assert updated.outputs["members"] == after
