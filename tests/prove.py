@@ -48,7 +48,7 @@ MODEL: Final = (Part("model", _CHECKER), Part("mistakes", (*_CHECKER, "-wrong"))
 TRIALS: Final = (
     Part("pools", (*_PYTEST, f"{_UNIT}/test_agreement.py")),
     Part("cluster", (*_PYTEST, "tests/cluster/test_claims_agree.py")),
-    Part("lives", (*_PYTEST, f"{_UNIT}/test_long_lives.py")),
+    Part("lives", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_long_lives", "test_wrong_variants")))),
     Part("sequences", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_sequences", "test_worlds")))),
     Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
