@@ -142,6 +142,16 @@ class SecretManager:
         found = self._call(name, "secrets.get", self._client.get_secret, absent=True, name=name)
         return None if found is None else Entry(str(found.name), dict(found.labels), str(found.etag))
 
+    def secrets(self, parent: str, labels: Mapping[str, str]) -> Sequence[str]:
+        """List the ids of all secrets of a project, or of a location in one, that have these labels."""
+        filter_ = " ".join(f"labels.{key}={value}" for key, value in labels.items())
+
+        def pages(**given: Any) -> list[Any]:
+            return list(self._client.list_secrets(**given))
+
+        listed = self._call(parent, "secrets.list", pages, request={"parent": parent, "filter": filter_})
+        return [str(each.name).rpartition("/")[2] for each in listed]
+
     def create(self, name: str, labels: Mapping[str, str]) -> bool:
         """Make a secret without versions; False when there is one already.
 

@@ -20,6 +20,7 @@ from components.secret_stores.clients.client import Capability
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.explain import Explanation, KnownObjects, Ready, explain
+from components.secret_stores.gathering import gathering_objections
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
@@ -189,6 +190,7 @@ def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
             )
         for cause, mend in kind.names(remote.key, remote.property_name, remote.version):
             yield Problem(read.title, f"data.{key}: {cause}", mend)
+    yield from gathering_objections(read, kind)
 
 
 def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:

@@ -265,6 +265,8 @@ _Compiler: TypeAlias = Callable[[Any, AnyProvider, RefRegister], Mapping[str, An
 
 
 def _accounts(entry: ReadEntry | PushEntry) -> Sequence[str]:
+    if isinstance(entry, ReadEntry):
+        return [account for _, account in entry.accounts]
     return [value.account for value in entry.data.values() if value.account is not None]
 
 

@@ -38,7 +38,7 @@ def condition_objections(conditions: Iterable[Condition]) -> Iterator[Problem]:
         yield from _label_objections(f"spec.conditions[{index}].namespaceSelector", condition)
         for position, pattern in enumerate(condition.namespace_regexes):
             place = f"spec.conditions[{index}].namespaceRegexes[{position}]"
-            yield from _regex_objections(place, pattern)
+            yield from regex_objections(place, pattern)
 
 
 def _label_objections(place: str, condition: Condition) -> Iterator[Problem]:
@@ -119,7 +119,7 @@ def _listed() -> str:
     return f"{', '.join(_OPERATORS[:-1])} or {_OPERATORS[-1]}"
 
 
-def _regex_objections(place: str, pattern: str) -> Iterator[Problem]:
+def regex_objections(place: str, pattern: str) -> Iterator[Problem]:
     """Judge a pattern as ESO does, which is written in Go (RE2), and as this program, written in Python."""
     parts: list[str] = _PARTS.findall(pattern)
     if any(map(_ONLY_PYTHON.fullmatch, parts)) or any(map(_is_possessive, parts, parts[1:])):

@@ -67,6 +67,36 @@ class RemoteRef(Shape):
     version: RemoteKey | None = None
 
 
+class NamePattern(Shape):
+    """A regular expression (RE2) that matches anywhere in a name."""
+
+    regexp: str
+
+
+class Find(Shape):
+    """Secrets of a store, by their names or by all of their tags, which a cluster and Google call labels."""
+
+    name: NamePattern | None = None
+    tags: Mapping[str, str] | None = None
+
+    @property
+    def way(self) -> str:
+        """What they are found by."""
+        return "tags" if self.name is None else "name"
+
+
+class DataSource(Shape):
+    """Where keys come from that nobody names: the fields of one secret, or secrets under their names."""
+
+    extract: RemoteRef | None = None
+    find: Find | None = None
+
+    @property
+    def way(self) -> str:
+        """What a kind of provider needs to have for it: extract, name or tags."""
+        return "extract" if self.find is None else self.find.way
+
+
 class Pushed(Shape):
     """One key of a Secret of the consumer's namespace, and where it goes to in the store."""
 
@@ -84,7 +114,8 @@ class Pushed(Shape):
 class ExternalSecret(Shape):
     """A read: the Secret `target` of its namespace is made of values of a store.
 
-    data: key of the target → value. target: absent, the consumer's own name.
+    data: key of the target → value, which goes before what the sources of data_from say of a key, and of
+    those a later one before an earlier. target: absent, the consumer's own name.
     """
 
     namespace: NamespaceName
@@ -92,7 +123,8 @@ class ExternalSecret(Shape):
     store: StoreRef
     backend: Backend
     target: ObjectName
-    data: Annotated[Mapping[DataKey, RemoteRef], Field(min_length=1)]
+    data: Mapping[DataKey, RemoteRef] = {}
+    data_from: tuple[DataSource, ...] = ()
     refresh_interval: Duration = "1h"
 
     @model_validator(mode="before")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -142,6 +142,56 @@ class ReadValue(Noun):
         return self
 
 
+class ExtractEntry(Noun):
+    """A secret whose fields become keys: one of the store, or that of an account its tenant claims."""
+
+    account: Text | None = Field(
+        default=None, description="tenant/slot: all keys of the Secret of a claimed account."
+    )
+    key: RemoteKey | None = Field(default=None, description="Key in the store.")
+    property_name: Property = Field(
+        default=None, alias="property", description="Property of the value whose fields are meant."
+    )
+    version: RemoteKey | None = Field(default=None, description="Version of the value; absent: the newest.")
+
+    @model_validator(mode="after")
+    def _is_one_secret(self) -> Self:
+        if (self.account is None) == (self.key is None):
+            raise unfit("its fields are those of one secret", "give key or account")
+        if self.account is not None and (self.property_name or self.version):
+            raise unfit(
+                "the Secret of an account has keys, and neither properties nor versions",
+                "leave property and version out",
+            )
+        return self
+
+
+class FindEntry(Noun):
+    """Secrets of a store, each under its name."""
+
+    name: Text | None = Field(default=None, description="Regular expression (RE2) that matches in a name.")
+    tags: Mapping[str, str] = Field(default={}, description="Labels a secret has, all of them.")
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> Self:
+        if (self.name is None) == (not self.tags):
+            raise unfit("secrets are found one way", "give name or tags")
+        return self
+
+
+class SourceEntry(Noun):
+    """Where a read gathers keys from."""
+
+    extract: ExtractEntry | None = Field(default=None, description="The fields of one secret.")
+    find: FindEntry | None = Field(default=None, description="Whole secrets.")
+
+    @model_validator(mode="after")
+    def _is_one_source(self) -> Self:
+        if (self.extract is None) == (self.find is None):
+            raise unfit("it is one source", "give extract or find")
+        return self
+
+
 class _Consumer(_Named):
     namespace: NamespaceName = Field(
         description="Namespace it belongs to: a tenant's, or one of cluster.existingNamespaces."
@@ -170,8 +220,28 @@ class ReadEntry(_Consumer):
 
     target: ObjectName | None = Field(default=None, description="Name of the Secret; absent: the read's own.")
     data: Annotated[Mapping[DataKey, ReadValue], Field(min_length=1)] = Field(
-        description="Key of the Secret → value."
+        default={}, description="Key of the Secret → value."
     )
+    data_from: tuple[SourceEntry, ...] = Field(
+        default=(), description="Sources of keys that data does not name; a later one goes before an earlier."
+    )
+
+    @property
+    def accounts(self) -> Sequence[tuple[str, str]]:
+        """Every account it reads, behind where it says so."""
+        named = [(f"data.{key}", value.account) for key, value in self.data.items()]
+        gathered = [
+            (f"dataFrom[{index}].extract", source.extract.account)
+            for index, source in enumerate(self.data_from)
+            if source.extract is not None
+        ]
+        return [(where, account) for where, account in (*named, *gathered) if account is not None]
+
+    @model_validator(mode="after")
+    def _reads_something(self) -> Self:
+        if not self.data and not self.data_from:
+            raise unfit("it reads nothing, and makes an empty Secret", "give data or dataFrom")
+        return self
 
 
 class PushValue(Noun):

@@ -8,6 +8,7 @@ credentials and holds none; what a Fake keeps in its own spec stands there as we
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from components.errors import EsoError, Problem
@@ -27,7 +28,7 @@ from components.secret_stores.referent import (
     spec_objections,
     store_objections,
 )
-from components.secret_stores.registry import RefRegister
+from components.secret_stores.registry import Kind, RefRegister
 
 Manifest: TypeAlias = dict[str, Any]
 
@@ -78,6 +79,9 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     """
     kind = kinds.serving(provider)
     refusals = [*read_objections(read, kind)]
+    if getattr(provider.spec, "location", None) and any(each.way == "tags" for each in read.data_from):
+        cause = "ESO looks for labels among the secrets of no location, and reads those of one"
+        refusals.append(Problem(read.title, cause, "find them by name"))
     if refusals:
         raise EsoError(read.title, refusals)
     data = [
@@ -85,6 +89,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
         for key, each in read.data.items()
         for remote in [each.model_copy(update={"property_name": property_of(kind, each.property_name)})]
     ]
+    gathered = {"dataFrom": [*_gathered(read, kind)]} if read.data_from else {}
     return {
         "apiVersion": V1,
         "kind": "ExternalSecret",
@@ -93,9 +98,18 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
             "refreshInterval": as_go_writes(read.refresh_interval),
             "secretStoreRef": read.store.model_dump(mode="json", by_alias=True),
             "target": {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"},
-            "data": data,
+            **({"data": data} if data else {}),
+            **gathered,
         },
     }
+
+
+def _gathered(read: ExternalSecret, kind: Kind) -> Iterator[Manifest]:
+    for source in read.data_from:
+        document = source.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if source.extract is not None and source.extract.property_name is not None:
+            document["extract"]["property"] = property_of(kind, source.extract.property_name)
+        yield document
 
 
 def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) -> Manifest:

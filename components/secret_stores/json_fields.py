@@ -6,8 +6,9 @@ UTF-8 passes unchanged, as it does there.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum, auto
 from math import isinf
@@ -42,6 +43,35 @@ def field_of(content: bytes, *names: str) -> bytes | None:
     """
     found = _found(content.decode("latin-1"), [name.encode().decode("latin-1") for name in names])
     return None if found is None else _shown(found).encode("latin-1")
+
+
+def object_fields(content: bytes) -> Mapping[str, bytes] | None:
+    """Return the fields of a JSON object as Go's `encoding/json` reads raw values; None for no object.
+
+    Text is unescaped and null empty, all else stays as it is written. Of a repeated key the last counts. None
+    also for text that is no UTF-8, which Go would replace.
+    """
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return None
+    raw = content.decode("latin-1")
+    if not raw.lstrip(_BLANKS).startswith("{"):
+        return None
+    fields = _fields(raw)
+    if not fields and re.sub(rf"[{_BLANKS}]", "", raw) != "{}":
+        return None
+    return {key.encode("latin-1").decode("utf-8", "replace"): _raw(value) for key, value in fields}
+
+
+def _raw(value: str) -> bytes:
+    if value == "null":
+        return b""
+    written = value.encode("latin-1")
+    return _SURROGATE.sub("\ufffd", json.loads(written)).encode() if value[0] == '"' else written
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def as_path(name: str) -> str:

@@ -33,7 +33,9 @@ from components.secret_stores.specs import (
 KINDS: Final = RefRegister()
 """The register of this process; a stack's own kinds join it by `@KINDS.register(…)`."""
 
-KINDS.register("Fake", module=__name__, embedded="fake", client=open_fake)(FakeSpec)
+KINDS.register("Fake", module=__name__, embedded="fake", client=open_fake, gathers=("extract", "name"))(
+    FakeSpec
+)
 KINDS.register(
     "Kubernetes",
     module=__name__,
@@ -47,6 +49,7 @@ KINDS.register(
     has_properties=True,
     has_versions=False,
     credential={"token": "auth.token.bearerToken"},
+    gathers=("extract", "name", "tags"),
 )(KubernetesSpec)
 KINDS.register(
     "GCPSM",
@@ -57,6 +60,7 @@ KINDS.register(
     faults=gcpsm_faults,
     names=gcpsm_names,
     credential={"key.json": "auth.secretRef.secretAccessKeySecretRef"},
+    gathers=("extract", "name", "tags"),
 )(GcpSecretManagerSpec)
 KINDS.register(
     "GitLab",
@@ -66,6 +70,7 @@ KINDS.register(
     has_versions=False,
     capabilities=Capability.READ_ONLY,
     credential={"token": "auth.SecretRef.accessToken"},
+    gathers=("extract", "name"),
 )(GitLabSpec)
 KINDS.register(
     "AzureKV",
@@ -76,6 +81,7 @@ KINDS.register(
         "clientId": "authSecretRef.clientId",
         "clientSecret": "authSecretRef.clientSecret",
     },
+    gathers=("extract", "name", "tags"),
 )(AzureKeyVaultSpec)
 
 know_all(KINDS, __name__)

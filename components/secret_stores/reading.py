@@ -10,7 +10,7 @@ import base64
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 from components.connection import ClusterTarget, Connection, reach
 from components.errors import ProjectionError, StoreError
@@ -26,8 +26,9 @@ from components.projection.model import (
 from components.projection.projector import Projector
 from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.clients.client import Place, SecretsClient
-from components.secret_stores.consumers import ExternalSecret
+from components.secret_stores.consumers import ExternalSecret, RemoteRef
 from components.secret_stores.direct import StackTarget, lent_client
+from components.secret_stores.gathering import as_keys
 
 _STORE: Final = "STORE"
 """Namespace of what is no Secret; none of the cluster's is called so."""
@@ -124,24 +125,42 @@ class _WithStore(KubernetesSecrets):
 
     def get(self, ref: SecretRef) -> JsonObject | None:
         """Read one, or the store."""
-        return _said(self._reading.read, self._client) if ref == self._reading.source else super().get(ref)
+        return said(self._reading.read, self._client) if ref == self._reading.source else super().get(ref)
 
 
-def _said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
+def said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
+    """Return what a store says of a read: its keys in base64, under the versions they are of.
+
+    Raises StoreError, also for a value that is not there.
+    """
     data: dict[str, str] = {}
     versions: list[str] = []
+    for index, source in enumerate(read.data_from):
+        place = f"{read.title}, dataFrom[{index}]"
+        if source.find is not None:
+            gathered = client.find(source.find)
+        elif source.extract is not None:
+            found = client.extract(source.extract)
+            gathered = found or _absent(read, place, source.extract)
+        else:
+            continue
+        for key, content in as_keys(gathered.contents, place).items():
+            data[key] = base64.b64encode(content).decode()
+        versions.append(gathered.version)
     for key, remote in read.data.items():
-        value = client.read(remote)
-        if value is None:
-            raise StoreError(
-                code="absent",
-                place=f"{read.title}, key {key}",
-                cause=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}"
-                + (f" in version {remote.version}" if remote.version else ""),
-                mend="name a version that is there, or leave it out for the newest"
-                if remote.version
-                else "correct the key, or see who was to put the value there",
-            )
+        value = client.read(remote) or _absent(read, f"{read.title}, key {key}", remote)
         data[key] = base64.b64encode(value.content).decode()
         versions.append(f"{remote.key}@{value.version}")
     return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}
+
+
+def _absent(read: ExternalSecret, place: str, remote: RemoteRef) -> NoReturn:
+    raise StoreError(
+        code="absent",
+        place=place,
+        cause=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}"
+        + (f" in version {remote.version}" if remote.version else ""),
+        mend="name a version that is there, or leave it out for the newest"
+        if remote.version
+        else "correct the key, or see who was to put the value there",
+    )

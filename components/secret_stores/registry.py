@@ -7,7 +7,7 @@ it. It never holds a client: those live in `client_manager`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
@@ -69,7 +69,8 @@ class Kind:
     that its keys cannot have. by_caller: clients use the caller's namespace themselves, so that two callers
     never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
     whole value. has_versions: a read may ask for an older value. credential: key of a Secret → selector in
-    the spec, for a Secret that is drawn for a provider.
+    the spec, for a Secret that is drawn for a provider. gathers: by what reads may gather keys: extract,
+    name, tags.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Kind:
     has_properties: bool = False
     has_versions: bool = True
     credential: Mapping[str, str] = field(default_factory=dict[str, str])
+    gathers: Collection[str] = ()
 
     @property
     def spec(self) -> type[ProviderSpec]:
@@ -140,6 +142,7 @@ class KindFacts(TypedDict, total=False):
     has_properties: bool
     has_versions: bool
     credential: Mapping[str, str]
+    gathers: Collection[str]
 
 
 class RefRegister:

@@ -14,7 +14,7 @@ from components.labels import TENANT
 from components.naming import tenant_label
 from components.secret_stores.admission import Asked, Purpose, admit, push_objections, read_objections
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
-from components.secret_stores.entries import ProviderEntry, PushEntry, ReadEntry, StoreEntry
+from components.secret_stores.entries import ProviderEntry, PushEntry, ReadEntry, SourceEntry, StoreEntry
 from components.secret_stores.eso import compile_push, compile_read, compile_store
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
@@ -125,7 +125,9 @@ class SecretStoresSection(Section):
             else _given(key=value.key, property=value.property_name, version=value.version)
             for key, value in read.data.items()
         }
-        return {**self._consumer(name, read), "target": self.target(name), "data": data}
+        document = {**self._consumer(name, read), "target": self.target(name), "data": data}
+        sources = [_source(each, named) for each in read.data_from]
+        return {**document, **({"dataFrom": sources} if sources else {})}
 
     def target(self, read: str) -> str:
         """Return the name of the Secret that a read makes."""
@@ -317,9 +319,8 @@ class _Review:
         """Judge a read by its back end."""
         place = self._section.place("reads", name)
         problems = [*self._consumer(place, read, Purpose.READ)]
-        for key, value in read.data.items():
-            if value.account is not None and read.namespace in self._around.namespaces:
-                problems += self._claimed(f"{place}.data.{key}.account", value.account, read)
+        for where, account in read.accounts if read.namespace in self._around.namespaces else ():
+            problems += self._claimed(f"{place}.{where}.account", account, read)
         yield from problems
         way = self._way(read)
         if problems or way is None:
@@ -446,6 +447,15 @@ class _Review:
                 f"{account} is an account of namespace {known.namespace}, and no other namespace gets at it",
                 "name an account of this namespace's tenant",
             )
+
+
+def _source(given: SourceEntry, named: Named) -> Mapping[str, Any]:
+    if (one := given.extract) is not None:
+        key = one.key if one.account is None else named(one.account)
+        return {"extract": _given(key=key, property=one.property_name, version=one.version)}
+    if (wanted := given.find) is None:
+        raise TypeError("settings let a source through that is none")
+    return {"find": {"tags": dict(wanted.tags)} if wanted.name is None else {"name": {"regexp": wanted.name}}}
 
 
 def _as_model(document: Mapping[str, Any], given: ReadEntry | PushEntry) -> Mapping[str, Any]:

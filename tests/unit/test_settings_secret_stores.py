@@ -115,6 +115,26 @@ VAULTS: dict[str, Any] = {
 }
 
 
+def gathers(*sources: Any) -> dict[str, Any]:
+    return {"reads__account": {"namespace": "tenant-acme", "store": "shared", "dataFrom": list(sources)}}
+
+
+def test_a_read_gathers_all_keys_of_an_account_and_secrets_that_it_finds() -> None:
+    sources = [
+        {"extract": {"account": "acme/aws"}},
+        {"find": {"tags": {"team": "a"}}},
+        {"find": {"name": "^x"}},
+    ]
+    section = settings(stores(**gathers(*sources))).secret_stores
+    assert section is not None
+    assert section.reads["account"].accounts == [("dataFrom[0].extract", "acme/aws")]
+    assert section.read_document("account", lambda account: f"of {account}")["dataFrom"] == [
+        {"extract": {"key": "of acme/aws"}},
+        {"find": {"tags": {"team": "a"}}},
+        {"find": {"name": {"regexp": "^x"}}},
+    ]
+
+
 def test_two_namespaces_have_a_store_of_one_name_each() -> None:
     section = settings(stores(**VAULTS)).secret_stores
     assert section is not None
@@ -132,6 +152,24 @@ def test_a_store_means_the_provider_of_each_caller() -> None:
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [
+        (gathers(), "reads.account", "give data or dataFrom"),
+        (
+            gathers({"extract": {"key": "a", "account": "acme/aws"}}),
+            "reads.account.dataFrom[0].extract",
+            "key or",
+        ),
+        (
+            gathers({"find": {"name": "a", "tags": {"b": "c"}}}),
+            "reads.account.dataFrom[0].find",
+            "name or tags",
+        ),
+        (gathers({}), "reads.account.dataFrom[0]", "give extract or find"),
+        (
+            gathers({"extract": {"account": "acme/gcp"}}),
+            "reads.account.dataFrom[0].extract.account",
+            "did you mean acme/aws?",
+        ),
+        (gathers({"find": {"name": "(?=a)"}}), "reads.account", "do without it"),
         ({**VAULTS, "stores__again": VAULTS["stores__acme"]}, "stores.again.name", "two different names"),
         (
             {**WHOSE, "providers__acme": {**OWN, "namespace": "tenant-globex"}},

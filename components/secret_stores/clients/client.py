@@ -5,18 +5,19 @@ Values live in the process only: nothing here shows, logs or raises one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from components.errors import Problem, StoreError
-from components.secret_stores.json_fields import field_of
+from components.secret_stores.json_fields import field_of, object_fields
 
 if TYPE_CHECKING:
     from components.connection import ClusterTarget
     from components.secret_manager import SecretManagerTarget
-    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.consumers import Find, RemoteRef
     from components.secret_stores.model import SecretSelector, ServiceAccountSelector
 
 
@@ -41,6 +42,14 @@ class Value:
     """A value in a store. version: as the store counts it."""
 
     content: bytes = field(repr=False)
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Values by name. version: as the store counts them, of all together."""
+
+    contents: Mapping[str, bytes] = field(repr=False)
     version: str
 
 
@@ -80,6 +89,14 @@ class SecretsClient(Protocol):
 
     def read(self, ref: RemoteRef) -> Value | None:
         """Read a value; None when there is none."""
+        ...
+
+    def extract(self, ref: RemoteRef) -> Gathered | None:
+        """Read the fields of a value, under their names; None when there is no value."""
+        ...
+
+    def find(self, wanted: Find) -> Gathered:
+        """Read all secrets that are meant, under their names."""
         ...
 
     def look(self, place: Place, owner: str) -> Kept | None:
@@ -157,3 +174,27 @@ def property_of(content: bytes, name: str | None, place: str) -> bytes:
             mend="correct property, or leave it out for the whole value",
         )
     return found
+
+
+def fields_of(value: Value, place: str) -> Gathered:
+    """Take a value apart that is a JSON object. Raises StoreError for any other."""
+    fields = object_fields(value.content)
+    if fields is None:
+        raise StoreError(
+            code="absent",
+            place=place,
+            cause="it is no JSON object, so it has no fields",
+            mend="read it as one value in data",
+        )
+    return Gathered(fields, value.version)
+
+
+def gathered(found: Mapping[str, Value]) -> Gathered:
+    """Bring values together."""
+    versions = ", ".join(f"{name}@{value.version}" for name, value in sorted(found.items()))
+    return Gathered({name: value.content for name, value in found.items()}, versions)
+
+
+def matches(wanted: Find, name: str) -> bool:
+    """Whether a secret of this name is meant, as far as names say."""
+    return wanted.name is None or re.search(wanted.name.regexp, name) is not None

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from components.secret_stores.clients.client import (
     ClientRequest,
+    Gathered,
     Kept,
     Place,
     SecretsClient,
     Validity,
     Value,
+    fields_of,
+    gathered,
+    matches,
     property_of,
 )
 
 if TYPE_CHECKING:
-    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.consumers import Find, RemoteRef
     from components.secret_stores.specs import FakeSpec
 
 _VALIDITY: Final = (Validity.READY, Validity.UNKNOWN, Validity.ERROR)
@@ -55,6 +59,20 @@ class FakeClient:
         if pushed is None or ref.version is not None:
             return None
         return Value(property_of(pushed.content, ref.property_name, place), str(pushed.number))
+
+    def extract(self, ref: RemoteRef) -> Gathered | None:
+        """Read the fields of a value that is a JSON object."""
+        value = self.read(ref)
+        return None if value is None else fields_of(value, f"{self._title}: {ref.key}")
+
+    def find(self, wanted: Find) -> Gathered:
+        """Read the newest version, by its text, of every secret of such a name."""
+        found: dict[str, Value] = {}
+        for entry in self._spec.data:
+            version, there = entry.version or "", found.get(entry.key)
+            if matches(wanted, entry.key) and (there is None or there.version <= version):
+                found[entry.key] = Value(entry.value.encode(), version)
+        return gathered(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there; the spec's own entries are nobody's push."""

@@ -26,16 +26,21 @@ from components.secret_manager import (
 )
 from components.secret_stores.clients.client import (
     ClientRequest,
+    Gathered,
     Kept,
     Place,
     SecretsClient,
     Validity,
     Value,
+    fields_of,
+    gathered,
+    matches,
     property_of,
 )
+from components.secret_stores.consumers import RemoteRef
 
 if TYPE_CHECKING:
-    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.consumers import Find
     from components.secret_stores.model import SecretSelector
     from components.secret_stores.specs import GcpAuth, GcpSecretManagerSpec
 
@@ -92,6 +97,36 @@ class GcpSecretManagerClient:
                 return None
             raise _failed(error) from None
         return Value(property_of(found.content, ref.property_name, name), str(found.version))
+
+    def extract(self, ref: RemoteRef) -> Gathered | None:
+        """Read the fields of a version that is a JSON object."""
+        value = self.read(ref)
+        return None if value is None else fields_of(value, self._name(ref.key))
+
+    def find(self, wanted: Find) -> Gathered:
+        """Read the newest version of every secret of such a name, or of such labels."""
+        parent = self._name("").removesuffix("/secrets/")
+        if wanted.tags and self._location:
+            cause = (
+                "External Secrets Operator finds no secret of a location by labels, so neither back end does"
+            )
+            raise StoreError(code="refused", place=parent, cause=cause, mend="find them by name")
+        try:
+            names = self._manager.secrets(parent, wanted.tags or {})
+        except SecretManagerError as error:
+            raise _failed(error) from None
+        found: dict[str, Value] = {}
+        for name in names:
+            if matches(wanted, name):
+                value = self.read(RemoteRef(key=name))
+                if value is None:
+                    cause, mend = (
+                        "it has no version, and is among those that are meant",
+                        "add one, or exclude it",
+                    )
+                    raise StoreError(code="absent", place=self._name(name), cause=cause, mend=mend)
+                found[name] = value
+        return gathered(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there: the newest version, as far as it is enabled."""

@@ -22,11 +22,14 @@ from components.labels import PREFIX
 from components.secret_stores.clients.client import (
     ClientRequest,
     Cluster,
+    Gathered,
     Kept,
     Place,
     SecretsClient,
     Validity,
     Value,
+    gathered,
+    matches,
 )
 from components.secret_stores.json_fields import field_of
 from components.secret_stores.kubernetes_server import is_foreign
@@ -35,7 +38,7 @@ from components.secret_stores.spec_faults import is_certificates
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
-    from components.secret_stores.consumers import RemoteRef
+    from components.secret_stores.consumers import Find, RemoteRef
     from components.secret_stores.specs import KubernetesServer, KubernetesSpec
 
 PUSHED_BY: Final = f"{PREFIX}pushed-by"
@@ -69,10 +72,28 @@ class KubernetesClient:
         secret = self._secret(ref.key)
         if secret is None:
             return None
-        data = {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
-        version = str(secret["metadata"]["resourceVersion"])
+        data = _data(secret)
         content = write_texts(data) if ref.property_name is None else _value(data, ref.property_name)
-        return None if content is None else Value(content, version)
+        return None if content is None else Value(content, _version(secret))
+
+    def extract(self, ref: RemoteRef) -> Gathered | None:
+        """Read all keys of a Secret."""
+        secret = self._secret(ref.key)
+        return None if secret is None else Gathered(_data(secret), _version(secret))
+
+    def find(self, wanted: Find) -> Gathered:
+        """Read every Secret of such a name, or of such labels, each as a JSON object of texts."""
+        labels = ",".join(f"{key}={value}" for key, value in (wanted.tags or {}).items())
+        path = f"{self._path()}?labelSelector={quote(labels, safe='')}" if labels else self._path()
+        reply = self._call("GET", path, f"(labels {labels})" if labels else "(all)")
+        items: list[dict[str, Any]] = reply.body.get("items") or []
+        return gathered(
+            {
+                each["metadata"]["name"]: Value(write_texts(_data(each)), _version(each))
+                for each in items
+                if matches(wanted, each["metadata"]["name"])
+            }
+        )
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there."""
@@ -166,6 +187,14 @@ class KubernetesClient:
     @staticmethod
     def _done(reply: Reply) -> bool:
         return reply.answer is Answer.DONE
+
+
+def _data(secret: Mapping[str, Any]) -> Mapping[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in (secret.get("data") or {}).items()}
+
+
+def _version(secret: Mapping[str, Any]) -> str:
+    return str(secret["metadata"]["resourceVersion"])
 
 
 def _value(data: Mapping[str, bytes], name: str) -> bytes | None:

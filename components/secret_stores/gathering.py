@@ -1,0 +1,73 @@
+"""What a read gathers under keys that nobody names: the fields of a secret, or whole secrets by their names.
+
+As External Secrets Operator does it (docs/design/store-facts.md, gathered keys).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+
+from components.errors import Problem, StoreError
+from components.naming import is_data_key
+from components.secret_stores.conditions import regex_objections
+from components.secret_stores.consumers import DataSource, ExternalSecret
+from components.secret_stores.registry import Kind
+
+
+def gathering_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
+    """Find sources of a read that providers of a kind do not have, and patterns that are none."""
+    for index, source in enumerate(read.data_from):
+        place = f"dataFrom[{index}]"
+        if source.way not in kind.gathers and not kind.by_shape:
+            can = ", ".join(kind.gathers) or "nothing"
+            cause = f"{place}: nobody gathers keys by {source.way} in a provider of kind {kind.name}"
+            yield Problem(read.title, cause, f"name each value in data; known for the kind are: {can}")
+        elif source.find is not None and source.find.name is not None:
+            for fault in regex_objections(f"{place}.find.name", source.find.name.regexp):
+                yield Problem(read.title, fault.cause, fault.mend)
+        if source.extract is not None:
+            yield from _extract_objections(read, place, source, kind)
+
+
+def as_keys(found: Mapping[str, bytes], place: str) -> Mapping[str, bytes]:
+    """Return values under the keys that a Secret has for them: what no key holds becomes an underscore.
+
+    One without a name is left out. Raises StoreError where two become one, or one becomes no key.
+    """
+    made: dict[str, bytes] = {}
+    for name, content in found.items():
+        key = "".join(each if _fits(each) else "_" for each in name)
+        if key in made:
+            raise _refused(place, f"two of its names become one key, {key}", "name each value in data")
+        if key and not is_data_key(key):
+            raise _refused(place, f"its name {key} is no key of a Secret", "name each value in data")
+        made[key] = content
+    made.pop("", None)
+    return made
+
+
+def _fits(character: str) -> bool:
+    return character in "-._" or unicodedata.category(character)[0] in "LN"
+
+
+def _extract_objections(
+    read: ExternalSecret, place: str, source: DataSource, kind: Kind
+) -> Iterator[Problem]:
+    ref = source.extract
+    if ref is None:
+        return
+    if ref.version is not None and not kind.has_versions:
+        cause = (
+            f"{place} asks for version {ref.version}, and in a provider of kind {kind.name} a value has none"
+        )
+        yield Problem(read.title, cause, "leave version out")
+    if ref.property_name is not None and kind.has_properties:
+        cause = f"{place} names property {ref.property_name}, and what is gathered is all keys of a Secret"
+        yield Problem(read.title, cause, "leave property out")
+    for cause, mend in kind.names(ref.key, ref.property_name, ref.version):
+        yield Problem(read.title, f"{place}: {cause}", mend)
+
+
+def _refused(place: str, cause: str, mend: str) -> StoreError:
+    return StoreError(code="refused", place=place, cause=cause, mend=mend)

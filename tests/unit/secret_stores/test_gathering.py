@@ -1,0 +1,215 @@
+"""Keys that a read gathers: of one secret's fields, or of secrets by name and tags, in both back ends."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Generator, Mapping
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+
+from components.connection import Connection, Reply
+from components.errors import CredfleetError, EsoError, StoreError
+from components.secret_manager import SecretManagerTarget, new_secret_manager, secret_name
+from components.secret_stores.admission import read_objections
+from components.secret_stores.clients.client import SecretsClient
+from components.secret_stores.clients.fake import FakeClient
+from components.secret_stores.clients.gcpsm import GcpSecretManagerClient
+from components.secret_stores.clients.kubernetes import KubernetesClient
+from components.secret_stores.consumers import ExternalSecret
+from components.secret_stores.eso import compile_read
+from components.secret_stores.gathering import as_keys
+from components.secret_stores.json_fields import object_fields
+from components.secret_stores.kinds import KINDS
+from components.secret_stores.reading import said
+from components.secret_stores.specs import FakeSpec
+from sandbox.tests.support import clouds
+from tests.support.cases import cases
+from tests.support.stores import provider, token_spec
+
+PROJECT = "test-project"
+
+
+def read(
+    *sources: Mapping[str, Any], backend: str = "direct", data: Mapping[str, Any] | None = None
+) -> ExternalSecret:
+    named = {"name": "r", "namespace": "a", "store": {"kind": "SecretStore", "name": "s"}, "backend": backend}
+    return ExternalSecret.model_validate({**named, "target": "t", "data": data or {}, "dataFrom": sources})
+
+
+def made(client: SecretsClient, *sources: Mapping[str, Any], **data: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return what the Secret holds that a direct read makes."""
+    found = said(read(*sources, data=data), client)["data"]
+    return {key: base64.b64decode(value) for key, value in found.items()}
+
+
+def name(pattern: str) -> dict[str, Any]:
+    return {"find": {"name": {"regexp": pattern}}}
+
+
+def extract(key: str, **more: str) -> dict[str, Any]:
+    return {"extract": {"key": key, **more}}
+
+
+FAKE = FakeClient(
+    "it",
+    FakeSpec.model_validate(
+        {
+            "data": [
+                {"key": "db", "value": json.dumps({"user": "ann", "port": 5432, "inner": {"a": "b"}})},
+                {"key": "db-old", "value": "1", "version": "1"},
+                {"key": "db-old", "value": "2", "version": "2"},
+                {"key": "text", "value": "no JSON"},
+            ]
+        }
+    ),
+)
+
+
+@cases(
+    "content, fields",
+    {
+        "texts-are-unescaped": (b'{"a": "x\\u00e9\\n"}', {"a": "x\u00e9\n".encode()}),
+        "all-else-is-as-written": (
+            b'{"n": 1.10, "big": 12345678901234567890.5, "o": { "b" : [1, 2] }, "t": true}',
+            {"n": b"1.10", "big": b"12345678901234567890.5", "o": b'{ "b" : [1, 2] }', "t": b"true"},
+        ),
+        "null-is-empty": (b'{"a": null}', {"a": b""}),
+        "the-last-of-a-key-counts": (b'{"a": 1, "a": 2}', {"a": b"2"}),
+        "half-a-pair-is-no-character": (b'{"a": "\\ud800"}', {"a": "\ufffd".encode()}),
+        "none": (b" { } ", {}),
+        "a-list": (b"[1]", None),
+        "a-text": (b'"a"', None),
+        "no-json": (b"{a: 1}", None),
+        "no-utf-8": (b'{"a": "\xff"}', None),
+        "nothing": (b"", None),
+    },
+)
+def test_fields_of_an_object_are_those_that_go_reads(content: bytes, fields: dict[str, bytes] | None) -> None:
+    assert object_fields(content) == fields
+
+
+def test_names_become_keys_as_the_operator_makes_them() -> None:
+    found = {"a b/c": b"1", "x.y-z_1": b"2", "": b"3"}
+    assert as_keys(found, "r") == {"a_b_c": b"1", "x.y-z_1": b"2"}
+
+
+@pytest.mark.parametrize("names", [["a b", "a/b"], ["\u00e9"], ["x" * 254], [".."]])
+def test_names_that_are_no_keys_are_refused(names: list[str]) -> None:
+    with pytest.raises(StoreError):
+        as_keys(dict.fromkeys(names, b""), "r")
+
+
+def test_a_later_source_goes_before_an_earlier_one_and_what_is_named_before_both() -> None:
+    found = made(FAKE, extract("db"), extract("db", property="inner"), name("^db"), user={"key": "text"})
+    assert found == {
+        "user": b"no JSON",
+        "port": b"5432",
+        "inner": b'{"a": "b"}',
+        "a": b"b",
+        "db": b'{"user": "ann", "port": 5432, "inner": {"a": "b"}}',
+        "db-old": b"2",
+    }
+
+
+@pytest.mark.parametrize(("source", "code"), [(extract("none"), "absent"), (extract("text"), "absent")])
+def test_a_secret_that_has_no_fields_is_told(source: dict[str, Any], code: str) -> None:
+    with pytest.raises(StoreError) as told:
+        made(FAKE, source)
+    assert told.value.code == code
+    assert "no JSON" not in str(told.value).replace("is no JSON object", "")
+
+
+class Secrets:
+    """An API server with two Secrets."""
+
+    ITEMS = (
+        ("db", {"user": b"ann", "bytes": b"\xff"}, {"team": "a", "tier": "x"}),
+        ("other", {"k": b"v"}, {"team": "b"}),
+    )
+
+    def call(self, _method: str, path: str, **_more: Any) -> Reply:
+        plain, _, query = path.partition("?labelSelector=")
+        wanted = dict(each.split("%3D") for each in query.split("%2C") if each)
+        items = [
+            {
+                "metadata": {"name": secret, "resourceVersion": "7"},
+                "data": {k: base64.b64encode(v).decode() for k, v in data.items()},
+            }
+            for secret, data, labels in self.ITEMS
+            if wanted.items() <= labels.items()
+        ]
+        if plain.endswith("/secrets"):
+            return Reply(200, {"items": items})
+        found = [each for each in items if each["metadata"]["name"] == plain.rpartition("/")[2]]
+        return Reply(200, found[0]) if found else Reply(404, {})
+
+
+def test_all_keys_of_a_secret_of_a_cluster_are_gathered_byte_for_byte() -> None:
+    client = KubernetesClient("it", cast("Connection", Secrets()), "ns", lambda: None, foreign=False)
+    assert made(client, extract("db")) == {"user": b"ann", "bytes": b"\xff"}
+    assert made(client, name("^o")) == {"other": b'{"k":"v"}'}
+    assert [*made(client, {"find": {"tags": {"team": "a", "tier": "x"}}})] == ["db"]
+    assert made(client, name("none")) == {}
+    with pytest.raises(StoreError, match="has no none"):
+        made(client, extract("none"))
+
+
+@pytest.fixture(scope="module")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[SecretManagerTarget]:
+    with clouds.secret_manager(tmp_path_factory.mktemp("secret-manager")) as cloud:
+        yield SecretManagerTarget(f"{cloud.url}/v1/", "any")
+
+
+def test_secrets_of_a_project_are_found_by_name_and_by_all_labels(google: SecretManagerTarget) -> None:
+    manager, run = new_secret_manager(google), uuid4().hex
+    for each, labels in (("db", {"team": run, "tier": "x"}), ("api", {"team": run})):
+        manager.create(secret_name(PROJECT, f"{run}-{each}"), labels)
+        manager.add(secret_name(PROJECT, f"{run}-{each}"), b'{"user": "ann"}')
+    client = GcpSecretManagerClient(manager, PROJECT, fetch=False)
+    assert made(client, extract(f"{run}-db")) == {"user": b"ann"}
+    assert {*made(client, name(f"^{run}"))} == {f"{run}-db", f"{run}-api"}
+    assert [*made(client, {"find": {"tags": {"team": run, "tier": "x"}}})] == [f"{run}-db"]
+    manager.create(secret_name(PROJECT, f"{run}-empty"), {})
+    with pytest.raises(StoreError, match="no version"):
+        made(client, name(f"^{run}"))
+
+
+def test_labels_of_a_location_are_refused_by_both(google: SecretManagerTarget) -> None:
+    tags = {"find": {"tags": {"team": "a"}}}
+    client = GcpSecretManagerClient(new_secret_manager(google), PROJECT, "europe-west1", fetch=False)
+    with pytest.raises(StoreError, match="by name"):
+        made(client, tags)
+    regional = provider("GCPSM", {"projectID": PROJECT, "location": "europe-west1"}, "a")
+    with pytest.raises(EsoError, match="by name"):
+        compile_read(read(tags, backend="eso"), regional, KINDS)
+
+
+@cases(
+    "kind, spec, sources, said_",
+    {
+        "fake-by-tags": ("Fake", {"data": []}, [{"find": {"tags": {"a": "b"}}}], "extract, name"),
+        "gitlab-by-tags": ("GitLab", token_spec(None), [{"find": {"tags": {"a": "b"}}}], "extract, name"),
+        "kubernetes-property": ("Kubernetes", {}, [extract("x", property="y")], "leave property out"),
+        "kubernetes-version": ("Kubernetes", {}, [extract("x", version="1")], "leave version out"),
+        "kubernetes-name": ("Kubernetes", {}, [extract("X_")], "dataFrom[0]"),
+        "a-pattern-of-python": ("Fake", {"data": []}, [name("(?=a)")], "RE2"),
+    },
+)
+def test_both_back_ends_refuse_the_same_sources(
+    kind: str, spec: dict[str, Any], sources: list[dict[str, Any]], said_: str
+) -> None:
+    its = provider(kind, spec, "a")
+    (problem,) = read_objections(read(*sources), KINDS.kind_of(its))
+    assert said_ in str(problem)
+    with pytest.raises(CredfleetError):
+        compile_read(read(*sources, backend="eso"), its, KINDS)
+
+
+def test_the_operator_is_given_the_sources_as_it_has_them() -> None:
+    sources = [extract("db", property="a.b"), name("^db"), {"find": {"tags": {"team": "a"}}}]
+    manifest = compile_read(read(*sources, backend="eso"), provider("GCPSM", {"projectID": "p"}, "a"), KINDS)
+    assert manifest["spec"]["dataFrom"] == [extract("db", property="a\\.b"), *sources[1:]]
+    assert "data" not in manifest["spec"]
