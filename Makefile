@@ -24,7 +24,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove tutorial bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -105,6 +105,9 @@ model: env ## explore the claim protocol's model whole; the wrong variants must 
 prove: env ## all that the claim protocol is proved with, at its full counts
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m tests.prove
+
+tutorial: env ## paste every command of docs/tutorial.md, and compare what is printed
+	@$(BIN)/python -m tests.tutorial
 
 bench: env ## speed, as ratios within one run
 	@$(BIN)/python -m benchmarks

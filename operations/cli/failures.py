@@ -54,6 +54,28 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
 )
 """Exit codes by the code of an error; 1, 2, 7 and 8 mean what they mean in the Pulumi CLI."""
 
+_POOL: Final = "docs/account-pool.md#when-it-says-no"
+_SANDBOX: Final = "docs/sandbox.md#troubleshooting"
+_NIGHT: Final = "docs/runbooks.md#the-pool-is-empty-at-three-in-the-morning"
+_BACKUP: Final = "docs/runbooks.md#the-cluster-is-lost-and-comes-back-from-a-backup"
+
+PAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "bad-configuration": "docs/configuration.md",
+        "exhausted": _NIGHT,
+        "pool-restored": _BACKUP,
+        **dict.fromkeys(("limit-reached", "lost-member", "misconfigured", "not-allowed"), _POOL),
+        **dict.fromkeys(
+            ("cloud-died", "cloud-not-ready", "cluster-unreachable", "go-missing", "kubeconfig-broken"),
+            _SANDBOX,
+        ),
+        **dict.fromkeys(
+            ("other-cluster", "port-taken", "stack-locked", "wrong-context", "wrong-passphrase"), _SANDBOX
+        ),
+    }
+)
+"""Where a page tells more, by the code of an error; of the project's checkout."""
+
 _ARGUMENTS: Final = "credfleet.arguments"
 
 DEFECTS = Path(".sandbox/logs")
@@ -74,6 +96,7 @@ def as_document(error: Foreseen) -> dict[str, Any]:
         "code": error.code,
         "message": f"{error.place}: {error.cause} → {error.mend}",
         **(_place(at) if at else {}),
+        **({"page": PAGES[error.code]} if error.code in PAGES else {}),
     }
     if isinstance(error, ConfigurationError):
         body["problems"] = [
@@ -92,10 +115,14 @@ def as_lines(error: Foreseen) -> list[str]:
     """Return what a person reads: what is wrong and where, then how to mend it; problems one by one."""
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
-        return [*problems, f"{error.cause}; {error.mend}"]
+        return [*problems, f"{error.cause}; {error.mend}", *_page(error)]
     at = error.at if isinstance(error, CredfleetError) else None
     place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
-    return _two_lines(place, error.cause, error.mend)
+    return [*_two_lines(place, error.cause, error.mend), *_page(error)]
+
+
+def _page(error: Foreseen) -> list[str]:
+    return [f"  {PAGES[error.code]} tells more"] if error.code in PAGES else []
 
 
 def as_annotations(error: Foreseen) -> list[str]:

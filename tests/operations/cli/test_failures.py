@@ -12,7 +12,7 @@ from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
 from components.errors import ConfigurationError, CredfleetError, Problem
-from operations.cli.failures import ReportingGroup
+from operations.cli.failures import PAGES, ReportingGroup
 from operations.cli.options import Form, OutputOption
 
 
@@ -63,18 +63,18 @@ def test_the_code_of_an_error_decides_the_exit_code(
 
 
 def test_a_foreseen_error_is_two_lines_on_standard_error() -> None:
-    result = run(raise_(an_error("exhausted")))
+    result = run(raise_(an_error("odd")))
     assert result.stderr == "✗ pool account-pool: it is empty\n→ add accounts\n"
     assert result.stdout == ""
 
 
 def test_a_foreseen_error_is_one_json_document_on_standard_output_when_json_was_asked_for() -> None:
-    result = run(raise_(an_error("exhausted")), "--output", "json")
+    result = run(raise_(an_error("odd")), "--output", "json")
     assert json.loads(result.stdout) == {
-        "error": {"code": "exhausted", "message": "pool account-pool: it is empty → add accounts"}
+        "error": {"code": "odd", "message": "pool account-pool: it is empty → add accounts"}
     }
     assert result.stderr == ""
-    assert result.exit_code == 3
+    assert result.exit_code == 1
 
 
 def test_every_problem_of_a_configuration_is_told_with_its_place_and_mend() -> None:
@@ -148,3 +148,21 @@ def test_a_wrong_option_is_one_json_document_when_json_was_asked_for(asked: tupl
     assert error["code"] == "usage"
     assert "--no-such-option" in error["message"]
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES.values())))
+def test_a_page_that_is_said_to_tell_more_is_there_with_its_heading(page: str) -> None:
+    file, _, anchor = page.partition("#")
+    lines = (Path(__file__).parents[3] / file).read_text(encoding="utf-8").splitlines()
+    headings = [line.lstrip("# ").lower() for line in lines if line.startswith("#")]
+    slugs = [re.sub(r"[^a-z0-9 -]", "", heading).replace(" ", "-") for heading in headings]
+    assert not anchor or anchor in slugs
+
+
+def test_a_mend_names_the_page_that_tells_more_to_people_and_to_programs() -> None:
+    assert run(raise_(an_error("exhausted"))).stderr.splitlines()[-1] == f"  {PAGES['exhausted']} tells more"
+    assert (
+        json.loads(run(raise_(an_error("exhausted")), "--output", "json").stdout)["error"]["page"]
+        == (PAGES["exhausted"])
+    )
+    assert "tells more" not in run(raise_(an_error("odd"))).stderr
