@@ -179,12 +179,16 @@ class FollowingShell(Shell):
         """Whether what was written, of this digest, is what the source says now; may raise CredfleetError."""
         raise NotImplementedError
 
+    def is_foreseen_otherwise(self, _props: Properties) -> bool:
+        """Whether the source will say something else after this very update; may raise CredfleetError."""
+        return False
+
     def is_stale(self, olds: Properties, news: Properties) -> bool:
-        """Whether the source says something else; what cannot be seen is no change."""
+        """Whether the source says something else, or will; what cannot be seen is no change."""
         if is_unknown(news):
             return False
         try:
-            return not self.is_current(news, str(olds.get("digest")))
+            return not self.is_current(news, str(olds.get("digest"))) or self.is_foreseen_otherwise(news)
         except CredfleetError:
             return False
 

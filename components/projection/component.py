@@ -12,6 +12,9 @@ from typing import ClassVar
 
 import pulumi
 
+from components.errors import ProjectionError
+from components.projection.foresight import digests
+from components.projection.keys import AsoMethod, plan_keys
 from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.waiting import unless
 
@@ -22,6 +25,7 @@ class DeliveryArgs:
 
     owner: the holder of the claim. source_labels: what says that the source is the tenant's. keys,
     aso_credential: as in SecretProjectionArgs. waits: for what there is no copy yet, empty for nothing.
+    declared: in a preview, the data of the source, where the program declares it.
     """
 
     source_namespace: pulumi.Input[str]
@@ -32,6 +36,21 @@ class DeliveryArgs:
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     aso_credential: str | None = None
     waits: pulumi.Input[str] = ""
+    declared: pulumi.Output[Mapping[str, str] | None] | None = None
+
+    @property
+    def foreseen(self) -> pulumi.Output[Mapping[str, str] | None] | None:
+        """The digests of what the copy will hold."""
+        return None if self.declared is None else self.declared.apply(self._digests)
+
+    def _digests(self, data: Mapping[str, str] | None) -> Mapping[str, str] | None:
+        method = None if self.aso_credential is None else AsoMethod(self.aso_credential)
+        try:
+            return (
+                None if data is None else digests(plan_keys(self.keys, method).apply(data, self.target_name))
+            )
+        except ProjectionError:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,5 +95,6 @@ class TenantDeliveries(pulumi.ComponentResource):
             owner=delivery.owner,
             keys=delivery.keys,
             aso_credential=delivery.aso_credential,
+            foreseen=delivery.foreseen,
         )
         return SecretProjection(name, args, pulumi.ResourceOptions(parent=self))

@@ -16,8 +16,9 @@ from pulumi.dynamic import CheckFailure
 
 from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown, misnamed
 from components.errors import CredfleetError
+from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
-from components.projection.kubernetes_secrets import open_projector
+from components.projection.kubernetes_secrets import open_projector, open_secrets
 from components.projection.model import Projection, SecretRef
 
 _DECIDES_THE_PLACE: Final = ("targetNamespace", "targetName", "owner", "keys", "asoCredential")
@@ -29,7 +30,8 @@ class SecretProjectionArgs:
 
     owner: who wants it, the same text whenever the program runs. source_labels: what the source must be
     labelled with. keys: target key → source key; empty means all as they are. aso_credential: the method of
-    an ASO credential, whose keys are then the defaults.
+    an ASO credential, whose keys are then the defaults. foreseen: in a preview, the digests of what it will
+    hold, where the program declares the source.
     """
 
     target_namespace: Input[str] = field(metadata=IDENTITY)
@@ -40,6 +42,7 @@ class SecretProjectionArgs:
     source_labels: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     keys: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     aso_credential: Input[str] | None = None
+    foreseen: Input[Mapping[str, Input[str]] | None] = field(default=None, compare=False)
 
 
 class SecretProjectionProvider(FollowingShell):
@@ -78,6 +81,12 @@ class SecretProjectionProvider(FollowingShell):
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the copy is what the source makes of it now."""
         return open_projector(self.cluster).is_current(_projection(props), digest)
+
+    def is_foreseen_otherwise(self, props: Properties) -> bool:
+        """Whether the copy will hold something else."""
+        target = SecretRef(props["targetNamespace"], props["targetName"])
+        foreseen = props.get("foreseen")
+        return bool(foreseen) and differs(open_secrets(self.cluster).get(target), foreseen)
 
     def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""

@@ -8,7 +8,7 @@ one. The order keeps a destroy safe: consumer, then store, then the credential o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeAlias
@@ -35,6 +35,7 @@ from components.secret_stores.settings import SecretStoresSection, namespace_lab
 from components.waiting import joined, told, unless
 
 Document: TypeAlias = Mapping[str, Any]
+_Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ class SecretStoresArgs:
 
     tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
     give the name of an account's Secret, and of its copy, once they are there; ready: what a read of it comes
-    after; waits: for what its uses wait, empty for nothing; all by tenant/slot.
+    after; waits: for what its uses wait, empty for nothing; foreseen, copied: in a preview, the digests of
+    what its Secret, and its copy, will hold, if that is known; all by tenant/slot.
     """
 
     section: SecretStoresSection
@@ -54,6 +56,8 @@ class SecretStoresArgs:
     delivered: Callable[[str], pulumi.Input[str]]
     ready: Callable[[str], pulumi.Input[Sequence[pulumi.Resource]]] = lambda _account: ()
     waits: Callable[[str], pulumi.Input[str]] = lambda _account: ""
+    foreseen: _Foreseen = field(default_factory=dict[str, pulumi.Output[Mapping[str, str] | None]])
+    copied: _Foreseen = field(default_factory=dict[str, pulumi.Output[Mapping[str, str] | None]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +141,45 @@ class SecretStores(pulumi.ComponentResource):
         args = SecretReadArgs(
             target=read.document["target"],
             read={part: each for part, each in read.document.items() if part != "target"},
+            foreseen=self._foreseen(
+                self._args.foreseen, read.entry, lambda key, _: (read.document["target"], key)
+            ),
             **self._way(read, "reads"),
         )
         opts = pulumi.ResourceOptions(parent=self, depends_on=self._ready(read.entry))
         return SecretRead(f"{self._name}/{read.key}-read", args, opts).reference
 
     def _push(self, push: _Consumer) -> pulumi.Output[list[str]]:
-        args = SecretPushArgs(push=push.document, **self._way(push, "pushes"))
+        args = SecretPushArgs(
+            push=push.document,
+            foreseen=self._foreseen(
+                self._args.copied,
+                push.entry,
+                lambda _, value: (self._args.delivered(value.account), value.key),
+            ),
+            **self._way(push, "pushes"),
+        )
         opts = pulumi.ResourceOptions(
             parent=self, depends_on=self._credential_of(push.entry.store, push.entry.namespace)
         )
         return SecretPush(f"{self._name}/{push.key}-push", args, opts).places
+
+    def _foreseen(
+        self, known: _Foreseen, entry: ReadEntry | PushEntry, place: Callable[[str, Any], tuple[Any, str]]
+    ) -> pulumi.Output[Mapping[str, Mapping[str, str]] | None] | None:
+        """Return what a preview foresees of Secrets: name → key → digest. place: gives the first two."""
+        values = {key: value for key, value in entry.data.items() if value.account in known}
+        places = {key: place(key, value) for key, value in values.items()}
+
+        def gathered(told: Sequence[Any]) -> Mapping[str, Mapping[str, str]] | None:
+            found: dict[str, dict[str, str]] = {}
+            for key, (digests, secret) in zip(values, told, strict=True):
+                if digests and secret and values[key].key in digests:
+                    found.setdefault(secret, {})[places[key][1]] = digests[values[key].key]
+            return found or None
+
+        told = [pulumi.Output.all(known[str(values[key].account)], places[key][0]) for key in values]
+        return pulumi.Output.all(*told).apply(gathered) if told else None
 
     def _way(self, consumer: _Consumer, role: str) -> Any:
         namespace = consumer.entry.namespace

@@ -18,6 +18,9 @@ from pulumi.output import Unknown
 from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown
 from components.errors import CredfleetError
 from components.importing import ALONE
+from components.projection.foresight import differs
+from components.projection.kubernetes_secrets import open_secrets
+from components.projection.model import SecretRef
 
 if TYPE_CHECKING:
     from components.secret_stores.direct_consumers import DirectPush, DirectRead
@@ -56,6 +59,16 @@ class _StoreProvider(FollowingShell):
         """Whether what was written is what its source says now."""
         return self._consumer(props).is_current(digest)
 
+    def is_foreseen_otherwise(self, props: Properties) -> bool:
+        """Whether a Secret that is made, or pushed, will hold something else."""
+        foreseen = props.get("foreseen") or {}
+        if not foreseen:
+            return False
+        secrets = open_secrets(self.cluster)
+        return any(
+            differs(secrets.get(SecretRef(props["namespace"], name)), each) for name, each in foreseen.items()
+        )
+
     def remove(self, _id: str, props: Properties) -> None:
         """Remove what was made, if it is still ours."""
         self._consumer(props).remove()
@@ -70,7 +83,8 @@ class _StoreArgs:
 
     owner: who wants it, the same text whenever the program runs. store, provider: as
     `admission.document_of` writes them; provider is None for an embedded one. labels: of the namespace, as
-    far as the stack declares them; others are looked up.
+    far as the stack declares them; others are looked up. foreseen: in a preview, Secret of the namespace →
+    digests of what it will hold: that which is made, or those that are pushed.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -78,6 +92,7 @@ class _StoreArgs:
     store: Mapping[str, Any]
     provider: Mapping[str, Any] | None
     labels: Mapping[str, str]
+    foreseen: Input[Mapping[str, Mapping[str, str]] | None] = field(default=None, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

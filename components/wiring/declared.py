@@ -14,6 +14,9 @@ from components.projection.provider import SecretProjection
 Account: TypeAlias = str
 """A claim by the names of the configuration, `tenant/slot`."""
 
+Digests: TypeAlias = Mapping[str, str]
+"""Key of a Secret → digest of its value."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
@@ -22,6 +25,8 @@ class Declared:
     namespaces: name → the namespace as the stack declares it. accounts: where the Secret of a claim is, and
     the account's id. skipped: why a claim is skipped, empty for one that is not. ready: the claim, and the
     rights on its account. deliveries: what copies the Secret of a claim into the namespace of its tenant.
+    data, copied: in a preview, the digests of what the Secret of an account, and its copy, will hold by key;
+    None, or absent, where this stack does not declare it.
     """
 
     namespaces: Mapping[str, pulumi.Output[str]]
@@ -29,6 +34,8 @@ class Declared:
     skipped: Mapping[Account, pulumi.Output[str]]
     ready: Mapping[Account, pulumi.Output[Sequence[pulumi.Resource]]]
     deliveries: Mapping[Account, pulumi.Output[SecretProjection | None]]
+    data: Mapping[Account, pulumi.Output[Digests | None]]
+    copied: Mapping[Account, pulumi.Output[Digests | None]]
 
     def waits(self, account: Account) -> pulumi.Output[str]:
         """Return for what it waits that hangs on a claim; nothing once that has its account."""

@@ -47,6 +47,8 @@ def declare_secret_stores(
         delivered=delivered,
         ready=declared.ready.__getitem__,
         waits=declared.waits,
+        foreseen=declared.data,
+        copied=declared.copied,
     )
     stores = SecretStores("stores", args, opts)
     return {"reads": stores.reads, "pushes": stores.pushes}, stores.skipped

@@ -25,11 +25,12 @@ from components.credentials import Credentials
 from components.labels import TENANT, TENANT_NAME
 from components.naming import stack_holder, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
+from components.projection.foresight import digests
 from components.projection.provider import SecretProjection
 from components.projection.settings import Delivery
 from components.settings.nouns import Tenant
 from components.settings.stack import Settings
-from components.wiring.declared import Account, Declared
+from components.wiring.declared import Account, Declared, Digests
 
 _ACCOUNT_READER: Final = "account-reader"
 
@@ -42,12 +43,15 @@ class Tenants:
 
     def __init__(self, settings: Settings, opts: pulumi.ResourceOptions) -> None:
         section = settings.account_pool
+        self._section, self._credentials = section, settings.credentials
         protect = pulumi.ResourceOptions(protect=section is not None and section.protect)
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
         self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
         self._owner = TENANT_NAME if section is None else section.labels.tenant
         self._copies: dict[Account, pulumi.Output[SecretProjection | None]] = {}
         self._skipped: dict[Account, pulumi.Output[str]] = {}
+        self._data: dict[Account, pulumi.Output[Digests | None]] = {}
+        self._copied: dict[Account, pulumi.Output[Digests | None]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self._settings = None if section is None else _pool_settings(section)
@@ -75,6 +79,8 @@ class Tenants:
             skipped=self._skipped,
             ready=self._ready,
             deliveries=self._copies,
+            data=self._data,
+            copied=self._copied,
         )
 
     @property
@@ -102,11 +108,18 @@ class Tenants:
         )
         self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
         self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
+        declared = {slot: self._declared_data(one["secretName"]) for slot, one in claimed.accounts.items()}
         copies = {
-            claim.slot: _delivery(claim, claimed, copy, self._owner)
+            claim.slot: _delivery(claim, claimed, copy, self._owner, declared[claim.slot])
             for claim in claims
             if (copy := tenant.accounts[claim.slot].deliver_to) is not None
         }
+        for slot, data in declared.items():
+            if data is not None:
+                self._data[f"{name}/{slot}"] = data.apply(lambda known: known and digests(known))
+        for slot, copy in copies.items():
+            if (foreseen := copy.foreseen) is not None:
+                self._copied[f"{name}/{slot}"] = foreseen
         delivered: Mapping[str, pulumi.Output[str | None]] = {}
         if copies:
             args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
@@ -114,6 +127,20 @@ class Tenants:
             delivered = deliveries.references
             self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
         return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
+
+    def _declared_data(
+        self, secret_name: pulumi.Output[str]
+    ) -> pulumi.Output[Mapping[str, str] | None] | None:
+        """Return what the stack declares of a claimed account, for what a preview foresees of its copies."""
+        section, credentials = self._section, self._credentials
+        if section is None or not pulumi.runtime.is_dry_run():
+            return None
+
+        def data(name: Any) -> pulumi.Output[Mapping[str, str]] | None:
+            member = section.members.get(name) if isinstance(name, str) else None
+            return None if member is None else credentials.secret_data(member.credentials_from)
+
+        return secret_name.apply(data, run_with_unknowns=True)
 
 
 def _pool_args(
@@ -159,7 +186,13 @@ def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.Resou
     return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
 
 
-def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery, owner_label: str) -> DeliveryArgs:
+def _delivery(
+    claim: ClaimRequest,
+    claimed: TenantAccounts,
+    copy: Delivery,
+    owner_label: str,
+    declared: pulumi.Output[Mapping[str, str] | None] | None,
+) -> DeliveryArgs:
     """Copy what a claim got, as long as it is the tenant's; a shared account bears no owner."""
     return DeliveryArgs(
         source_namespace=claimed.accounts[claim.slot]["namespace"],
@@ -170,6 +203,7 @@ def _delivery(claim: ClaimRequest, claimed: TenantAccounts, copy: Delivery, owne
         keys=copy.keys,
         aso_credential=copy.aso_credential,
         waits=claimed.skipped[claim.slot],
+        declared=declared,
     )
 
 

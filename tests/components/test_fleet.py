@@ -1,5 +1,6 @@
 """What a whole stack registers."""
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ import pulumi
 import pytest
 
 from components.fleet import Fleet
+from components.projection.foresight import digests
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
@@ -87,6 +89,72 @@ def test_what_hangs_on_a_skipped_claim_waits_and_the_rest_is_declared(*, preview
         "claim acme/aws": "pool p: none is free → add some",
         "copy acme/aws": "waits for claim acme/aws",
     }
+
+
+TWO_READS = {
+    "providers": {
+        "pool": {
+            "kind": "Kubernetes",
+            "spec": {
+                "remoteNamespace": "account-pool",
+                "auth": {"serviceAccount": {"name": "account-reader"}},
+            },
+        }
+    },
+    "stores": {
+        "shared": {
+            "cluster": True,
+            "providerRef": "pool",
+            "conditions": [{"namespaces": ["tenant-acme", "tenant-globex"]}],
+        }
+    },
+    "reads": {
+        name: {
+            "namespace": f"tenant-{name}",
+            "store": "shared",
+            "data": {"id": {"account": f"{name}/aws", "key": "accessKeyID"}},
+        }
+        for name in ("acme", "globex")
+    },
+}
+
+
+def two_tenants_that_read() -> dict[str, str]:
+    delivered = {"aws": {"type": "aws", "deliverTo": "aws-account"}}
+    tenants = {name: {"namespace": f"tenant-{name}", "accounts": delivered} for name in ("acme", "globex")}
+    return stack(tenants=tenants, secretStores=TWO_READS)
+
+
+def test_a_read_waits_for_the_account_it_reads_and_the_right_to_and_for_no_other() -> None:
+    recorder = declared(two_tenants_that_read())
+    read = recorder.named("pulumi-python:dynamic/credfleet:SecretRead", "stores/acme-read")
+
+    needed = ancestors_and_what_they_wait_for(recorder, read)
+
+    names = {urn.rpartition("::")[2] for urn in needed}
+    assert {"acme/aws", "acme/aws-reader", "acme/aws-reader-binding"} <= names
+    assert not {name for name in names if name.startswith("globex")}
+
+
+def test_a_preview_tells_copies_and_reads_by_digest_what_the_stack_will_write_and_an_update_does_not() -> (
+    None
+):
+    claimed = {"secretName": "aws-1", "accountId": "111"}
+    following = ("SecretProjection", "acme/aws-copy"), ("SecretRead", "stores/acme-read")
+    told: dict[bool, list[Any]] = {
+        preview: [
+            declared(two_tenants_that_read(), preview=preview, claimed=claimed)
+            .named(f"pulumi-python:dynamic/credfleet:{noun}", name)
+            .own_inputs.get("foreseen")
+            for noun, name in following
+        ]
+        for preview in (True, False)
+    }
+    value = digests({"accessKeyID": base64.b64encode(b"id").decode()})["accessKeyID"]
+    copied, read = told[True]
+    assert copied.value["accessKeyID"] == value
+    assert read.value == {"acme": {"id": value}}
+    assert told[False] == [None, None]
 
 
 def test_everything_in_the_cluster_is_made_by_the_one_explicit_provider() -> None:

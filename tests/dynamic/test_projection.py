@@ -7,6 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
+from components.projection.foresight import digests
 from components.projection.provider import SecretProjectionProvider
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
 from tests.support.secrets import Secrets
@@ -53,6 +54,16 @@ def test_a_copy_is_made_followed_and_removed_and_no_byte_leaves_the_cluster(
     provider.delete(followed)
     assert "copy" not in secrets.names()
     provider.delete(followed)
+
+
+def test_a_preview_that_declares_the_source_foresees_the_copy(provider: Provider, secrets: Secrets) -> None:
+    encoded = {key: base64.b64encode(key.encode()).decode() for key in ("old", "new")}
+    foreseen = {word: digests({"key": value}) for word, value in encoded.items()}
+    secrets.put("account", {"key": "old"})
+    made = provider.create(projection(secrets))
+    assert not provider.is_changed(made, projection(secrets, foreseen=foreseen["old"]))
+    assert provider.is_changed(made, projection(secrets, foreseen=foreseen["new"]))
+    assert "foreseen" not in {**made.inputs, **made.outputs}
 
 
 def test_what_is_written_is_booked_under_its_own_manager(provider: Provider, secrets: Secrets) -> None:

@@ -54,6 +54,9 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
 
     rotated = {**CREDENTIALS, account: '{"accessKeyID":"AKIA9","secretAccessKey":"sentinel-9"}'}
     configure(project, 1, 2, credentials=rotated)
+    preview = project.sandbox("preview", "--output", "json").quiet().json
+    foreseen = {step["urn"].rpartition("::")[2] for step in preview["steps"] if step["op"] == "update"}
+    assert foreseen == {f"account-pool-{account}", "acme/aws-copy"}
     project.up().quiet()
     assert owned(admin, project)["acme"] == (account, uid)
     assert delivered(admin, project) == json.loads(rotated[account])
