@@ -84,6 +84,28 @@ def test_a_provider_without_preview_is_not_called_and_its_outputs_are_the_inputs
     assert seen == [{"colour": "blue", "name": "n"}]
 
 
+def test_what_a_check_adds_is_known_in_a_preview_of_a_provider_without_one(
+    stack: Stack, provider: RecordingProvider
+):
+    provider.shakes_hands = False
+    provider.supports_preview = False
+    seen: list[Properties] = []
+    stack.preview(lambda program: seen.append(program.register("a").outputs))
+    assert seen == [{"name": "auto-1"}]
+
+
+def test_an_unchanged_resource_takes_over_what_its_check_says_and_keeps_the_outputs_it_has(
+    stack: Stack, provider: RecordingProvider
+):
+    stack.up(lambda program: program.register("a", {"quietly": "before"}))
+    made = stack.resource("a")
+    seen: list[Properties] = []
+    stack.up(lambda program: seen.append(program.register("a", {"quietly": "after"}).outputs))
+    assert provider.of("Update") == []
+    assert stack.resource("a").inputs["quietly"] == "after"
+    assert seen == [stack.resource("a").outputs] == [made.outputs]
+
+
 def test_the_provider_without_a_version_is_named_default_and_gets_its_namespace(
     stack: Stack, provider: RecordingProvider
 ):

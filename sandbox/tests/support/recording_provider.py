@@ -4,7 +4,8 @@ It serves the package `fake`. What it does with a resource hangs on the resource
 
 - a key that begins with `fixed` cannot change in place; `exclusive: true` makes such a change delete first;
 - without a `name` it makes up one, and keeps the one of the old inputs;
-- `invalid: text` is refused by Check with that text.
+- `invalid: text` is refused by Check with that text;
+- a key that begins with `quiet` is no difference.
 """
 
 # ruff: noqa: N802, ARG002 - gRPC finds the methods by the protocol's names and gives each a context
@@ -144,7 +145,9 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
             return provider_pb2.DiffResponse()
         plain_olds, plain_news = cast("Properties", reveal(olds)), cast("Properties", reveal(news))
         changed = sorted(
-            key for key in olds.keys() | news.keys() if plain_olds.get(key) != plain_news.get(key)
+            key
+            for key in olds.keys() | news.keys()
+            if plain_olds.get(key) != plain_news.get(key) and not key.startswith("quiet")
         )
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE,
