@@ -29,10 +29,11 @@ _PLURALS: Final = {
 }
 
 
-def path_of(api_version: str, kind: str, namespace: str | None, name: str) -> str:
-    """Return where the API server keeps an object."""
+def path_of(api_version: str, kind: str, namespace: str | None, name: str | None) -> str:
+    """Return where the API server keeps an object; without a name, where it lists them."""
     within = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
-    return f"/apis/{api_version}{within}/{_PLURALS[kind]}/{quote(name, safe='')}"
+    ending = "" if name is None else f"/{quote(name, safe='')}"
+    return f"/apis/{api_version}{within}/{_PLURALS[kind]}{ending}"
 
 
 def shortcoming(found: JsonObject) -> str | None:

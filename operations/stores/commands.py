@@ -34,9 +34,14 @@ def _namespaces(given: list[str] | None) -> list[str]:
     app,
     "credfleet stores explain stores.yaml providers.yaml --caller tenant-acme --caller tenant-globex",
     "kubectl get clustersecretstores -o yaml | credfleet stores explain - --caller tenant-acme -o json",
+    "credfleet stores explain --live --caller tenant-acme --context prod",
 )
 def explain(
-    files: Files,
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
+    ] = None,
     caller: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,16 +52,30 @@ def explain(
             help="Namespace that uses the stores; repeat it.",
         ),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="The cluster's own stores count, and what ESO says of each.")
+    ] = False,
+    kubeconfig: ClusterOption = None,
+    context: ContextOption = None,
 ) -> Answer:
     """Tell for each store and caller whether it may be used, and in which namespaces credentials are read.
 
     Without --caller each store is validated: a SecretStore from its own namespace, a ClusterSecretStore
-    from none. Nothing but the files is read. Exit code 2 when a file makes no sense; a store that is
-    Denied or Invalid is an answer, not a failure.
+    from none. With --live the stores that the callers may name are read from the cluster, and beside them
+    what every object of External Secrets Operator there says of itself. Exit code 2 when a file makes no
+    sense; a store that is Denied or Invalid is an answer, not a failure.
     """
-    from operations.stores.explain import explained
+    from operations.stores.explain import explained, explained_live
 
-    return explained(files, caller or ())
+    if live == bool(files) or (live and not caller):
+        raise typer.BadParameter("Give files, or --live with a --caller.")
+    if not live:
+        return explained(files or (), caller or ())
+    from components.connection import connect
+    from components.secret_stores.stack_cluster import StackCluster
+
+    target = Where(namespace=(caller or [""])[0], kubeconfig=kubeconfig, context=context).target()
+    return explained_live(connect(target), StackCluster(target), caller or ())
 
 
 def _namespace(given: str) -> str:

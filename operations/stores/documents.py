@@ -185,16 +185,17 @@ def read(files: Sequence[str]) -> Documents:
     return reading.whole()
 
 
-def live(connection: Connection, namespace: str) -> Documents:
-    """Read the stores of a cluster that a namespace may name, and the namespace itself.
+def live(connection: Connection, *namespaces: str) -> Documents:
+    """Read the stores of a cluster that namespaces may name, and the namespaces themselves.
 
     Raises CredfleetError, also where the cluster has no such namespace, and as `read`.
     """
     group = f"/apis/{ESO}"
     reading = _Reading()
-    reading.add(f"Namespace {namespace}", _got(connection, f"/api/v1/namespaces/{namespace}"))
+    for namespace in namespaces:
+        reading.add(f"Namespace {namespace}", _got(connection, f"/api/v1/namespaces/{namespace}"))
     for kind, path in (
-        ("SecretStore", f"{group}/namespaces/{namespace}/secretstores"),
+        *(("SecretStore", f"{group}/namespaces/{namespace}/secretstores") for namespace in namespaces),
         ("ClusterSecretStore", f"{group}/clustersecretstores"),
     ):
         for item in _got(connection, path).get("items", ()):

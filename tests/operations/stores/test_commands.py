@@ -9,6 +9,7 @@ from pulumi_sandbox.documents import read_all
 from typer.testing import CliRunner, Result
 
 import components.connection
+import components.secret_stores.stack_cluster
 from components.connection import ClusterTarget, Reply
 from operations.main import app
 
@@ -323,6 +324,50 @@ def test_stores_of_a_cluster_are_read_as_they_are_there(monkeypatch: pytest.Monk
     absent = run("reach", *live, "--namespace", "b")
     assert absent.exit_code == 5
     assert "/api/v1/namespaces/b" in absent.stderr
+
+
+class Speaking(Served):
+    """The same, where objects of ESO say how they stand."""
+
+    def call(self, method: str, path: str, **_headers: object) -> Reply:
+        version = "external-secrets.io/v1"
+        served = {"versions": [{"groupVersion": version}]}
+        failed = {
+            "type": "Ready",
+            "status": "False",
+            "reason": "SecretSyncedError",
+            "message": "could not: x",
+        }
+        answers = {
+            "/apis": {"groups": [served]},
+            f"/apis/{version}": {"resources": [{"kind": "ExternalSecret"}, {"kind": "SecretStore"}]},
+            f"/apis/{version}/namespaces/a/externalsecrets": {
+                "items": [{"metadata": {"name": "key"}, "status": {"conditions": [failed]}}]
+            },
+        }
+        return Reply(200, answers[path]) if path in answers else super().call(method, path)
+
+
+def test_what_objects_of_a_cluster_say_of_themselves_is_told_beside_the_stores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def connect(_target: ClusterTarget) -> Speaking:
+        return Speaking()
+
+    for module in (components.connection, components.secret_stores.stack_cluster):
+        monkeypatch.setattr(module, "connect", connect)
+    live = ("explain", "--live", "--kubeconfig", "config", "--caller", "a")
+    told = json.loads(run(*live, "-o", "json").stdout)
+    assert [each["store"] for each in told["stores"]] == ["ClusterSecretStore/shared"]
+    assert told["objects"] == [
+        {
+            "object": "ExternalSecret/a/key",
+            "ready": False,
+            "reason": "Ready is False, SecretSyncedError: could not",
+        }
+    ]
+    assert "SecretSyncedError" in run(*live).stdout
+    assert run("explain", "--live").exit_code == run("explain").exit_code == 2
 
 
 def test_stores_of_a_stack_are_those_it_declares() -> None:
