@@ -37,8 +37,9 @@ def take_over(reading: Reading, target: StackTarget) -> None:
     """Take the target from the ExternalSecret of this read, if it has it."""
     if not is_handed_over(reading, target):
         return
-    orphan = {"spec": {"target": {"creationPolicy": "Orphan"}}}
-    target.stack_cluster.merge(_path(reading), reading.read.title, orphan)
+    if _external_secret(reading, target) is not None:
+        orphan = {"spec": {"target": {"creationPolicy": "Orphan"}}}
+        target.stack_cluster.merge(_path(reading), reading.read.title, orphan)
     secrets = open_secrets(target)
     for _ in range(_ATTEMPTS):
         secret = secrets.get(reading.target)
