@@ -241,6 +241,10 @@ def _names(given: object) -> tuple[str, ...]:
     return tuple(name for name in given if isinstance(name, str)) if isinstance(given, dict | list) else ()
 
 
+def _has_bundles(values: Mapping[str, str]) -> bool:
+    return any('"caBundle"' in text for text in values.values())
+
+
 def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
     """Check what is not ours alone: the size of everything, and keys nobody would read."""
     size = len(json.dumps(dict(values), ensure_ascii=False).encode())
@@ -249,7 +253,8 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
             "configuration",
             f"it has {size:,} bytes, and a program is started with {SIZE_LIMIT:,} at most:"
             " the CLI passes it in one environment string, which Linux bounds",
-            "name accounts whose Secrets exist already in the file of accountPool.membersFrom instead",
+            "name accounts whose Secrets exist already in the file of accountPool.membersFrom instead"
+            + ("; give certificates by caProvider, not by caBundle" if _has_bundles(values) else ""),
         )
     yield from review_cloud_keys(values)
     for key in values:

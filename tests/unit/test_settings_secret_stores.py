@@ -10,6 +10,7 @@ from components.errors import Problem
 from tests.support.cases import cases
 from tests.support.stacks import SMALL, as_passed, problems, settings
 
+BUNDLE = "A" * 2_000
 CANARY = "canary-5c1d"
 READER = {"serviceAccount": {"name": "account-reader"}}
 SECTION: dict[str, Any] = {
@@ -494,3 +495,19 @@ def test_a_read_of_nothing_is_told_in_our_words() -> None:
     assert [(one.place, one.mend) for one in told if "empty" in one.cause] == [
         (f"{PLACE}.reads.account.data", "add an entry, or leave out what holds it")
     ]
+
+
+def test_certificates_that_make_a_configuration_too_large_have_another_place() -> None:
+    server = {"url": "https://api.example", "caBundle": BUNDLE}
+    for count, said in ((58, True), (0, False)):
+        many = {
+            f"s{n}": {
+                "namespace": "tenant-acme",
+                "provider": {"kubernetes": {"server": server, "auth": READER}},
+            }
+            for n in range(count)
+        }
+        pad = {"fake": {"kind": "Fake", "spec": {"data": [{"key": "k", "value": "v" * 110_000}]}}}
+        changed = stores(stores=many) if said else stores(providers=pad, stores={}, reads={}, pushes={})
+        (size,) = [each for each in problems(changed) if each.place == "configuration"]
+        assert ("caProvider" in size.mend) == said
