@@ -10,7 +10,7 @@ import base64
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NoReturn, cast
 
 from components.connection import ClusterTarget, Connection, reach
 from components.errors import ProjectionError, StoreError
@@ -25,7 +25,7 @@ from components.projection.model import (
 )
 from components.projection.projector import Projector
 from components.secret_stores.admission import Purpose, Use
-from components.secret_stores.clients.client import Place, SecretsClient
+from components.secret_stores.clients.client import GatheringClient, Place, SecretsClient
 from components.secret_stores.consumers import ExternalSecret, RemoteRef
 from components.secret_stores.direct import StackTarget, lent_client
 from components.secret_stores.gathering import as_keys
@@ -135,12 +135,13 @@ def said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
     """
     data: dict[str, str] = {}
     versions: list[str] = []
+    gathering = cast("GatheringClient", client)  # of any other kind `data_from` is refused before
     for index, source in enumerate(read.data_from):
         place = f"{read.title}, dataFrom[{index}]"
         if source.find is not None:
-            gathered = client.find(source.find)
+            gathered = gathering.find(source.find)
         elif source.extract is not None:
-            found = client.extract(source.extract)
+            found = gathering.extract(source.extract)
             gathered = found or _absent(read, place, source.extract)
         else:
             continue

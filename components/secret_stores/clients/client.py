@@ -91,14 +91,6 @@ class SecretsClient(Protocol):
         """Read a value; None when there is none."""
         ...
 
-    def extract(self, ref: RemoteRef) -> Gathered | None:
-        """Read the fields of a value, under their names; None when there is no value."""
-        ...
-
-    def find(self, wanted: Find) -> Gathered:
-        """Read all secrets that are meant, under their names."""
-        ...
-
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what a push of this owner would write over; None when nothing is there."""
         ...
@@ -113,6 +105,18 @@ class SecretsClient(Protocol):
 
     def close(self) -> None:
         """Let go of connections; called once."""
+        ...
+
+
+class GatheringClient(SecretsClient, Protocol):
+    """A client of a kind that says by what reads may gather keys."""
+
+    def extract(self, ref: RemoteRef) -> Gathered | None:
+        """Read the fields of a value, under their names; None when there is no value."""
+        ...
+
+    def find(self, wanted: Find) -> Gathered:
+        """Read all secrets that are meant, under their names."""
         ...
 
 
