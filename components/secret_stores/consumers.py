@@ -132,6 +132,12 @@ class ExternalSecret(Shape):
     def _is_named_after_itself(cls, given: Any) -> Any:
         return {"target": given.get("name"), **given} if isinstance(given, Mapping) else given
 
+    @model_validator(mode="after")
+    def _reads_something(self) -> Self:
+        if not self.data and not self.data_from:
+            raise unfit("it reads nothing, and makes an empty Secret", "give data or dataFrom")
+        return self
+
     @property
     def title(self) -> str:
         """`ExternalSecret/namespace/name`."""
