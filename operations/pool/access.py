@@ -230,7 +230,7 @@ def _known_servers() -> set[str]:
 
     folders = _folders()
     kept = folders.sandbox.glob("*.cluster.json") if folders else ()
-    return {former.server for path in kept if (former := StackCluster.recall(path))}
+    return {former.server.rstrip("/") for path in kept if (former := StackCluster.recall(path))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
