@@ -40,7 +40,7 @@ def test_files_lie_where_the_genuine_cli_looks_for_them(store: Store, tmp_path: 
     store.save(_SNAPSHOT)
     assert (tmp_path / ".pulumi/meta.yaml").read_text() == "version: 1\n"
     assert store.path == tmp_path / ".pulumi/stacks/shop/dev.json"
-    assert store.path.stat().st_mode & 0o777 == 0o644
+    assert store.path.stat().st_mode & 0o777 == 0o600
     file = _file(store)
     assert [*file] == ["version", "checkpoint"]
     assert file["version"] == 3
