@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pydantic import Field, ValidationError
 
@@ -39,9 +38,6 @@ from components.secret_stores.specs import KubernetesSpec
 from components.settings.document import nearest, problems_of
 from components.settings.section import Problems, Section, Surroundings, Written
 from components.settings.words import ObjectName
-
-_NEARLY: Final = 0.85
-"""How alike two names are of which one is taken for a slip of the other."""
 
 Named: TypeAlias = Callable[[str], Any]
 """Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
@@ -305,15 +301,9 @@ class _Review:
     def _misspelt(self, place: str, conditions: Iterable[Condition]) -> Problems:
         """Find namespaces that are none of the stack's, and nearly one that is not named besides."""
         named = [each for condition in conditions for each in condition.namespaces]
-        unnamed = {*self._around.namespaces} - {*named}
-        for each in named if self.whole else ():
-            near = difflib.get_close_matches(each, unnamed, n=1, cutoff=_NEARLY)
-            if each not in self._around.namespaces and near:
-                yield Problem(
-                    place,
-                    f"{each} is no namespace of this stack",
-                    f"did you mean {near[0]}? else add it to cluster.existingNamespaces",
-                )
+        for each in named:
+            if self._around.slip_of(each) not in (None, *named):
+                yield from self._around.review_namespace(place, each)
 
     def read(self, name: str, read: ReadEntry) -> Problems:
         """Judge a read by its back end."""

@@ -6,11 +6,12 @@ the sections. This module imports no room, so that all of them can import it.
 
 from __future__ import annotations
 
+import difflib
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from components.credentials import Credentials
 from components.errors import Problem
@@ -23,6 +24,10 @@ Problems: TypeAlias = Iterator[Problem]
 
 Written: TypeAlias = tuple[str, str, str]
 """Namespace and name of a Secret, and the place in the configuration it comes from."""
+
+
+_NEARLY: Final = 0.85
+"""How alike two names are of which one is taken for a slip of the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +69,22 @@ class Surroundings:
         places = tuple(config_path(key) for key in keys)
         return not any(place.startswith(places) for place in self.faulty)
 
+    def slip_of(self, namespace: str) -> str | None:
+        """Return the namespace that was meant by one that rooms may not write into, if one is nearly it."""
+        near = difflib.get_close_matches(namespace, self.namespaces, n=1, cutoff=_NEARLY)
+        return near[0] if near and namespace not in self.namespaces else None
+
     def review_namespace(
         self,
         place: str,
         namespace: str,
         mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
     ) -> Problems:
-        """Refuse a namespace that rooms may not write into."""
+        """Refuse a namespace that rooms may not write into, and say which one may have been meant."""
         if namespace not in self.namespaces and self.whole("tenants", "cluster"):
             cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
-            yield Dangling(place, cause, mend)
+            meant = self.slip_of(namespace)
+            yield Dangling(place, cause, f"did you mean {meant}? else {mend}" if meant else mend)
 
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""

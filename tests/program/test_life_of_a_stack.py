@@ -67,22 +67,6 @@ def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
     assert not [name for name in namespaces if name.startswith(project.pool)]
 
 
-def test_more_tenants_than_accounts_is_told_with_what_to_do_and_repaired_by_an_account_more(
-    project: FleetProject, admin: DynamicClient
-):
-    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
-    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2))
-    short = project.up()
-    assert short.code == 1
-    assert "no free aws account is left" in short.out + short.err
-    assert "Traceback" not in short.out + short.err
-    assert len(owned(admin, project)) == 2
-
-    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
-    assert project.up().code == 0
-    assert set(owned(admin, project)) == {"acme", "globex", "initech"}
-
-
 def test_an_interrupted_update_says_so_saves_what_it_did_and_is_continued(
     project: FleetProject, admin: DynamicClient
 ):
