@@ -16,9 +16,15 @@ Look: TypeAlias = Callable[[Collection[str]], Mapping[str, JsonObject]]
 
 UNSEEN: Final = "External Secrets Operator has not looked at it"
 OUTDATED: Final = "External Secrets Operator has not looked at it since it was changed"
+HOLLOW: Final = (
+    "its sources have nothing, so External Secrets Operator leaves its Secret as it was, or makes none"
+)
 
 LIFE_SECONDS: Final = 10.0
 """How long a sign is waited for that anybody reconciles at all."""
+
+_RETAINED: Final = "secret retained due to DeletionPolicy=Retain"
+"""What ESO says of a read that is Ready and gathered nothing."""
 
 _EVERY_SECONDS: Final = 1.0
 _PLURALS: Final = {
@@ -48,6 +54,8 @@ def shortcoming(found: JsonObject) -> str | None:
     if ready.get("status") != "True":
         said = str(ready.get("message") or "no more is said").partition(": ")[0]
         return f"Ready is {ready.get('status')}, {ready.get('reason') or 'without a reason'}: {said}"
+    if ready.get("message") == _RETAINED:
+        return HOLLOW
     synced = str(status.get("syncedResourceVersion") or "").partition("-")[0]
     return OUTDATED if synced and synced != str(found["metadata"].get("generation")) else None
 

@@ -152,6 +152,13 @@ def said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
         value = client.read(remote) or _absent(read, f"{read.title}, key {key}", remote)
         data[key] = base64.b64encode(value.content).decode()
         versions.append(f"{remote.key}@{value.version}")
+    if not data:
+        raise StoreError(
+            code="absent",
+            place=read.title,
+            cause=f"{read.store.kind} {read.store.name} has nothing of what dataFrom asks for",
+            mend="correct dataFrom, or see who was to put the values there",
+        )
     return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}
 
 

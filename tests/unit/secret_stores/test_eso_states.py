@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from components.secret_stores.eso_states import OUTDATED, UNSEEN, awaited, path_of, shortcoming
+from components.secret_stores.eso_states import HOLLOW, OUTDATED, UNSEEN, awaited, path_of, shortcoming
 from tests.support.cases import cases
 
 SEEN = {"metadata": {"generation": 1, "finalizers": ["externalsecrets.external-secrets.io/x"]}}
 BARE: Mapping[str, Any] = {"metadata": {"generation": 1}}
 
 
-def saying(status: str, *, generation: int = 1, **more: Any) -> Mapping[str, Any]:
-    condition = {"type": "Ready", "status": status, "reason": "R", "message": "own words: another's"}
+def saying(
+    status: str, *, generation: int = 1, message: str = "own words: another's", **more: Any
+) -> Mapping[str, Any]:
+    condition = {"type": "Ready", "status": status, "reason": "R", "message": message}
     return {"metadata": {"generation": generation}, "status": {"conditions": [condition], **more}}
 
 
@@ -25,6 +27,7 @@ def saying(status: str, *, generation: int = 1, **more: Any) -> Mapping[str, Any
         "failed": (saying("False"), "Ready is False, R: own words"),
         "unknown": (saying("Unknown"), "Ready is Unknown, R: own words"),
         "ready": (saying("True"), None),
+        "nothing-gathered": (saying("True", message="secret retained due to DeletionPolicy=Retain"), HOLLOW),
         "synced": (saying("True", syncedResourceVersion="1-abc"), None),
         "changed-since": (saying("True", generation=12, syncedResourceVersion="1-abc"), OUTDATED),
         "nothing-more": (

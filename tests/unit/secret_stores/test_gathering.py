@@ -62,6 +62,7 @@ FAKE = FakeClient(
                 {"key": "db-old", "value": "1", "version": "1"},
                 {"key": "db-old", "value": "2", "version": "2"},
                 {"key": "text", "value": "no JSON"},
+                {"key": "hollow", "value": '{"": "dropped"}'},
             ]
         }
     ),
@@ -114,7 +115,15 @@ def test_a_later_source_goes_before_an_earlier_one_and_what_is_named_before_both
     }
 
 
-@pytest.mark.parametrize(("source", "code"), [(extract("none"), "absent"), (extract("text"), "absent")])
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        (extract("none"), "absent"),
+        (extract("text"), "absent"),
+        (extract("hollow"), "absent"),
+        (name("^none"), "absent"),
+    ],
+)
 def test_a_secret_that_has_no_fields_is_told(source: dict[str, Any], code: str) -> None:
     with pytest.raises(StoreError) as told:
         made(FAKE, source)
@@ -152,7 +161,6 @@ def test_all_keys_of_a_secret_of_a_cluster_are_gathered_byte_for_byte() -> None:
     assert made(client, extract("db")) == {"user": b"ann", "bytes": b"\xff"}
     assert made(client, name("^o")) == {"other": b'{"k":"v"}'}
     assert [*made(client, {"find": {"tags": {"team": "a", "tier": "x"}}})] == ["db"]
-    assert made(client, name("none")) == {}
     with pytest.raises(StoreError, match="has no none"):
         made(client, extract("none"))
 
