@@ -209,8 +209,28 @@ def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
                 f" pushes to no property {each.property_name} of it",
                 "leave property out",
             )
+    yield from place_objections(push, kind)
+
+
+def place_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
+    """Find entries that go to a place which neither back end writes to."""
+    for each in push.data:
         for cause, mend in kind.names(each.remote_key, each.property_name, None):
             yield Problem(push.title, cause, mend)
+        if each.remote_namespace is None:
+            continue
+        if not kind.has_namespaces:
+            cause = (
+                f"{each.remote_key} of a provider of kind {kind.name} is in no namespace, and one is named"
+            )
+            yield Problem(push.title, cause, "leave remoteNamespace out")
+        elif push.store.kind == "SecretStore":
+            yield Problem(
+                push.title,
+                f"{each.remote_key} is to go to namespace {each.remote_namespace}, and through a store of one"
+                " namespace it goes where the provider says",
+                "leave remoteNamespace out, or push to a store of the whole cluster",
+            )
 
 
 def _denied(store: AnyStore, found: Explanation) -> StoreError:

@@ -104,11 +104,12 @@ class Pushed(Shape):
     key: DataKey
     remote_key: RemoteKey
     property_name: Property = None
+    remote_namespace: NamespaceName | None = None
 
     @property
-    def remote(self) -> tuple[str, str | None]:
-        """Name its place in the store, which no two pushes may share: remote key and property."""
-        return self.remote_key, self.property_name
+    def remote(self) -> tuple[str, str | None, str | None]:
+        """Name its place in the store, which no two pushes may share: remote key, property and namespace."""
+        return self.remote_key, self.property_name, self.remote_namespace
 
 
 class ExternalSecret(Shape):

@@ -258,6 +258,10 @@ class PushValue(Noun):
     property_name: Property = Field(
         default=None, alias="property", description="Property it becomes there; a Secret's key."
     )
+    remote_namespace: NamespaceName | None = Field(
+        default=None,
+        description="Namespace of that Secret, through a store of the whole cluster; absent: the provider's.",
+    )
 
     @model_validator(mode="after")
     def _is_of_one_secret(self) -> Self:

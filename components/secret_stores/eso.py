@@ -126,7 +126,9 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
         remote = {"remoteKey": each.remote_key}
         if (name := property_of(kind, each.property_name)) is not None:
             remote["property"] = name
-        data.append({"conversionStrategy": "None", "match": {"secretKey": each.key, "remoteRef": remote}})
+        elsewhere = {"metadata": _metadata(each.remote_namespace)} if each.remote_namespace else {}
+        match = {"secretKey": each.key, "remoteRef": remote}
+        data.append({"conversionStrategy": "None", "match": match, **elsewhere})
     return {
         "apiVersion": V1ALPHA1,
         "kind": "PushSecret",
@@ -140,6 +142,12 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
             "data": data,
         },
     }
+
+
+def _metadata(namespace: str) -> Manifest:
+    """Say to the Kubernetes provider of ESO in which namespace a pushed Secret is."""
+    named = {"apiVersion": "kubernetes.external-secrets.io/v1alpha1", "kind": "PushSecretMetadata"}
+    return {**named, "spec": {"remoteNamespace": namespace}}
 
 
 def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:

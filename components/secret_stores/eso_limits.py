@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from components.errors import Problem
-from components.secret_stores.admission import CONTROLLER, push_objections
+from components.secret_stores.admission import CONTROLLER, place_objections, push_objections
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
 from components.secret_stores.json_fields import as_path
@@ -156,12 +156,7 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
         yield Problem(
             push.title, f"providers of kind {kind.name} are only read", "push to a store of another kind"
         )
-    if kind.has_properties:
-        yield from push_objections(push, kind)
-    else:
-        for each in push.data:
-            for cause, mend in kind.names(each.remote_key, each.property_name, None):
-                yield Problem(push.title, cause, mend)
+    yield from (push_objections if kind.has_properties else place_objections)(push, kind)
     secrets = dict.fromkeys(each.secret for each in push.data)
     if len(secrets) > 1:
         yield Problem(
@@ -173,6 +168,18 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
         refusal = _property_limit(push, each.property_name is not None, _habits(kind).properties)
         if refusal is not None:
             yield Problem(push.title, f"data[{index}] {refusal.cause}", refusal.mend)
+        if each.remote_namespace is not None and (harm := _namespace_harm(push)) is not None:
+            cause = f"data[{index}] has a remoteNamespace, and ESO {harm}"
+            yield Problem(push.title, cause, "leave remoteNamespace out, or choose backend: direct")
+
+
+def _namespace_harm(push: PushSecret) -> str | None:
+    """Return what ESO would do, which looks and deletes in the provider's namespace, and writes elsewhere."""
+    if push.deletion_policy is DeletionPolicy.DELETE:
+        return "would delete the Secret of that name in the provider's namespace"
+    if push.update_policy is UpdatePolicy.IF_NOT_EXISTS:
+        return "would look in the provider's namespace whether it exists"
+    return None
 
 
 def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Problem | None:

@@ -47,6 +47,7 @@ KINDS.register(
     missed=missed_by_eso,
     names=kubernetes_names,
     has_properties=True,
+    has_namespaces=True,
     has_versions=False,
     credential={"token": "auth.token.bearerToken"},
     gathers=("extract", "name", "tags"),

@@ -68,9 +68,9 @@ class Kind:
     cluster. missed: finds what ESO misses in a spec that is not written out like that. names: finds names
     that its keys cannot have. by_caller: clients use the caller's namespace themselves, so that two callers
     never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
-    whole value. has_versions: a read may ask for an older value. credential: key of a Secret → selector in
-    the spec, for a Secret that is drawn for a provider. gathers: by what reads may gather keys: extract,
-    name, tags.
+    whole value. has_namespaces: a push may say in which it is. has_versions: a read may ask for an older
+    value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
+    gathers: by what reads may gather keys: extract, name, tags.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Kind:
     maintenance: Maintenance = Maintenance.MAINTAINED
     by_caller: bool = False
     has_properties: bool = False
+    has_namespaces: bool = False
     has_versions: bool = True
     credential: Mapping[str, str] = field(default_factory=dict[str, str])
     gathers: Collection[str] = ()
@@ -140,6 +141,7 @@ class KindFacts(TypedDict, total=False):
     maintenance: Maintenance
     by_caller: bool
     has_properties: bool
+    has_namespaces: bool
     has_versions: bool
     credential: Mapping[str, str]
     gathers: Collection[str]

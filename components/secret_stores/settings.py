@@ -137,7 +137,7 @@ class SecretStoresSection(Section):
                 "secret": value.secret if value.account is None else named(value.account),
                 "key": value.key,
                 "remoteKey": value.remote_key or key,
-                **_given(property=value.property_name),
+                **_given(property=value.property_name, remoteNamespace=value.remote_namespace),
             }
             for key, value in push.data.items()
         ]
@@ -225,7 +225,7 @@ class _Review:
         self._labels = namespace_labels(around.tenants)
         self._sound: set[str] = set()
         self._ways: dict[str, tuple[AnyStore, AnyProvider | None]] = {}
-        self._places: dict[tuple[str, str], str] = {}
+        self._places: dict[tuple[str, str, str | None], str] = {}
 
     def provider(self, name: str) -> Problems:
         """Judge a provider, and what it logs in with."""
@@ -335,8 +335,14 @@ class _Review:
         if problems or way is None:
             return
         provider = way[1]
-        for remote in dict.fromkeys(each.remote_key or key for key, each in push.data.items()):
-            first = self._places.setdefault((provider.key.title, remote), place)
+        own = getattr(provider.spec, "remote_namespace", None)
+        for key, each in push.data.items():
+            if each.remote_namespace is not None and each.remote_namespace == own:
+                where = f"{place}.data.{key}.remoteNamespace"
+                yield Problem(where, f"providers say {own} themselves", "leave remoteNamespace out")
+        places = {(each.remote_key or key, each.remote_namespace): None for key, each in push.data.items()}
+        for remote, namespace in places:
+            first = self._places.setdefault((provider.key.title, remote, namespace), place)
             if first != place:
                 cause = f"{first} writes {remote} of provider {provider.key.title} already"
                 yield Problem(place, cause, "push to another key, or make one push of the two")

@@ -445,6 +445,23 @@ def test_a_push_follows_its_secret_and_takes_what_it_wrote_with_it(
     assert pushes.refresh(narrowed).id == ""
 
 
+def test_a_push_to_another_namespace_looks_writes_and_deletes_there(
+    pushes: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    cluster.of(namespace).put("db", {"password": SENTINEL})
+    cluster.of(namespace).put("pushed", {"password": "the provider's namespace has its own"})
+    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
+    inputs = push(namespace, kubernetes_way(namespace))
+    (entry,) = inputs["push"]["data"]
+    inputs["push"]["data"] = [{**entry, "remoteNamespace": other}]
+    made = pushes.create(inputs)
+    assert made.outputs["places"] == [f"{other}/pushed, property password"]
+    assert cluster.of(other).data("pushed") == {"password": SENTINEL}
+    pushes.delete(made)
+    assert cluster.of(other).names() == set()
+    assert "pushed" in cluster.of(namespace).names()
+
+
 def test_what_a_push_leaves_in_the_store_needs_no_login_to_be_left(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:

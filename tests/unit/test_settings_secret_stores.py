@@ -461,6 +461,16 @@ def test_two_pushes_never_go_to_one_key_of_a_provider() -> None:
     )
 
 
+def test_pushes_to_one_name_in_two_namespaces_do_not_meet() -> None:
+    value = {"account": "acme/aws", "key": "accessKeyID", "remoteKey": "copy", "property": "id"}
+    here = {"namespace": "tenant-acme", "store": "shared", "data": {"a": value}}
+    there = {**here, "data": {"a": {**value, "remoteNamespace": "elsewhere"}}}
+    assert problems(stores(pushes__here=here, pushes__there=there)) == ()
+    again = {**here, "data": {"a": {**value, "remoteNamespace": "account-pool"}}}
+    problem = told(pushes__again=again)
+    assert problem.place == f"{PLACE}.pushes.again.data.a.remoteNamespace"
+
+
 def test_a_push_of_an_account_is_of_its_copy() -> None:
     values = stores()
     tenants = json.loads(values["credfleet:tenants"])

@@ -55,13 +55,18 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a push goes to: a key of the store, and one property of it."""
+    """Where a push goes to: a key of the store, and one property of it.
+
+    namespace: another than the provider's, of a kind that has some.
+    """
 
     key: str
     property_name: str | None = None
+    namespace: str | None = None
 
     def __str__(self) -> str:
-        return self.key if self.property_name is None else f"{self.key}, property {self.property_name}"
+        key = self.key if self.namespace is None else f"{self.namespace}/{self.key}"
+        return key if self.property_name is None else f"{key}, property {self.property_name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class KubernetesClient:
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there."""
-        secret = self._secret(place.key)
+        secret = self._secret(place.key, place.namespace)
         if secret is None:
             return None
         owned = (secret["metadata"].get("annotations") or {}).get(PUSHED_BY) == owner
@@ -106,8 +106,9 @@ class KubernetesClient:
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
         """Write one key; the other keys of the Secret stay."""
+        namespace = place.namespace or self._namespace
         if over is None:
-            metadata: dict[str, Any] = {"name": place.key, "namespace": self._namespace}
+            metadata: dict[str, Any] = {"name": place.key, "namespace": namespace}
             secret: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"}
         else:
             secret, metadata = over.edition, over.edition["metadata"]
@@ -120,33 +121,48 @@ class KubernetesClient:
                 str(place.property_name): base64.b64encode(content).decode(),
             },
         }
-        method, path = ("POST", self._path()) if over is None else ("PUT", self._path(place.key))
-        reply = self._call(method, path + _FIELD_MANAGER, place.key, body)
+        method, name = ("POST", None) if over is None else ("PUT", place.key)
+        path = self._path(name, namespace) + _FIELD_MANAGER
+        reply = self._call(method, path, place.key, body, namespace=namespace)
         if over is None and reply.answer is Answer.ABSENT:
-            cause = f"there is no namespace {self._namespace}"
-            raise self._failed("absent", place.key, cause, "make it, or correct remoteNamespace")
+            cause = f"there is no namespace {namespace}"
+            raise self._failed(
+                "absent", f"{namespace}/{place.key}", cause, "make it, or correct remoteNamespace"
+            )
         return self._done(reply)
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Remove one key, and the Secret with its last one."""
         secret, metadata = seen.edition, seen.edition["metadata"]
         rest = {key: value for key, value in (secret.get("data") or {}).items() if key != place.property_name}
+        path = self._path(place.key, place.namespace)
         if rest:
-            body = {**secret, "data": rest}
-            return self._done(self._call("PUT", self._path(place.key) + _FIELD_MANAGER, place.key, body))
-        preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-        reply = self._call("DELETE", self._path(place.key), place.key, {"preconditions": preconditions})
+            body, path = {**secret, "data": rest}, path + _FIELD_MANAGER
+            return self._done(self._call("PUT", path, place.key, body, namespace=place.namespace))
+        conditions = {
+            "preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+        }
+        reply = self._call("DELETE", path, place.key, conditions, namespace=place.namespace)
         return reply.answer is Answer.ABSENT or self._done(reply)
 
     def close(self) -> None:
         """Close the connections."""
         self._close()
 
-    def _secret(self, name: str) -> dict[str, Any] | None:
-        reply = self._call("GET", self._path(name), name)
+    def _secret(self, name: str, namespace: str | None = None) -> dict[str, Any] | None:
+        reply = self._call("GET", self._path(name, namespace), name, namespace=namespace)
         return None if reply.answer is Answer.ABSENT else reply.body
 
-    def _call(self, method: str, path: str, name: str, body: dict[str, Any] | None = None) -> Reply:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        key: str,
+        body: dict[str, Any] | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> Reply:
+        name = f"{namespace or self._namespace}/{key}"
         try:
             reply = self._connection.call(method, path, body=body)
         except Untrusted:
@@ -175,14 +191,11 @@ class KubernetesClient:
                 return reply
 
     def _failed(self, code: str, name: str, cause: str, mend: str) -> StoreError:
-        return StoreError(code=code, place=self._place(name), cause=cause, mend=mend)
+        return StoreError(code=code, place=f"{self._title}: Secret {name}", cause=cause, mend=mend)
 
-    def _path(self, name: str | None = None) -> str:
-        path = f"/api/v1/namespaces/{quote(self._namespace, safe='')}/secrets"
+    def _path(self, name: str | None = None, namespace: str | None = None) -> str:
+        path = f"/api/v1/namespaces/{quote(namespace or self._namespace, safe='')}/secrets"
         return path if name is None else f"{path}/{quote(name, safe='')}"
-
-    def _place(self, name: str) -> str:
-        return f"{self._title}: Secret {self._namespace}/{name}"
 
     @staticmethod
     def _done(reply: Reply) -> bool:

@@ -253,7 +253,7 @@ def read(store: str, **given: Any) -> ExternalSecret:
     return ExternalSecret.model_validate(made)
 
 
-def push(store: str, **given: Any) -> PushSecret:
+def push(store: str, /, **given: Any) -> PushSecret:
     kind, _, name = store.partition("/")
     made = {"backend": "eso", "namespace": "tenant-acme", "store": {"kind": kind, "name": name}, **given}
     return PushSecret.model_validate(made)
@@ -550,6 +550,19 @@ def test_a_key_of_a_secret_may_have_dots() -> None:
 
 ONE = {"secret": "s", "key": "k", "remoteKey": "x"}
 WITH = {**ONE, "property": "p"}
+AWAY = {**WITH, "remoteNamespace": "b"}
+CLUSTER = {"kind": "ClusterSecretStore", "name": "s"}
+
+
+def test_the_operator_is_told_the_namespace_of_a_push() -> None:
+    compiled = compile_push(
+        push("ClusterSecretStore/s", name="p", data=[AWAY]), provider("Kubernetes", {}), KINDS
+    )
+    assert compiled["spec"]["data"][0]["metadata"] == {
+        "apiVersion": "kubernetes.external-secrets.io/v1alpha1",
+        "kind": "PushSecretMetadata",
+        "spec": {"remoteNamespace": "b"},
+    }
 
 
 @cases(
@@ -561,6 +574,25 @@ WITH = {**ONE, "property": "p"}
         "AzureKV": ("AzureKV", VAULT, {"data": [WITH]}, "write the whole secret"),
         "GCPSM-unseen": ("GCPSM", {}, {"data": [WITH], "updatePolicy": "IfNotExists"}, "would write none"),
         "GCPSM-deleted": ("GCPSM", {}, {"data": [WITH], "deletionPolicy": "Delete"}, "delete the whole"),
+        "elsewhere-deleted": (
+            "Kubernetes",
+            {},
+            {"store": CLUSTER, "data": [AWAY], "deletionPolicy": "Delete"},
+            "delete the Secret of that name",
+        ),
+        "elsewhere-if-absent": (
+            "Kubernetes",
+            {},
+            {"store": CLUSTER, "data": [AWAY], "updatePolicy": "IfNotExists"},
+            "would look in the provider's namespace",
+        ),
+        "elsewhere-of-one-namespace": ("Kubernetes", {}, {"data": [AWAY]}, "goes where the provider says"),
+        "elsewhere-of-no-namespace": (
+            "GCPSM",
+            {},
+            {"data": [{**ONE, "remoteNamespace": "b"}]},
+            "is in no namespace",
+        ),
         "two-Secrets": (
             "GCPSM",
             {},

@@ -181,3 +181,22 @@ def test_a_push_goes_to_a_place_as_the_kind_has_them(name: str, part: str | None
     entry = {"secret": "db", "key": "user", "remoteKey": "k", **({"property": part} if part else {})}
     (objection,) = push_objections(push(data=[entry]), kind(name))
     assert objection.mend == mend
+
+
+@cases(
+    "name, store, words",
+    {
+        "the-whole-clusters": ("Kubernetes", "ClusterSecretStore", None),
+        "one-namespaces": ("Kubernetes", "SecretStore", "through a store of one namespace"),
+        "without-namespaces": ("Fake", "ClusterSecretStore", "is in no namespace"),
+    },
+)
+def test_a_push_goes_to_another_namespace_through_a_store_of_the_whole_cluster(
+    name: str, store: str, words: str | None
+) -> None:
+    entry = {"secret": "db", "key": "user", "remoteKey": "k", "remoteNamespace": "b"}
+    entry |= {"property": "p"} if name == "Kubernetes" else {}
+    wanted = push(store={"kind": store, "name": "s"}, data=[entry], deletionPolicy="Delete")
+    told = [each.cause for each in push_objections(wanted, kind(name))]
+    assert [words in each for each in told if words] == ([True] if words else [])
+    assert len(told) == (words is not None)
