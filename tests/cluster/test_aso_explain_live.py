@@ -66,7 +66,7 @@ def test_a_resource_of_an_empty_namespace_is_served_by_nothing(kubeconfig: Path,
     assert (found.exit_code, json.loads(found.stdout)[0]["secret"]) == (1, None)
 
 
-def test_an_api_server_that_is_not_there_ends_the_command_in_two_lines(tmp_path: Path) -> None:
+def test_an_api_server_that_is_not_there_ends_the_command_with_cause_mend_and_page(tmp_path: Path) -> None:
     cluster = {"name": "x", "cluster": {"server": "https://127.0.0.1:9"}}
     context = {"name": "x", "context": {"cluster": "x", "user": "x"}}
     kubeconfig = tmp_path / "kubeconfig"
@@ -85,7 +85,7 @@ def test_an_api_server_that_is_not_there_ends_the_command_in_two_lines(tmp_path:
     refused = explain(kubeconfig, manifest("team", "shop"), form="table")
     assert refused.exit_code != 0
     assert "does not answer" in refused.stderr
-    assert len(refused.stderr.strip().splitlines()) == 2
+    assert [line[:2] for line in refused.stderr.splitlines()] == ["✗ ", "→ ", "  "]
 
 
 def test_kinds_are_served_at_once_when_they_were_brought_and_may_be_brought_again(
