@@ -247,7 +247,7 @@ VARIANTS = {
         lambda: world(1, (A,), (A2,), (STRIP,)), "I9", {"_set_right": unhealing}
     ),
     "a claim moves to the account it names already": Variant(
-        shared_for_one, r"I[19]", {"_move": always_move}, is_large=True
+        shared_for_one, r"I[19]", {"_move": always_move}
     ),
 }
 
