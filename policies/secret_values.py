@@ -2,7 +2,8 @@
 
 The host hands rules every value in plain and unmarked; only remedies see the marks. So this rule has a remedy
 that changes nothing and takes down, for each resource, which values are marked. Secrets of the configuration
-are known from the start. Nothing is kept but digests under a key that dies with the process.
+are known from the start; what another resource marks is known at the end, in whatever order they are
+registered. Nothing is kept but digests under a key that dies with the process.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from threading import Lock
 from typing import Any, Final
 
@@ -62,7 +63,8 @@ class Sightings:
         """Start from the secrets of the configuration."""
         self._key = secrets.token_bytes(32)
         self._lock = Lock()
-        self._secrets = {self._digest(form) for text in declared for form in _forms_of_secret(text)}
+        self._declared = {self._digest(form) for text in declared for form in _forms_of_secret(text)}
+        self._marked: dict[str, set[bytes]] = {}
         self._plain: dict[str, dict[bytes, str]] = {}
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
@@ -75,15 +77,21 @@ class Sightings:
             elif len(text) >= _SHORTEST_MARKED and not _GUID.fullmatch(text):
                 marked.add(self._digest(text))
         with self._lock:
-            self._secrets |= marked
-            self._plain[urn] = plain
+            self._marked[urn], self._plain[urn] = marked, plain
 
     def hits(self, urn: str) -> list[str]:
-        """Return the paths at which a secret known by now stands in plain."""
+        """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
         with self._lock:
-            return sorted(
-                {path for digest, path in self._plain.get(urn, {}).items() if digest in self._secrets}
-            )
+            return self._paths(urn, self._declared | self._marked.get(urn, set()))
+
+    def hits_of_others(self, urn: str) -> list[str]:
+        """Return the paths at which what is marked by other resources seen so far is in plain."""
+        with self._lock:
+            own = self._declared | self._marked.get(urn, set())
+            return self._paths(urn, set[bytes]().union(*self._marked.values()) - own)
+
+    def _paths(self, urn: str, known: Set[bytes]) -> list[str]:
+        return sorted({path for digest, path in self._plain.get(urn, {}).items() if digest in known})
 
     def _digest(self, text: str) -> bytes:
         return hashlib.blake2b(text.encode(), key=self._key, digest_size=16).digest()
@@ -171,10 +179,10 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    description="No resource has in plain what another, declared later, marks as secret.",
+    description="No resource has in plain what another marks as secret.",
     mend=_MEND,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse at the end of the preview what could not be known when the resource was judged."""
+    """Refuse at the end of the preview what cannot be known when a resource is judged alone."""
     for one in resources:
-        yield from ((one.urn, f"{path} is a secret in plain") for path in _SIGHTINGS.hits(one.urn))
+        yield from ((one.urn, f"{path} is a secret in plain") for path in _SIGHTINGS.hits_of_others(one.urn))

@@ -2,11 +2,11 @@
 
 import base64
 import json
+from collections.abc import Mapping, Sequence
+from random import Random
 
 import pytest
 import secret_values
-from pulumi_policy.deserialize import deserialize_properties
-from rule import with_secrets
 from secret_values import Sightings, declared_secrets
 
 from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
@@ -35,9 +35,8 @@ def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
 
 
 def found(**inputs: object) -> list[str]:
-    type_ = "kubernetes:core/v1:ConfigMap"
-    assert remedied(secret_values.secrets_stay_marked, type_, inputs) is None
-    return judge(secret_values.secrets_stay_marked, type_, inputs)
+    assert remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs) is None
+    return judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs)
 
 
 @pytest.mark.parametrize(
@@ -71,32 +70,33 @@ def test_a_secret_that_is_marked_is_let_through_wherever_the_mark_stands() -> No
     assert found(data=secret({"note": PASSWORD}), items=[secret(PASSWORD)], __provider=PASSWORD) == []
 
 
-def test_what_one_resource_marks_is_a_secret_to_those_that_follow(sightings: Sightings) -> None:
-    sightings.see(
-        "urn:first", with_secrets(deserialize_properties({"a": secret("generated-by-a-cloud")}, True))
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+STACK: Sequence[Mapping[str, object]] = (
+    {"a": secret("generated-by-a-cloud")},
+    {"note": "generated-by-a-cloud", "same": PASSWORD},
+    {"a": secret("made-by-the-resource"), "b": "made-by-the-resource"},
+    {"c": "made-by-the-resource"},
+    {"d": ["00000000-0000-4000-8000-000000000001", "Opaque", UNKNOWN]},
+    {"a": secret(["00000000-0000-4000-8000-000000000001", "Opaque", UNKNOWN])},
+)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed: int) -> None:
+    alone: dict[str, list[str]] = {}
+    for place in Random(seed).sample(range(len(STACK)), len(STACK)):
+        urn, inputs = str(place), STACK[place]
+        assert remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn) is None
+        alone[urn] = judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn=urn)
+
+    assert {urn: said for urn, said in alone.items() if said} == {
+        "1": ["same is a secret in plain"],
+        "2": ["b is a secret in plain"],
+    }
+    everywhere = judge_stack(
+        secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, inputs) for inputs in STACK]
     )
-
-    assert found(data={"note": "generated-by-a-cloud"}) == ["data.note is a secret in plain"]
-
-
-def test_an_id_or_a_word_inside_something_marked_is_no_secret_elsewhere(sightings: Sightings) -> None:
-    marked = secret({"id": "00000000-0000-4000-8000-000000000001", "type": "Opaque", "u": UNKNOWN})
-    sightings.see("urn:first", with_secrets(deserialize_properties({"a": marked}, True)))
-
-    assert found(data={"id": "00000000-0000-4000-8000-000000000001", "type": "Opaque", "u": UNKNOWN}) == []
-
-
-def test_what_is_marked_only_later_is_found_at_the_end(sightings: Sightings) -> None:
-    assert found(data={"note": "generated-by-a-cloud"}) == []
-    sightings.see(
-        "urn:later", with_secrets(deserialize_properties({"a": secret("generated-by-a-cloud")}, True))
-    )
-    sightings.see("0", {"data": {"note": "generated-by-a-cloud"}})
-
-    stack = [("kubernetes:core/v1:ConfigMap", {})]
-    assert judge_stack(secret_values.secrets_stay_marked_everywhere, stack) == [
-        ("0", "data.note is a secret in plain")
-    ]
+    assert everywhere == [("1", "note is a secret in plain"), ("3", "c is a secret in plain")]
 
 
 def test_without_a_look_at_the_marks_the_rule_finds_nothing() -> None:

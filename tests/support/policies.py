@@ -46,11 +46,13 @@ def judge(
     type_: str,
     inputs: Mapping[str, Any],
     config: Mapping[str, Any] | None = None,
+    *,
+    urn: str = "urn:x",
 ) -> list[str]:
     """Return the violations of a policy, each cut at its mend. Raises NotApplicableError."""
     found: list[str] = []
     props = unknown_checking_proxy(deserialize_properties(dict(inputs)))
-    args = _Args(type_, props, "urn:x", "x", _OPTIONS, None, config)
+    args = _Args(type_, props, urn, "x", _OPTIONS, None, config)
     policy.validate(args, lambda message, _urn: found.append(message))
     return _cut(found)
 
