@@ -19,6 +19,8 @@ from typing import Final
 from tests.mutants.faults import ROOT, Fault, faults
 
 AT_ONCE: Final = 2
+_LONGEST_SECONDS: Final = 300
+"""For the tests of one fault: what they have not caught by then they do not catch."""
 _QUIET: Final = ("-q", "-x", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider", "--no-header")
 _PASSED, _FAILED = 0, 1
 
@@ -42,7 +44,18 @@ def _is_caught(fault: Fault, tree: Path) -> bool:
     try:
         command = [sys.executable, "-m", "pytest", *_QUIET, *fault.tests]
         small = {key: text for key, text in os.environ.items() if key != "CREDFLEET_PROVE"}
-        done = subprocess.run(command, cwd=tree, env=small, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=tree,
+            env=small,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        _say(f"✗ {fault.why}: no answer in {_LONGEST_SECONDS} s")
+        return False
     finally:
         path.write_text(source, encoding="utf-8")
     if done.returncode not in (_PASSED, _FAILED):

@@ -15,7 +15,7 @@ class Paused:
         self._steps, self._server = steps, server
         self._asked: Yielded = steps.send(None)
 
-    def until(self, kind: type[Call]) -> Paused:
+    def until(self, kind: type[Call | Together]) -> Paused:
         """Go on until it is about to make a call of this kind."""
         while not isinstance(self._asked, kind):
             self.go_on()

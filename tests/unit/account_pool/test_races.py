@@ -108,6 +108,15 @@ def test_an_account_is_taken_only_as_it_was_seen(server: MemoryServer) -> None:
     assert server.member("m0").tenant == "b"
 
 
+def test_a_claim_that_finds_the_account_it_names_already_keeps_its_attempt(server: MemoryServer) -> None:
+    slow = paused(server, A.wanted).until(Patch)
+    claim(server, B.wanted)
+    slow.go_on().until(Together)
+    run(Releases(B).start({}), server)
+    slow.end()
+    assert [record.attempt for record in server.records] == [1]
+
+
 def test_who_helps_a_claim_that_is_full_binds_it_and_does_not_join(server: MemoryServer) -> None:
     paused(server, replace(A.wanted, limit=1)).until(Replace)
     with pytest.raises(LimitReached):
