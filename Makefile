@@ -96,7 +96,7 @@ format: env ## put the code in its form
 	@$(BIN)/ruff check --quiet --fix .
 
 witness: env ## ask software that others wrote, all cases; the counts stand in docs/witnesses.md
-	@CREDFLEET_WITNESS=whole $(BIN)/pytest -q -n 0 -p no:randomly tests/witness
+	@CREDFLEET_WITNESS=whole $(BIN)/pytest -q -n 0 -p no:randomly tests/witness tests/cluster/test_eso_manifests.py
 
 model: env ## explore the claim protocol's model whole; the wrong variants must be found
 	@$(BIN)/python -m models.claims.claimcheck

@@ -38,6 +38,9 @@ V1ALPHA1: Final = "external-secrets.io/v1alpha1"
 PROVIDER: Final = f"{PREFIX}provider"
 """Annotation of a store: the provider object that is written into it, as `Kind/namespace/name`."""
 
+_OPAQUE: Final = {"engineVersion": "v2", "mergePolicy": "Replace", "type": "Opaque"}
+"""Of the Secret a push is from only the value is handed on, not what that Secret is."""
+
 
 def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Manifest:
     """Write a store with its provider: the one it refers to, or the one its embedded block stands for.
@@ -126,9 +129,9 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
         remote = {"remoteKey": each.remote_key}
         if (name := property_of(kind, each.property_name)) is not None:
             remote["property"] = name
-        elsewhere = {"metadata": _metadata(each.remote_namespace)} if each.remote_namespace else {}
+        alone = {"metadata": _metadata(each.remote_namespace)} if kind.has_namespaces else {}
         match = {"secretKey": each.key, "remoteRef": remote}
-        data.append({"conversionStrategy": "None", "match": match, **elsewhere})
+        data.append({"conversionStrategy": "None", "match": match, **alone})
     return {
         "apiVersion": V1ALPHA1,
         "kind": "PushSecret",
@@ -139,15 +142,17 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
             "selector": {"secret": {"name": push.data[0].secret}},
             "updatePolicy": push.update_policy.value,
             "deletionPolicy": push.deletion_policy.value,
+            **({"template": {**_OPAQUE}} if kind.has_namespaces else {}),
             "data": data,
         },
     }
 
 
-def _metadata(namespace: str) -> Manifest:
-    """Say to the Kubernetes provider of ESO in which namespace a pushed Secret is."""
+def _metadata(namespace: str | None) -> Manifest:
+    """Say to ESO that labels and annotations stay, and in which namespace a pushed Secret is."""
     named = {"apiVersion": "kubernetes.external-secrets.io/v1alpha1", "kind": "PushSecretMetadata"}
-    return {**named, "spec": {"remoteNamespace": namespace}}
+    elsewhere = {} if namespace is None else {"remoteNamespace": namespace}
+    return {**named, "spec": {"sourceMergePolicy": "Replace", **elsewhere}}
 
 
 def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:

@@ -21,6 +21,7 @@ from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
 from components.naming import config_path
 from components.pull_secret.settings import PullSecretsSection
+from components.secret_stores.certificate_files import read_certificates
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
 from components.settings.cloud_keys import NAMESPACES, review_cloud_keys
@@ -129,7 +130,7 @@ class Settings(Noun):
             if key.startswith(NAMESPACE)
         }
         document[KEY] = credentials
-        misspelt = read_as_meant(cls, document)
+        misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
         stated = _stated(document)
         absent = without_values(document)
         settings, malformed = well_formed(cls, document)
@@ -254,7 +255,7 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
             f"it has {size:,} bytes, and a program is started with {SIZE_LIMIT:,} at most:"
             " the CLI passes it in one environment string, which Linux bounds",
             "name accounts whose Secrets exist already in the file of accountPool.membersFrom instead"
-            + ("; give certificates by caProvider, not by caBundle" if _has_bundles(values) else ""),
+            + ("; name the file of certificates: caBundle: {file: …}" if _has_bundles(values) else ""),
         )
     yield from review_cloud_keys(values)
     for key in values:

@@ -7,8 +7,9 @@ without.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,11 @@ from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
+from components.secret_stores.registry import Kind
 from sandbox.tests.support.cluster import ROOT, client_for
+from tests.support.shapes import SHAPES, drawn, least, selectors_of
 from tests.support.stores import provider, store_in
+from tests.witness.conftest import COUNTS, cases_of
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -41,6 +45,12 @@ pytestmark = pytest.mark.skipif(
 
 def documents(path: Path) -> list[Manifest]:
     return list(yaml.safe_load_all(path.read_text()))
+
+
+def known(key: str) -> Kind:
+    kind = KINDS.embedded(key)
+    assert not isinstance(kind, Problem)
+    return kind
 
 
 class Eso:
@@ -228,6 +238,37 @@ def test_a_block_that_the_server_refuses_is_refused_by_us(eso: Eso, block: dict[
     store = store_in("tenant-acme", provider=block)
     with pytest.raises(ValidationError):
         convert(store, block, KINDS)
+
+
+def blocks_of(key: str) -> Iterator[dict[str, Any]]:
+    """The smallest block with each selector of a kind, and drawn ones."""
+    shape = SHAPES[key]
+    yield from ({key: least(shape, path)} for path in selectors_of(shape))
+    random = Random(key)
+    yield from ({key: drawn(random, shape)} for _ in range(cases_of(3, 100)))
+
+
+@pytest.mark.parametrize("key", [key for key in SHAPES if known(key).by_shape])
+def test_of_a_kind_known_by_its_shape_we_take_what_the_server_takes_and_fill_in_the_same(
+    eso: Eso, key: str
+) -> None:
+    from kubernetes.dynamic.exceptions import BadRequestError, UnprocessibleEntityError
+
+    manifest = golden("own-provider")
+    for block in blocks_of(key):
+        COUNTS["ESO's definitions on the API server: blocks of providers"] += 1
+        try:
+            taken = eso.take({**manifest, "spec": {"provider": block}})["spec"]["provider"]
+        except (BadRequestError, UnprocessibleEntityError):
+            taken = None
+        try:
+            converted = convert(store_in("tenant-acme", provider=block), block, KINDS)
+        except ValidationError:
+            ours = None
+        else:
+            assert not isinstance(converted, Problem)
+            ours = embed(converted, KINDS)
+        assert ours == taken, block
 
 
 def bare(manifest: Manifest, *kept: str) -> Manifest:

@@ -1,13 +1,16 @@
 """What the configuration of secret stores may say, and what it may not."""
 
+import base64
 import json
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.errors import Problem
 from tests.support.cases import cases
+from tests.support.certificates import certificate_pem, curve_key
 from tests.support.stacks import SMALL, as_passed, problems, settings
 
 BUNDLE = "A" * 2_000
@@ -507,17 +510,56 @@ def test_a_read_of_nothing_is_told_in_our_words() -> None:
     ]
 
 
+def with_certificates(bundle: Any, count: int) -> dict[str, str]:
+    """A stack with so many stores, each with its own provider, and these certificates in each."""
+    server = {"url": "https://api.example", "caBundle": bundle}
+    many = {
+        f"s{n}": {"namespace": "tenant-acme", "provider": {"kubernetes": {"server": server, "auth": READER}}}
+        for n in range(count)
+    }
+    return stores(stores={**deepcopy(SECTION["stores"]), **many})
+
+
 def test_certificates_that_make_a_configuration_too_large_have_another_place() -> None:
-    server = {"url": "https://api.example", "caBundle": BUNDLE}
-    for count, said in ((58, True), (0, False)):
-        many = {
-            f"s{n}": {
-                "namespace": "tenant-acme",
-                "provider": {"kubernetes": {"server": server, "auth": READER}},
-            }
-            for n in range(count)
-        }
-        pad = {"fake": {"kind": "Fake", "spec": {"data": [{"key": "k", "value": "v" * 110_000}]}}}
-        changed = stores(stores=many) if said else stores(providers=pad, stores={}, reads={}, pushes={})
+    pad = {"fake": {"kind": "Fake", "spec": {"data": [{"key": "k", "value": "v" * 110_000}]}}}
+    other = stores(providers=pad, stores={}, reads={}, pushes={})
+    for said, changed in ((True, with_certificates(BUNDLE, 58)), (False, other)):
         (size,) = [each for each in problems(changed) if each.place == "configuration"]
-        assert ("caProvider" in size.mend) == said
+        assert ("caBundle: {file: …}" in size.mend) == said
+
+
+def test_two_hundred_stores_share_the_certificates_of_one_file(tmp_path: Path) -> None:
+    (tmp_path / "certs").mkdir()
+    (tmp_path / "certs" / "ca.pem").write_bytes(certificate_pem(curve_key()))
+    found = settings(with_certificates({"file": "certs/ca.pem"}, 200), tmp_path).secret_stores
+    assert found is not None
+    for name in ("s0", "s199"):
+        provider = found.provider_of(name)
+        assert not isinstance(provider, Problem)
+        held = provider.spec.model_dump(mode="json", by_alias=True)["server"]["caBundle"]
+        assert base64.b64decode(held) == certificate_pem(curve_key())
+
+
+@pytest.mark.parametrize(
+    ("given", "cause"),
+    [
+        ({"file": "absent.pem"}, "No such file"),
+        ({"file": "."}, "Is a directory"),
+        ({"flie": "ca.pem"}, "names no file"),
+        ({"file": "ca.pem", "key": "x"}, "names no file"),
+        ({"file": "a\0b"}, "null byte"),
+    ],
+    ids=str,
+)
+def test_certificates_that_cannot_be_read_are_told_once_where_they_are_named(
+    given: Any, cause: str, tmp_path: Path
+) -> None:
+    (problem,) = problems(with_certificates(given, 1), root=tmp_path)
+    assert problem.place == f"{PLACE}.stores.s0.provider.kubernetes.server.caBundle"
+    assert cause in problem.cause
+
+
+def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("none")
+    (problem,) = problems(with_certificates({"file": "ca.pem"}, 1), root=tmp_path)
+    assert "holds no certificates in PEM" in problem.cause

@@ -554,15 +554,25 @@ AWAY = {**WITH, "remoteNamespace": "b"}
 CLUSTER = {"kind": "ClusterSecretStore", "name": "s"}
 
 
-def test_the_operator_is_told_the_namespace_of_a_push() -> None:
-    compiled = compile_push(
-        push("ClusterSecretStore/s", name="p", data=[AWAY]), provider("Kubernetes", {}), KINDS
-    )
-    assert compiled["spec"]["data"][0]["metadata"] == {
+@cases("given, elsewhere", {"provider's": (WITH, {}), "elsewhere": (AWAY, {"remoteNamespace": "b"})})
+def test_the_operator_pushes_the_value_alone_to_a_secret_of_the_namespace_that_is_said(
+    given: dict[str, Any], elsewhere: dict[str, str]
+) -> None:
+    spec = compile_push(
+        push("ClusterSecretStore/s", name="p", data=[given]), provider("Kubernetes", {}), KINDS
+    )["spec"]
+    assert spec["template"]["type"] == "Opaque"
+    assert spec["data"][0]["metadata"] == {
         "apiVersion": "kubernetes.external-secrets.io/v1alpha1",
         "kind": "PushSecretMetadata",
-        "spec": {"remoteNamespace": "b"},
+        "spec": {"sourceMergePolicy": "Replace", **elsewhere},
     }
+
+
+def test_no_other_kind_of_provider_is_told_of_what_a_secret_is() -> None:
+    spec = compile_push(push("SecretStore/s", name="p", data=[ONE]), provider("GCPSM", {}), KINDS)["spec"]
+    assert "template" not in spec
+    assert "metadata" not in spec["data"][0]
 
 
 @cases(
