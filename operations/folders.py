@@ -20,6 +20,10 @@ class Folders(folders.Folders):
         """The record of the stand-in providers that are kept up."""
         return self.sandbox / "providers.json"
 
+    def settled(self, stack: str) -> Path:
+        """Return the copy of a stack's file that names the ports which the file leaves open."""
+        return self.sandbox / f"Pulumi.{stack}.yaml"
+
     @property
     def report(self) -> Path:
         """The page about the latest update."""

@@ -45,10 +45,10 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 def _reachable(text: str) -> str:
     try:
         url = urlsplit(text)
-        _ = url.port
+        nowhere = url.port == 0 and url.hostname not in _LOOPBACK
     except ValueError:
         raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example") from None
-    if not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
+    if nowhere or not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
         raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example")
     if url.scheme == "http" and url.hostname not in _LOOPBACK:
         raise unfit("over http anybody on the way can read the token", "use https")

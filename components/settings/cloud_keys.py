@@ -18,13 +18,17 @@ from components.settings.document import misspelt
 Form: TypeAlias = tuple[Callable[[str], object], str, str]
 """What passes, and cause and mend for what does not."""
 
-_HOST = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}")
+_PORT: Final = r":[1-9][0-9]{0,4}"
+_HOST: Final = re.compile(
+    rf"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)({_PORT})?|[a-z0-9-]+{_PORT}|(127\.0\.0\.1|localhost):0"
+)
 
 
 def _is_address(text: str) -> bool:
     try:
         url = urlsplit(text)
-        _ = url.port
+        if url.port == 0 and url.hostname not in ("127.0.0.1", "localhost"):
+            return False
     except ValueError:
         return False
     return url.scheme in ("http", "https") and bool(url.hostname) and text == text.strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "credfleet:"
 SIZE_LIMIT: Final = 100 * 1024
 """Bytes. The CLI passes the configuration in one environment string, and Linux takes none over 131,071."""
+
+_OPEN_PORT: Final = re.compile(r"\b(127\.0\.0\.1|localhost):0\b")
 
 _CREDENTIALS_SCHEMA: Final = {
     "type": "object",
@@ -94,12 +97,10 @@ class Settings(Noun):
         from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
         credentials = config.full_key(KEY)
+        values = {**get_config_env(), **CONFIG.get()}
         try:
-            return cls.parse(
-                {**get_config_env(), **CONFIG.get()},
-                {credentials} if is_config_secret(credentials) else set(),
-                Path.cwd(),
-            )
+            _refuse_open_ports(values)
+            return cls.parse(values, {credentials} if is_config_secret(credentials) else set(), Path.cwd())
         except ConfigurationError as error:
             problems = located(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
             raise pulumi.RunError(str(ConfigurationError(problems))) from None
@@ -282,3 +283,13 @@ def _meant(key: str) -> str | None:
     if namespace + ":" == NAMESPACE or namespace in NAMESPACES or not (alike or name in own):
         return None
     return NAMESPACE + next(iter(difflib.get_close_matches(name, own, n=1)), name)
+
+
+def _refuse_open_ports(values: Mapping[str, str]) -> None:
+    """Raise ConfigurationError for addresses whose ports the sandbox was to choose."""
+    mend = 'run `credfleet sandbox up`, then: eval "$(credfleet sandbox env)"; or write the port'
+    open_ones = [key for key, text in values.items() if key != NAMESPACE + KEY and _OPEN_PORT.search(text)]
+    if open_ones:
+        raise ConfigurationError(
+            Problem(key, "it leaves a port open, which the sandbox chooses", mend) for key in open_ones
+        )

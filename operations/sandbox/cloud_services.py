@@ -1,4 +1,8 @@
-"""Which cloud services a stack means by loopback addresses, and stand-ins for them there."""
+"""Which cloud services a stack means by loopback addresses, and stand-ins for them there.
+
+Where the stack's file leaves a port open (`:0`), the sandbox of this folder chooses one and keeps it; the
+genuine CLI gets it by a copy of the file.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,28 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from pulumi_sandbox import files
 from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, named, port_of
+from pulumi_sandbox.engine import StackAtRest
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, addresses, named, settled
 
 from operations.folders import Folders
 
 if TYPE_CHECKING:
     from components.pull_secret.settings import ClusterEntry, PullSecretsSection
 
-HYPERFLEET: Final = CloudService("hyperfleet", "operations.sandbox.hyperfleet.app")
+HYPERFLEET: Final = CloudService(
+    "hyperfleet",
+    "operations.sandbox.hyperfleet.app",
+    address=("credfleet:pullSecrets", "hyperfleet", "apiUrl"),
+    usual=18553,
+)
+SERVICES: Final = (*OWN, HYPERFLEET)
 
 _CLUSTERS: Final = "/api/hyperfleet/v1/clusters"
 _CONDITIONS: Final = ("Applied", "Available", "Health")
@@ -26,33 +40,47 @@ _CONDITIONS: Final = ("Applied", "Available", "Health")
 
 def start(
     folders: Folders, values: Mapping[str, str], pull_secrets: PullSecretsSection | None, progress: Progress
-) -> None:
+) -> dict[str, str]:
     """Start what a stack's configuration names on loopback, and let this process' children trust it.
 
     values: full key → text, as the CLI passes a configuration. pull_secrets: what it says of them.
+    Returns the texts that leave a port open, with the port.
 
     Raises:
         SandboxError: as `Clouds.start`.
     """
-    wanted = ports(values, pull_secrets)
     clouds = stand_ins(folders)
-    clouds.start(wanted, os.environ, progress)
+    ports = clouds.start(named(values, SERVICES), os.environ, progress)
     os.environ.update(clouds.trust())
-    if pull_secrets is not None and HYPERFLEET in wanted:
+    if pull_secrets is not None and HYPERFLEET in ports:
         for id_, cluster in pull_secrets.clusters.items():
-            _introduce(id_, cluster, wanted[HYPERFLEET])
+            _introduce(id_, cluster, ports[HYPERFLEET])
+    return settled(values, ports)
 
 
 def stand_ins(folders: Folders) -> Clouds:
     """Return the stand-ins of this project's sandbox, HyperFleet's among them."""
-    return Clouds(folders.clouds, (*OWN, HYPERFLEET))
+    return Clouds(folders.clouds, SERVICES)
 
 
-def ports(values: Mapping[str, str], pull_secrets: PullSecretsSection | None) -> dict[CloudService, int]:
-    """Return the loopback ports a configuration names; an address elsewhere is somebody else's service."""
-    hyperfleet = pull_secrets.hyperfleet if pull_secrets else None
-    port = port_of(HYPERFLEET, hyperfleet.api_url) if hyperfleet else None
-    return named(values) | ({HYPERFLEET: port} if port else {})
+def settled_file(folders: Folders, at_rest: StackAtRest) -> Path | None:
+    """Write a copy of a stack's file with the ports that were chosen; None where it leaves none open.
+
+    Raises:
+        SandboxError: as `Clouds.started`.
+    """
+    chosen = {each.service: each.port for each in stand_ins(folders).started()}
+    whole = addresses(at_rest.read()[0].values, chosen)
+    if not whole:
+        return None
+    file = at_rest.stack_file
+    copy = folders.settled(at_rest.stack)
+    files.replace(copy, file.path.read_text(encoding="utf-8-sig"))
+    file.path = copy
+    for (key, *inside), address in whole.items():
+        file.set(".".join((str(key), *filter(None, [paths.render(tuple(inside))]))), address, path=True)
+    file.save()
+    return copy
 
 
 def _introduce(id_: str, cluster: ClusterEntry, port: int) -> None:

@@ -4,11 +4,12 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from pulumi_sandbox import running
-from pulumi_sandbox.engine import find_backend
+from pulumi_sandbox.engine import StackAtRest, find_backend
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import ControlPlane
 from pulumi_sandbox.stack_cluster import StackCluster
@@ -17,7 +18,11 @@ from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
 from operations.sandbox import control_plane, stand_ins
+from operations.sandbox.cloud_services import settled_file
 from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
+
+_TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_OPTION_CONFIG_FILE"})
+"""What is one stack's and no other's."""
 
 
 def build_control_plane() -> None:
@@ -76,6 +81,8 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dic
     }
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
+    if (file := _settled_file(folders, stack, environment)) is not None:
+        variables["PULUMI_OPTION_CONFIG_FILE"] = str(file)
     if (providers := stand_ins.addresses(folders.providers)) is not None:
         variables["PULUMI_DEBUG_PROVIDERS"] = providers
     if "PULUMI_CONFIG_PASSPHRASE" not in environment and (
@@ -83,6 +90,18 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dic
     ):
         variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = given
     return variables
+
+
+def _settled_file(folders: Folders, stack: str, environment: Mapping[str, str]) -> Path | None:
+    try:
+        at_rest = StackAtRest.find(
+            folders.project, stack, backend_dir=find_backend(folders.backend, environment)
+        )
+    except SandboxError as error:
+        if error.code == "stack-unknown":
+            return None
+        raise
+    return settled_file(folders, at_rest)
 
 
 def _passphrase_file(folders: Folders, stack: str, environment: Mapping[str, str]) -> str | None:
@@ -98,8 +117,8 @@ def print_exports(stack: str) -> None:
     variables = exports(Folders.find(Path.cwd()), stack, os.environ)
     for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
-    if "PULUMI_CONFIG_PASSPHRASE_FILE" in os.environ.keys() - variables.keys():
-        typer.echo("unset PULUMI_CONFIG_PASSPHRASE_FILE")
+    for name in sorted(_TAKEN_BACK & os.environ.keys() - variables.keys()):
+        typer.echo(f"unset {name}")
 
 
 def serve_providers() -> None:

@@ -194,7 +194,9 @@ def _prepare(wanted: Run) -> _Prepared:
     workspace = open_workspace(folders, wanted.stack)
     settings = judged(workspace, workspace.crypter)
     with ProgressLine() as progress:
-        cloud_services.start(folders, workspace.config().values, settings.pull_secrets, progress)
+        values = workspace.config().values
+        given = cloud_services.start(folders, values, settings.pull_secrets, progress)
+        workspace = replace(workspace, given=given)
         cluster, is_stale = choose(
             folders,
             wanted.stack,

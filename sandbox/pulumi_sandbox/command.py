@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -107,7 +108,7 @@ def _deploy(given: argparse.Namespace) -> int:
     workspace = engine.Workspace.open(
         folders.project, given.stack, backend_dir=engine.find_backend(folders.backend)
     )
-    cluster, is_stale = _prepare(given, folders, workspace)
+    workspace, cluster, is_stale = _prepare(given, folders, workspace)
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
     options = engine.Options(
         parallel=given.parallel,
@@ -139,17 +140,21 @@ def _deploy(given: argparse.Namespace) -> int:
     return code
 
 
-def _prepare(given: argparse.Namespace, folders: Folders, workspace: Workspace) -> tuple[StackCluster, bool]:
-    """Start what the configuration names; return the cluster, and whether the state must be refreshed."""
+def _prepare(
+    given: argparse.Namespace, folders: Folders, workspace: Workspace
+) -> tuple[Workspace, StackCluster, bool]:
+    """Start what the stack names; return it with the ports, its cluster, and whether its state is stale."""
     from pulumi_sandbox.progress_line import ProgressLine
-    from pulumi_sandbox.services import Clouds, ControlPlane, binaries, named
+    from pulumi_sandbox.services import Clouds, ControlPlane, binaries, named, settled
     from pulumi_sandbox.stack_cluster import choose
 
     with ProgressLine() as progress:
         clouds = Clouds(folders.clouds)
-        clouds.start(named(workspace.config().values), os.environ, progress)
+        values = workspace.config().values
+        ports = clouds.start(named(values), os.environ, progress)
         os.environ.update(clouds.trust())
-        return choose(
+        workspace = replace(workspace, given=settled(values, ports))
+        return workspace, *choose(
             folders,
             given.stack,
             given.kubeconfig,

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from pulumi_sandbox.engine import Workspace
+from pulumi_sandbox.services import settled
 
+from operations.sandbox.cloud_services import SERVICES
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT
 
@@ -76,12 +78,17 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
         ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"), passphrase=passphrase
     )
     config = workspace.config()
+    ports = {service: service.usual for service in SERVICES}
 
     def program() -> None:
         runpy.run_path(str(ROOT / "__main__.py"))
 
     return record(
-        program, config=config.values, secret_keys=config.secret_keys, preview=True, calls=NO_ENTRIES
+        program,
+        config={**config.values, **settled(config.values, ports)},
+        secret_keys=config.secret_keys,
+        preview=True,
+        calls=NO_ENTRIES,
     )
 
 

@@ -312,6 +312,29 @@ def test_load_ends_the_program_with_the_problems_and_no_traceback() -> None:
         record(program, config=stack(cluster__contxt="x"), secret_keys=SECRET_KEYS)
 
 
+@pytest.mark.parametrize(
+    "key", ["gcp:secretManagerCustomEndpoint", "azure-native:metadataHost", "credfleet:pullSecrets"]
+)
+def test_load_refuses_a_port_that_the_sandbox_was_to_choose_and_parse_takes_it(key: str) -> None:
+    import pulumi
+
+    from tests.support.recorder import record
+
+    values = {
+        "gcp:secretManagerCustomEndpoint": "http://127.0.0.1:0/v1/",
+        "azure-native:metadataHost": "localhost:0",
+        "credfleet:pullSecrets": '{"hyperfleet": {"apiUrl": "http://127.0.0.1:0"}, "clusters": {}}',
+    }
+    config = {**stack(), key: values[key]}
+    assert problems(config) == ()
+
+    def program() -> None:
+        Settings.load(pulumi.Config())
+
+    with pytest.raises(pulumi.RunError, match=rf"{key}: it leaves a port open.*\n→ .*credfleet sandbox env"):
+        record(program, config=config, secret_keys=SECRET_KEYS)
+
+
 def test_load_reads_what_parse_reads() -> None:
     import pulumi
 

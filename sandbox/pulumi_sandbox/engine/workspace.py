@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -71,6 +71,8 @@ class Workspace(StackAtRest):
 
     crypter: PassphraseCrypter
     store: Store
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Texts that the program gets in the place of those in the files: full key → text."""
 
     @classmethod
     def open(
@@ -102,7 +104,8 @@ class Workspace(StackAtRest):
 
     def config(self) -> ProgramConfig:
         """Return what the program is given; raises what `program_config` does."""
-        return program_config(self.project, self.stack_file, self.crypter)
+        config = program_config(self.project, self.stack_file, self.crypter)
+        return replace(config, values={**config.values, **self.given})
 
 
 def find_passphrase(

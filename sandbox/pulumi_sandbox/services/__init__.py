@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.cloud.front import Service as Service
     from pulumi_sandbox.services.cloud.registry import OWN as OWN
     from pulumi_sandbox.services.cloud.registry import CloudService as CloudService
+    from pulumi_sandbox.services.cloud.registry import addresses as addresses
     from pulumi_sandbox.services.cloud.registry import named as named
-    from pulumi_sandbox.services.cloud.registry import port_of as port_of
+    from pulumi_sandbox.services.cloud.registry import settled as settled
     from pulumi_sandbox.services.clouds import Clouds as Clouds
     from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
     from pulumi_sandbox.services.parts import Part as Part
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "build": ("binaries", "cache_folder"),
     "cloud.front": ("Service",),
-    "cloud.registry": ("OWN", "CloudService", "named", "port_of"),
+    "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
     "clouds": ("Clouds",),
     "control_plane": ("ControlPlane",),
     "parts": ("Part",),

@@ -18,7 +18,7 @@ from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certificate
 from pulumi_sandbox.services.cloud.registry import OWN, CloudService
 from pulumi_sandbox.services.launch import Launch, Undertaking
-from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, is_free
+from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, free_ports, is_free
 from pulumi_sandbox.services.progress import Progress, Step, silent
 
 STOP_SECONDS = 5.0
@@ -62,24 +62,28 @@ class Clouds:
         ports: Mapping[CloudService, int],
         environment: Mapping[str, str] = processes.NOTHING,
         progress: Progress = silent,
-    ) -> None:
+    ) -> dict[CloudService, int]:
         """See to it that stand-ins serve on these ports: those that do already are left alone.
 
-        environment: whose trusted authorities are kept when another one is added (see `Certificate.trust`).
+        ports: 0 lets it choose: the port of the time before, else the usual one, else one that is free.
+        Returns them, chosen. environment: whose trusted authorities are kept when another one is added (see
+        `Certificate.trust`).
 
         Raises SandboxError `port-taken`, `cloud-died` or `cloud-not-ready` with the last words of its log.
         """
         if not ports:
-            return
+            return {}
         waiting = Step("another process is starting stand-ins of this sandbox; waiting for it", 0.0)
         with exclusive(self.folder / "lock", on_wait=lambda: progress(waiting)):
             if any(service.scheme == "https" for service in ports):
                 self.certificate.renew()
                 self.certificate.trust(environment)
+            chosen = {service: port or self._choose(service) for service, port in ports.items()}
             self._start_missing(
-                {service: port for service, port in ports.items() if not self._serves(service, port)},
+                {service: port for service, port in chosen.items() if not self._serves(service, port)},
                 progress,
             )
+        return chosen
 
     def trust(self) -> dict[str, str]:
         """Return the variables by which a process trusts what runs here; none without HTTPS."""
@@ -99,25 +103,36 @@ class Clouds:
 
         Raises SandboxError `state-unreadable`.
         """
-        found: list[StandIn] = []
-        for service in self.services:
-            try:
-                port = json.loads(self._record(service).read_text(encoding="utf-8"))["port"]
-            except FileNotFoundError:
-                continue
-            except (ValueError, KeyError, TypeError) as error:
-                raise SandboxError(
-                    code="state-unreadable",
-                    place=str(self._record(service)),
-                    cause=f"this is not the record of a stand-in ({type(error).__name__})",
-                    mend="remove the file; the sandbox makes it anew",
-                ) from None
-            found.append(StandIn(service, port, self._log(service), self._pid(service)))
-        return found
+        recorded = {service: self._recorded(service) for service in self.services}
+        return [
+            StandIn(service, port, self._log(service), self._pid(service))
+            for service, port in recorded.items()
+            if port is not None
+        ]
 
     def runs(self, service: CloudService) -> bool:
         """Whether one runs."""
         return self._pid(service) is not None
+
+    def _recorded(self, service: CloudService) -> int | None:
+        """Return the port it had last, None when it was never started; raises as `started`."""
+        try:
+            return int(json.loads(self._record(service).read_text(encoding="utf-8"))["port"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise SandboxError(
+                code="state-unreadable",
+                place=str(self._record(service)),
+                cause=f"this is not the record of a stand-in ({type(error).__name__})",
+                mend="remove the file; the sandbox makes it anew",
+            ) from None
+
+    def _choose(self, service: CloudService) -> int:
+        recorded = self._recorded(service)
+        if recorded is not None and (self.runs(service) or is_free(recorded)):
+            return recorded
+        return service.usual if is_free(service.usual) else free_ports(1)[0]
 
     def _serves(self, service: CloudService, port: int) -> bool:
         pid = self._pid(service)
@@ -131,7 +146,11 @@ class Clouds:
         self._end(ports)
         for service, port in ports.items():
             if not is_free(port):
-                raise PortTakenError(port, f"the sandbox's {service}")
+                key = service.address[0]
+                mend = (
+                    f"stop it, with `down` in its folder if it is another sandbox's; or write port 0 in {key}"
+                )
+                raise PortTakenError(port, f"the sandbox's {service}", mend)
         what = f"starting {', '.join(sorted(service.name for service in ports))}"
         mend = f"run the command again; if what it keeps is broken, remove it from {self.folder} first"
         launch = Launch(Undertaking("cloud", what, usual=2.0, mend=mend), progress)

@@ -41,14 +41,19 @@ _NOBODY_SEEN: Final = "a process of another user listens on it, or a connection 
 class PortTakenError(SandboxError):
     """A port the sandbox needs belongs to another process."""
 
-    def __init__(self, port: int, purpose: str) -> None:
+    def __init__(
+        self,
+        port: int,
+        purpose: str,
+        mend: str = "stop it, with `down` in its folder if it is another sandbox's, and run this again",
+    ) -> None:
         found = port_owner(port)
         owner = f"{found} listens on it" if found else _NOBODY_SEEN
         super().__init__(
             code="port-taken",
             place=f"{LOOPBACK}:{port}",
             cause=f"{purpose} needs this port, but {owner}",
-            mend="stop it, with `down` in its folder if it is another sandbox's, and run this again",
+            mend=mend,
         )
         self.owner = found
 

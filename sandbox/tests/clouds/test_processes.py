@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
 from pulumi_sandbox.services.progress import Step
 
 SECRETS = "/v1/projects/acme-prod-1/secrets"
-PROJECTS = CloudService("projects-own", SECRET_MANAGER.module)
+PROJECTS = CloudService("projects-own", SECRET_MANAGER.module, ("own:address",), usual=1)
 SERVICES = (*OWN, PROJECTS)
 AUTOMATIC = {"replication": {"automatic": {}}}
 
@@ -91,6 +92,28 @@ def test_another_port_moves_it_there(clouds: Clouds, ports: dict[CloudService, i
     assert moved.port == new
     with pytest.raises(requests.ConnectionError):
         requests.get(f"http://{LOOPBACK}:{former}/sandbox/service", timeout=10)
+
+
+def test_a_port_left_open_is_the_usual_one_where_it_is_free_and_the_same_ever_after(tmp_path: Path):
+    service = replace(PROJECTS, usual=free_ports(1)[0])
+    here, there = (Clouds(tmp_path / name, [service], die_with_parent=True) for name in ("here", "there"))
+    try:
+        assert here.start({service: 0}) == {service: service.usual}
+        (chosen,) = there.start({service: 0}).values()
+        assert chosen != service.usual
+        (first,) = here.started()
+        here.stop()
+        assert there.start({service: 0}) == {service: chosen}
+        there.stop()
+        assert there.start({service: 0}) == {service: chosen}
+        with socket.create_server((LOOPBACK, service.usual)):
+            (moved,) = here.start({service: 0}).values()
+        assert moved not in (first.port, chosen)
+        with pytest.raises(PortTakenError, match="write port 0 in own:address"):
+            here.start({service: chosen})
+    finally:
+        here.stop()
+        there.stop()
 
 
 def test_a_taken_port_is_told_with_its_owner_and_nothing_is_left_running(

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER, SECRET_MANAGER, CloudService
+from pulumi_sandbox.services.cloud.registry import (
+    RESOURCE_MANAGER,
+    SECRET_MANAGER,
+    CloudService,
+    named,
+    settled,
+)
 from pulumi_sandbox.services.ports import free_ports
 from pulumi_sandbox.services.progress import silent
 from typer.testing import CliRunner, Result
@@ -19,7 +25,7 @@ from components.pull_secret.settings import PullSecretsSection
 from operations.folders import Folders
 from operations.main import app
 from operations.sandbox import updates
-from operations.sandbox.cloud_services import HYPERFLEET, ports, stand_ins, start
+from operations.sandbox.cloud_services import HYPERFLEET, SERVICES, stand_ins, start
 from tests.support.hyperfleet import moment
 
 
@@ -27,8 +33,9 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["sandbox", *arguments])
 
 
-def fleet(url: str, clusters: Mapping[str, object] | None = None) -> PullSecretsSection:
-    return PullSecretsSection.model_validate({"hyperfleet": {"apiUrl": url}, "clusters": clusters or {}})
+def fleet(url: str, clusters: Mapping[str, object]) -> tuple[dict[str, str], PullSecretsSection]:
+    section = {"hyperfleet": {"apiUrl": url}, "clusters": clusters}
+    return {FLEET: json.dumps(section)}, PullSecretsSection.model_validate(section)
 
 
 @pytest.fixture
@@ -38,42 +45,68 @@ def folders(project: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folders
     stand_ins(Folders(project)).stop()
 
 
+GCP, AZURE, FLEET = "gcp:secretManagerCustomEndpoint", "azure-native:metadataHost", "credfleet:pullSecrets"
+
+
 @pytest.mark.parametrize(
-    ("values", "named"),
+    ("values", "ports"),
     [
         ({}, {}),
-        ({"gcp:secretManagerCustomEndpoint": "http://127.0.0.1:18551/v1/"}, {SECRET_MANAGER: 18551}),
-        ({"gcp:secretManagerCustomEndpoint": "http://localhost:18551/v1/"}, {SECRET_MANAGER: 18551}),
-        ({"gcp:secretManagerCustomEndpoint": "https://127.0.0.1:18551/v1/"}, {}),
-        ({"gcp:secretManagerCustomEndpoint": "https://secretmanager.googleapis.com/v1/"}, {}),
-        ({"gcp:secretManagerCustomEndpoint": "http://127.0.0.1/v1/"}, {}),
-        ({"azure-native:metadataHost": "127.0.0.1:18552"}, {RESOURCE_MANAGER: 18552}),
-        ({"azure-native:metadataHost": "management.azure.com"}, {}),
-        ({"azure-native:metadataHost": "127.0.0.1:port"}, {}),
-        ({"azure-native:metadataHost": "[127.0.0.1"}, {}),
+        ({GCP: "http://127.0.0.1:18551/v1/"}, {SECRET_MANAGER: 18551}),
+        ({GCP: "http://localhost:18551/v1/"}, {SECRET_MANAGER: 18551}),
+        ({GCP: "http://localhost:0/v1/"}, {SECRET_MANAGER: 0}),
+        ({GCP: "https://127.0.0.1:18551/v1/"}, {}),
+        ({GCP: "https://secretmanager.googleapis.com/v1/"}, {}),
+        ({GCP: "http://127.0.0.1/v1/"}, {}),
+        ({AZURE: "127.0.0.1:18552"}, {RESOURCE_MANAGER: 18552}),
+        ({AZURE: "management.azure.com"}, {}),
+        ({AZURE: "127.0.0.1:port"}, {}),
+        ({AZURE: "[127.0.0.1"}, {}),
+        ({FLEET: '{"hyperfleet": {"apiUrl": "http://127.0.0.1:18553"}}'}, {HYPERFLEET: 18553}),
+        ({FLEET: '{"hyperfleet": {"apiUrl": "http://localhost:18553/"}}'}, {HYPERFLEET: 18553}),
+        ({FLEET: '{"hyperfleet": {"apiUrl": "https://127.0.0.1:18553"}}'}, {}),
+        ({FLEET: '{"hyperfleet": {"apiUrl": "https://127.0.0.1.example:18553"}}'}, {}),
+        ({FLEET: '{"hyperfleet": {"apiUrl": "https://hyperfleet.example"}}'}, {}),
+        ({FLEET: '{"clusters": {}}'}, {}),
+        ({FLEET: "no JSON"}, {}),
     ],
 )
 def test_only_what_a_stack_names_on_loopback_is_started(
-    values: dict[str, str], named: dict[CloudService, int]
+    values: dict[str, str], ports: dict[CloudService, int]
 ) -> None:
-    assert ports(values, None) == named
+    assert named(values, SERVICES) == ports
 
 
-@pytest.mark.parametrize(
-    ("url", "named"),
-    [
-        ("http://127.0.0.1:18553", {HYPERFLEET: 18553}),
-        ("http://localhost:18553/", {HYPERFLEET: 18553}),
-        ("https://127.0.0.1:18553", {}),
-        ("https://127.0.0.1.example:18553", {}),
-        ("https://hyperfleet.example", {}),
-    ],
-)
-def test_hyperfleet_is_started_where_pull_secrets_name_it_on_loopback(
-    url: str, named: dict[CloudService, int]
+def test_a_port_that_is_left_open_is_put_where_it_is_left_open_and_nowhere_else() -> None:
+    sections = {"hyperfleet": {"apiUrl": "http://127.0.0.1:0"}, "clusters": {"a": {"name": "127.0.0.1:0"}}}
+    values = {GCP: "http://127.0.0.1:1/v1/", AZURE: "127.0.0.1:0", FLEET: json.dumps(sections)}
+
+    given = settled(values, dict(zip((SECRET_MANAGER, RESOURCE_MANAGER, HYPERFLEET), (1, 2, 3), strict=True)))
+
+    assert given.keys() == {AZURE, FLEET}
+    assert given[AZURE] == "127.0.0.1:2"
+    sections["hyperfleet"] = {"apiUrl": "http://127.0.0.1:3"}
+    assert json.loads(given[FLEET]) == sections
+
+
+def test_the_genuine_cli_gets_the_ports_by_a_copy_of_the_stacks_file(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ports({}, fleet(url)) == named
-    assert ports({}, PullSecretsSection()) == {}
+    text = f'config:\n  {GCP}: http://127.0.0.1:0/v1/ # open\n  {FLEET}:\n    hyperfleet: {{apiUrl: "http://127.0.0.1:0"}}\n'
+    (folders.project / "Pulumi.dev.yaml").write_text(text)
+    assert "CONFIG_FILE" not in run("env").stdout
+    ports = {SECRET_MANAGER: 21, HYPERFLEET: 23}
+    for service, port in ports.items():
+        record = folders.clouds / service.name / "service.json"
+        record.parent.mkdir(parents=True)
+        record.write_text(json.dumps({"port": port}))
+
+    assert f"export PULUMI_OPTION_CONFIG_FILE={folders.settled('dev')}\n" in run("env").stdout
+    copy = folders.settled("dev").read_text()
+    assert copy == text.replace("127.0.0.1:0/", "127.0.0.1:21/").replace('127.0.0.1:0"', '127.0.0.1:23"')
+    assert (folders.project / "Pulumi.dev.yaml").read_text() == text
+    monkeypatch.setenv("PULUMI_OPTION_CONFIG_FILE", "of a former stack")
+    assert "unset PULUMI_OPTION_CONFIG_FILE\n" in run("env", "--stack", "prod").stdout
 
 
 def test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped(folders: Folders) -> None:
@@ -118,7 +151,7 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(folders: Folders) -> Non
         },
     }
     url = f"http://127.0.0.1:{port}"
-    start(folders, {}, fleet(url, clusters), silent)
+    start(folders, *fleet(url, clusters), silent)
     observed = {id_: HyperFleet(url).observe(id_) for id_ in clusters}
     assert [one.known for one in observed.values()] == [True, True]
     assert observed["cls-000000000002"].adapters == {"dns": "False", "validation": "True"}
@@ -126,11 +159,11 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(folders: Folders) -> Non
     changed = {"adapter": "dns", "observed_generation": 1, "observed_time": moment()}
     conditions = [{"type": kind, "status": "True"} for kind in ("Applied", "Available", "Health")]
     HyperFleet(url).report("cls-000000000002", {**changed, "conditions": conditions})
-    start(folders, {}, fleet(url, clusters), silent)
+    start(folders, *fleet(url, clusters), silent)
     assert HyperFleet(url).observe("cls-000000000002").adapters["dns"] == "True"
 
     clusters["cls-000000000002"]["generation"] = 2
-    start(folders, {}, fleet(url, clusters), silent)
+    start(folders, *fleet(url, clusters), silent)
     assert HyperFleet(url).observe("cls-000000000002").adapters["dns"] == "False"
 
 
@@ -138,13 +171,12 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(folders: Folders) -> Non
 def test_every_command_that_needs_a_stack_starts_its_services_first(
     folders: Folders, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    (port,) = free_ports(1)
-    address = f"http://127.0.0.1:{port}/v1/"
-    stack = f"config:\n  gcp:secretManagerCustomEndpoint: {address}\n  credfleet:tenants: {{}}\n"
+    stack = f"config:\n  {GCP}: http://127.0.0.1:0/v1/\n  credfleet:tenants: {{}}\n"
     (folders.project / "Pulumi.dev.yaml").write_text(stack)
 
     def choose(*_: object, **__: object) -> None:
-        assert requests.get(f"http://127.0.0.1:{port}/sandbox/service", timeout=10).ok
+        (started,) = stand_ins(folders).started()
+        assert requests.get(f"{started.address}/sandbox/service", timeout=10).ok
         raise KeyboardInterrupt
 
     monkeypatch.setattr(updates, "choose", choose)

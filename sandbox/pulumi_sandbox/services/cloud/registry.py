@@ -1,10 +1,13 @@
 """The cloud services the sandbox has stand-ins for; a project adds its own by describing them alike."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from pulumi_sandbox.documents import read_json
+from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.services.ports import LOOPBACK
 
 
@@ -12,11 +15,15 @@ from pulumi_sandbox.services.ports import LOOPBACK
 class CloudService:
     """A service by the word that starts its process and names its folder and log.
 
-    module: where `make_app(folder)` is, which returns the stand-in. scheme: what its clients speak.
+    module: where `make_app(folder)` is, which returns the stand-in. address: where a configuration says
+    where the service is, its full key and the path inside. usual: the port it gets where the configuration
+    says `:0` and nobody has it. scheme: what its clients speak.
     """
 
     name: str
     module: str
+    address: paths.Path
+    usual: int
     scheme: str = "http"
 
     def __str__(self) -> str:
@@ -24,33 +31,76 @@ class CloudService:
         return self.name
 
 
-SECRET_MANAGER: Final = CloudService("secret-manager", "pulumi_sandbox.services.cloud.secret_manager.app")
+SECRET_MANAGER: Final = CloudService(
+    "secret-manager",
+    "pulumi_sandbox.services.cloud.secret_manager.app",
+    address=("gcp:secretManagerCustomEndpoint",),
+    usual=18551,
+)
 
 RESOURCE_MANAGER: Final = CloudService(
-    "resource-manager", "pulumi_sandbox.services.cloud.resource_manager.app", scheme="https"
+    "resource-manager",
+    "pulumi_sandbox.services.cloud.resource_manager.app",
+    address=("azure-native:metadataHost",),
+    usual=18552,
+    scheme="https",
 )
 """Its clients take nothing but HTTPS."""
 
 OWN: Final = (SECRET_MANAGER, RESOURCE_MANAGER)
 
 
-def named(values: Mapping[str, str]) -> dict[CloudService, int]:
-    """Return the ports of the services that a configuration (full key → text) names on loopback."""
-    addresses = {
-        SECRET_MANAGER: values.get("gcp:secretManagerCustomEndpoint"),
-        RESOURCE_MANAGER: f"https://{values.get('azure-native:metadataHost', '')}",
+def named(values: Mapping[str, str], services: Sequence[CloudService] = OWN) -> dict[CloudService, int]:
+    """Return the ports of the services that a configuration (full key → text) names on loopback.
+
+    0 is a port that the configuration leaves open.
+    """
+    found = {service: _port(service, _address(service, values)) for service in services}
+    return {service: port for service, port in found.items() if port is not None}
+
+
+def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[paths.Path, str]:
+    """Return where a configuration leaves the ports of services open, and the whole addresses."""
+    written = {service: _address(service, values) for service in ports}
+    return {
+        service.address: written[service].replace(":0", f":{port}", 1)
+        for service, port in ports.items()
+        if _port(service, written[service]) == 0
     }
-    found = {service: port_of(service, address) for service, address in addresses.items()}
-    return {service: port for service, port in found.items() if port}
 
 
-def port_of(service: CloudService, address: str | None) -> int | None:
+def settled(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[str, str]:
+    """Return the texts of a configuration that leave ports open, with the ports: full key → text."""
+    texts: dict[str, str] = {}
+    for (key, *inside), address in addresses(values, ports).items():
+        name = str(key)
+        document = read_json(texts.get(name, values[name])) if inside else None
+        holder: Any = paths.get(document, tuple(inside[:-1]))[1]
+        if inside:
+            holder[inside[-1]] = address
+        texts[name] = json.dumps(document) if inside else address
+    return texts
+
+
+def _address(service: CloudService, values: Mapping[str, str]) -> str:
+    """Return what a configuration says of where a service is; nothing where that cannot be read."""
+    key, *inside = service.address
+    text: Any = values.get(str(key), "")
+    if inside:
+        try:
+            text = paths.get(read_json(text or "null"), tuple(inside))[1]
+        except ValueError:
+            return ""
+    return text if isinstance(text, str) else ""
+
+
+def _port(service: CloudService, address: str) -> int | None:
     """Return the port of a loopback address; None for somebody else's service.
 
     What is no address at all is told by the client that gets it.
     """
     try:
-        parts = urlsplit(address or "")
+        parts = urlsplit(address if "://" in address else f"{service.scheme}://{address}")
         port = parts.port
     except ValueError:
         return None
