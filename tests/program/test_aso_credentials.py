@@ -311,6 +311,19 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     stack.project.sandbox("preview", "--expect-no-changes").quiet()
 
 
+def test_a_preview_refuses_a_resource_whose_kind_the_cluster_does_not_serve(stack: Stack) -> None:
+    stack.create_namespaces()
+    stack.configure(shared="", tenants="", claimed="")
+    file = stack.project.folder / "a.yaml"
+    group, kind = "nobody.azure.com/v1api20200601", "ResourceGroup"
+    file.write_text(file.read_text(encoding="utf-8").replace(KINDS[kind], group), encoding="utf-8")
+
+    refused = stack.project.sandbox("preview").quiet(1)
+
+    assert f"the cluster does not serve {group}/{kind}, so nothing can be made of it" in refused.out
+    assert refused.out.count("so nothing can be made of it") == 1
+
+
 def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_time(stack: Stack) -> None:
     stack.create_namespaces()
     stack.configure(shared="bc", alone="e", tenants="", claimed="")
