@@ -46,6 +46,9 @@ class Verdict(StrEnum):
     HELD = "held"
 
 
+NONE_OF_TYPE: Final = "the pool has no account of this type"
+"""What is told in the place of counts where there is nothing to count."""
+
 _TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
 
 

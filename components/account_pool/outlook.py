@@ -16,7 +16,15 @@ from typing import Final
 
 from components.account_pool import changes
 from components.account_pool.census import Census, displaced
-from components.account_pool.judgement import Verdict, held, is_restored, judge, may_take, unusable
+from components.account_pool.judgement import (
+    NONE_OF_TYPE,
+    Verdict,
+    held,
+    is_restored,
+    judge,
+    may_take,
+    unusable,
+)
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Record, State, Token, Wanted
 from components.account_pool.protocol import tokens_to_look_behind
 from components.account_pool.selection import in_order
@@ -329,6 +337,8 @@ class _Allotment:
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
         asked = "1 claim" if claims == 1 else f"{claims} claims"
         text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
+        if not any(member.type == partition.type for member in self.members.values()):
+            text = f"{NONE_FREE}: {NONE_OF_TYPE}"
         gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if self._leaves(one, partition)]
         if gone:
             text += f"; this update releases {', '.join(gone)} only after its claims, so run it again then"

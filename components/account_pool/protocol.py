@@ -18,6 +18,7 @@ from components.account_pool import changes
 from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
 from components.account_pool.census import Census
 from components.account_pool.judgement import (
+    NONE_OF_TYPE,
     Verdict,
     is_restored,
     judge,
@@ -210,12 +211,6 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
     partition = wanted.partition
     bodies = yield from list_all(Kind.MEMBER, members_of_type(partition.type))
     members = [Member.parse(body) for body in bodies]
-    if not members:
-        return Misconfigured(
-            place=f"pool {wanted.namespace}",
-            cause=f"it has no {partition.type} accounts at all",
-            mend="check the type and the namespace, or add accounts of this type",
-        )
     keys = [key for key, _ in partition.values]
     for member in members:
         if wrong := misconfiguration(member, keys):
@@ -226,7 +221,7 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
             )
     in_use = "full" if partition.shared else "owned"
     census = Counter(m.state or in_use for m in members if m.place(keys) == partition)
-    counted = ", ".join(f"{census[name]} {name}" for name in (in_use, *State))
+    counted = ", ".join(f"{census[name]} {name}" for name in (in_use, *State)) if members else NONE_OF_TYPE
     return Exhausted(
         pool=wanted.namespace, account_type=partition.type, partition=str(partition), census=counted
     )

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Annotated, Any, Final, TypeVar, get_origin
 
 import typer
+from typer.core import TyperGroup
 
 from operations.cli.answer import Answer
 from operations.cli.options import Form, JsonOption, OutputOption
@@ -22,9 +23,25 @@ _ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3, "events": 3}
 """Where the help lists options, whatever group they are in; all others between."""
 
 
+class Group(TyperGroup):
+    """Commands below one word; the help lists each with the whole of its first paragraph."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of the commands."""
+        below = ((name, self.commands[name]) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, each.short_help or " ".join((each.help or "").partition("\n\n")[0].split()))
+                    for name, each in below
+                    if not each.hidden
+                ]
+            )
+
+
 def group(help_: str, *examples: str) -> typer.Typer:
     """Return a command that has only commands below it."""
-    return typer.Typer(help=help_, epilog=epilog(*examples), no_args_is_help=True)
+    return typer.Typer(cls=Group, help=help_, epilog=epilog(*examples), no_args_is_help=True)
 
 
 def epilog(*examples: str) -> str:

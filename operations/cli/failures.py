@@ -15,10 +15,10 @@ import typer
 from pulumi_sandbox import files
 from pulumi_sandbox.documents import Unreadable
 from pulumi_sandbox.errors import SandboxError
-from typer.core import TyperGroup
 
 from components.errors import ConfigurationError, CredfleetError
 from operations.cli.answer import Answer, follow, visible, write, write_json
+from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
 
 GENERIC = 1
@@ -202,7 +202,7 @@ def defect(error: BaseException, directory: Path) -> CredfleetError:
     )
 
 
-class ReportingGroup(TyperGroup):
+class ReportingGroup(Group):
     """The root of the command tree: writes what a command answers or raises, in the form asked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

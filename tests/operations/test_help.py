@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 from typer.core import TyperGroup
+from typer.testing import CliRunner
 
 from operations.main import app
 
@@ -27,6 +28,15 @@ def tree() -> Iterator[tuple[str, str]]:
 def test_the_help_of_every_command_has_an_example_that_begins_with_it(typed: str, epilog: str) -> None:
     assert "Examples:" in epilog
     assert typed in epilog
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["pool"], ["stores"], ["aso"], ["pull-secret"], ["services"]], ids=" ".join
+)
+def test_the_help_of_a_group_tells_what_each_command_does_to_the_end(words: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=80).stdout.partition("Commands:")[2]
+    assert shown
+    assert "..." not in shown
 
 
 def test_the_tree_holds_the_commands_the_documentation_names() -> None:

@@ -238,6 +238,5 @@ def disagreements(census: Census, request: ClaimRequest, ended: Claimed | PoolEr
 
 
 def _says_none_left(refused: PoolError) -> bool:
-    words = ("no other is free", "no aws accounts at all")
-    is_of_pool = isinstance(refused, Misconfigured) and any(each in refused.cause for each in words)
+    is_of_pool = isinstance(refused, Misconfigured) and "no other is free" in refused.cause
     return isinstance(refused, Exhausted) or is_of_pool

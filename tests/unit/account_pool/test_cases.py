@@ -119,8 +119,8 @@ def test_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> No
     assert labels_of(server) == before
 
 
-def test_a_type_the_pool_has_none_of_is_misconfigured_not_exhausted() -> None:
-    with pytest.raises(Misconfigured, match="no gcp accounts"):
+def test_of_a_type_the_pool_has_none_of_it_is_exhausted_and_says_so() -> None:
+    with pytest.raises(Exhausted, match=r"no free gcp account .*: the pool has no account of this type;"):
         claim(pool("m0"), partition=Partition("gcp"))
 
 

@@ -18,6 +18,7 @@ from components.account_pool.keys import (
 )
 from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
 from components.account_pool.outlook import Prospect, outlook
+from components.errors import Exhausted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 
@@ -64,6 +65,12 @@ def carrying(account: str, record: Record) -> Member:
 
 def prospects(census: Census, *requests: ClaimRequest, keys: tuple[str, ...] = ()) -> list[Prospect]:
     return [expected.prospect for expected in outlook(census, requests, keys)]
+
+
+def test_of_a_type_the_pool_has_none_of_a_claim_is_told_so() -> None:
+    (expected,) = outlook(Census((member("m"),), ()), [asks("a", type_="gcp")], ())
+    assert expected.refusal is Exhausted
+    assert expected.text == "expected to find none free: the pool has no account of this type"
 
 
 def test_two_claims_on_two_free_accounts_expect_any_of_them() -> None:
