@@ -48,9 +48,9 @@ class Fleet(pulumi.ComponentResource):
         self.account_pool, self.tenants = tenants.pool, tenants.tenants
         self.aso_credentials, unserved = self._aso_credentials(declared)
         self.pull_secrets, waiting = self._pull_secrets(declared)
-        self.services, self.apps = self._services(declared)
+        self.services, self.apps, lacking = self._services(declared)
         self.secret_stores, without = self._secret_stores(declared)
-        skipped = pulumi.Output.all(told(tenants.waiting), unserved, waiting, without)
+        skipped = pulumi.Output.all(told(tenants.waiting), unserved, waiting, told(lacking), without)
         self.skipped = skipped.apply(lambda all_: {what: why for each in all_ for what, why in each.items()})
         self.register_outputs(
             {
@@ -90,11 +90,15 @@ class Fleet(pulumi.ComponentResource):
             self._child,
         )
 
-    def _services(self, declared: Declared) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def _services(
+        self, declared: Declared
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, pulumi.Input[str]]]:
         settings = self._settings
         if settings.services is None:
-            return {}, {}
-        return declare_services(settings.services, settings.credentials, declared.namespace, self._child)
+            return {}, {}, {}
+        return declare_services(
+            settings.services, settings.credentials, declared.namespace, declared.source, self._child
+        )
 
     def _secret_stores(self, declared: Declared) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:
         """Declare stores after the Secrets of services; what uses an account comes after that one."""

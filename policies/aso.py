@@ -40,7 +40,11 @@ _GLOBAL_KEY: Final = re.compile(
     r"|MAX_CONCURRENT_RECONCILES|RATE_LIMIT_\w+|AZURE_USER_AGENT_SUFFIX"
 )
 _RESOURCES: Final = ("kubernetes:azure.com/*:*", "kubernetes:*.azure.com/*:*")
-_PROJECTION: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
+_PROJECTIONS: Final = {
+    "pulumi-python:dynamic/credfleet:SecretProjection": "targetNamespace",
+    "pulumi-python:dynamic/credfleet:AsoProjection": "namespace",
+}
+"""What makes a credential inside the cluster → its input that says where."""
 
 
 def _keys(secret: Resource) -> Mapping[str, Any]:
@@ -190,9 +194,9 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
     """Refuse a name that leads nowhere: ASO takes no other credential then."""
     declared = {_place(one): one for one in resources if one.type in SECRETS}
     delivered = {
-        (one.inputs.get("targetNamespace"), one.inputs.get("targetName"))
+        (one.inputs.get(_PROJECTIONS[one.type]), one.inputs.get("targetName"))
         for one in resources
-        if one.type == _PROJECTION
+        if one.type in _PROJECTIONS
     }
     path = f"metadata.annotations.{CREDENTIAL_FROM}"
     for one in resources:

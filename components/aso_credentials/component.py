@@ -17,7 +17,13 @@ from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.aso_credentials.model import Data
-from components.aso_credentials.provider import SubscriptionPin, SubscriptionPinArgs
+from components.aso_credentials.provider import (
+    AsoProjection,
+    AsoProjectionArgs,
+    SubscriptionPin,
+    SubscriptionPinArgs,
+)
+from components.waiting import unless
 
 _OPAQUE: Final = "Opaque"
 
@@ -27,7 +33,8 @@ class AsoSecretArgs:
     """A Secret by its name and content.
 
     data: secret. subscription: the same as in the data, in plain; None for settings without a credential.
-    place: in the configuration, for messages. after: what Azure must know before ASO uses it.
+    place: in the configuration, for messages. after: what Azure must know before ASO uses it. composed: how
+    it is made instead, where what is secret of it is in the cluster. waits: for what that waits.
     """
 
     namespace: pulumi.Input[str]
@@ -37,6 +44,8 @@ class AsoSecretArgs:
     place: str
     allow_subscription_change: bool = False
     after: Sequence[pulumi.Resource] = ()
+    composed: AsoProjectionArgs | None = None
+    waits: pulumi.Input[str] = ""
 
 
 class AsoSecret(pulumi.ComponentResource):
@@ -47,7 +56,7 @@ class AsoSecret(pulumi.ComponentResource):
 
     TYPE: ClassVar[str]
     reference: pulumi.Output[str]
-    served: Sequence[pulumi.Resource]
+    served: pulumi.Input[Sequence[pulumi.Resource]]
 
     def __init__(self, name: str, args: AsoSecretArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {"namespace": args.namespace, "secretName": args.secret_name}
@@ -56,16 +65,21 @@ class AsoSecret(pulumi.ComponentResource):
             lambda known: f"{known}/{args.secret_name}"
         )
         first = [*args.after, *self._pin(name, args)]
-        secret = Secret(
-            f"{name}-secret",
-            metadata=ObjectMetaArgs(name=args.secret_name, namespace=args.namespace),
-            type=_OPAQUE,
-            data=pulumi.Output.secret(args.data).apply(
-                lambda data: {key: base64.b64encode(value).decode() for key, value in data.items()}
-            ),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=first),
-        )
-        self.served = [*first, secret]
+        opts, composed = pulumi.ResourceOptions(parent=self, depends_on=first), args.composed
+        if composed is None:
+            secret = Secret(
+                f"{name}-secret",
+                metadata=ObjectMetaArgs(name=args.secret_name, namespace=args.namespace),
+                type=_OPAQUE,
+                data=pulumi.Output.secret(args.data).apply(
+                    lambda data: {key: base64.b64encode(value).decode() for key, value in data.items()}
+                ),
+                opts=opts,
+            )
+            self.served = [*first, secret]
+        else:
+            made = unless(args.waits, lambda: AsoProjection(f"{name}-projection", composed, opts))
+            self.served = made.apply(lambda one: [*first, *([one] if one else [])])
         self.register_outputs({"reference": self.reference})
 
     def _pin(self, name: str, args: AsoSecretArgs) -> Sequence[pulumi.Resource]:
@@ -76,6 +90,7 @@ class AsoSecret(pulumi.ComponentResource):
             subscription_id=args.subscription,
             allow_change=args.allow_subscription_change,
             place=args.place,
+            composed=args.composed is not None or None,
         )
         return [SubscriptionPin(f"{name}-subscription", pin, pulumi.ResourceOptions(parent=self))]
 

@@ -8,10 +8,11 @@ from typing import Final, Self
 from pydantic import Field, model_validator
 
 from components.aso_credentials import keys
-from components.aso_credentials.model import PROOFS, Data, Unfit, client_secret_of, faults_of
+from components.aso_credentials.model import Data, Unfit, client_secret_of, faults_of
 from components.aso_credentials.nouns import WITHHELD
 from components.aso_credentials.words import Guid
 from components.credentials import Credentials
+from components.projection.settings import CredentialFrom, CredentialSource
 from components.settings.noun import Noun
 from components.settings.words import Flag, Name, NamespaceName, ObjectName, Text, unfit
 
@@ -25,15 +26,9 @@ class ServicePrincipal(Noun):
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
     tenant_id: Guid = Field(description="Tenant of Entra.")
     client_id: Guid = Field(description="Client id of the application.")
-    secret_from: Text | None = Field(
-        default=None, description="Entry of credentials: the secret, or JSON with clientSecret."
-    )
-    certificate_from: Text | None = Field(
-        default=None, description="Entry of credentials: PEM or PKCS12 with its private key."
-    )
-    password_from: Text | None = Field(
-        default=None, description="Entry of credentials: password of a PKCS12 file."
-    )
+    secret_from: CredentialFrom = Field(default=None, description="The secret, or JSON with clientSecret.")
+    certificate_from: CredentialFrom = Field(default=None, description="PEM or PKCS12 with its private key.")
+    password_from: CredentialFrom = Field(default=None, description="Password of a PKCS12 file.")
 
     @model_validator(mode="after")
     def _proves_itself_one_way(self) -> Self:
@@ -44,17 +39,22 @@ class ServicePrincipal(Noun):
             )
         if self.password_from is not None and self.certificate_from is None:
             raise unfit("a password without a certificate has no effect", "leave passwordFrom out")
+        if len({one.entry is None for one in self.sources.values()}) > 1:
+            raise unfit(
+                "one of certificate and password is in the cluster and the other in the configuration",
+                "put both in one of the two",
+            )
         return self
 
     @property
-    def sources(self) -> Mapping[str, str]:
-        """The entries of `credentials` it is made of, by the key that names each."""
+    def sources(self) -> Mapping[str, CredentialSource]:
+        """What it is made of, by the key that names each."""
         given = {
             "secretFrom": self.secret_from,
             "certificateFrom": self.certificate_from,
             "passwordFrom": self.password_from,
         }
-        return {key: name for key, name in given.items() if name is not None}
+        return {key: source for key, source in given.items() if source is not None}
 
     def proof(self, contents: Sequence[bytes]) -> Data:
         """Return the keys of this method alone; raises Unfit. contents: of its sources, in their order."""
@@ -160,9 +160,25 @@ class AsoCredential(Noun):
         return found
 
     @property
-    def sources(self) -> Mapping[str, str]:
-        """The entries of `credentials` it is made of, by the key that names each."""
+    def sources(self) -> Mapping[str, CredentialSource]:
+        """What it is made of, by the key that names each."""
         return self.service_principal.sources if self.service_principal else {}
+
+    @property
+    def entries(self) -> Sequence[str]:
+        """The entries of `credentials` it is made of."""
+        return [one.entry for one in self.sources.values() if one.entry is not None]
+
+    @property
+    def is_referred(self) -> bool:
+        """Whether what is secret of it is in the cluster, and read by the update alone."""
+        return len(self.entries) < len(self.sources)
+
+    def plain(self) -> tuple[Data, Sequence[str]]:
+        """Return what of its data is not secret, and the keys that its sources become, in their order."""
+        data = self.data([b"x"] * len(self.sources))
+        proofs = [key for key in keys.PROOFS if key in data]
+        return {key: value for key, value in data.items() if key not in proofs}, proofs
 
     def data(self, contents: Sequence[bytes], *, tenant: str = "", client: str = "") -> Data:
         """Return the data of its Secret, exactly the keys of this credential; raises Unfit.
@@ -182,6 +198,9 @@ class AsoCredential(Noun):
         With faults, or with an entry that is absent or unreadable, the data are the three ids alone. Ids of
         an identity of this stack, which only the update knows, are stood in for.
         """
+        if self.is_referred:
+            plain, proofs = self.plain()
+            return {**plain, **dict.fromkeys(proofs, WITHHELD)}, ()
 
         def judge(contents: Sequence[bytes]) -> tuple[Data, Sequence[str]]:
             try:
@@ -189,7 +208,7 @@ class AsoCredential(Noun):
             except Unfit as unfit:
                 return _IDS_ALONE, (str(unfit),)
             faults = faults_of(data, strict=strict)
-            known = {key: WITHHELD if key in PROOFS else value for key, value in data.items()}
+            known = {key: WITHHELD if key in keys.PROOFS else value for key, value in data.items()}
             return _IDS_ALONE if faults else known, faults
 
         def step(names: Sequence[str], contents: Sequence[bytes]) -> tuple[Data, Sequence[str]] | None:
@@ -197,7 +216,7 @@ class AsoCredential(Noun):
                 return judge(contents)
             return credentials.judged(names[0], lambda found: step(names[1:], [*contents, found]))
 
-        return step([*self.sources.values()], []) or (_IDS_ALONE, ())
+        return step(self.entries, []) or (_IDS_ALONE, ())
 
 
 class NamedCredential(AsoCredential):

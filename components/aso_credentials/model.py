@@ -28,8 +28,6 @@ _KEYS: Final[Mapping[AsoMethod, frozenset[str]]] = {
     AsoMethod.WORKLOAD_IDENTITY: frozenset({keys.AUTH_MODE, keys.SERVICE_ACCOUNT}),
     AsoMethod.POD_IDENTITY: frozenset({keys.AUTH_MODE}),
 }
-PROOFS: Final = frozenset({keys.CLIENT_SECRET, keys.CERTIFICATE, keys.CERTIFICATE_PASSWORD})
-"""Keys whose values are secret."""
 
 
 class Unfit(ValueError):  # noqa: N818 - the word of the model
@@ -87,7 +85,7 @@ def faults_of(data: Data, *, strict: bool) -> tuple[str, ...]:
         return ("one of its values is no text",)
     known = {*keys.REQUIRED, keys.ADDITIONAL_TENANTS, *keys.CLOUD, *_KEYS[chosen]}
     faults = [f"{key} has no effect here" for key in sorted(data.keys() - known)]
-    faults += [f"{key} is empty" for key in sorted(known - PROOFS) if data.get(key) == b""]
+    faults += [f"{key} is empty" for key in sorted(known - {*keys.PROOFS}) if data.get(key) == b""]
     return (
         *faults,
         *_id_faults(chosen, texts),

@@ -16,12 +16,14 @@ from urllib.parse import quote
 from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
-from components.aso_credentials.keys import GLOBAL_SETTINGS
+from components.aso_credentials.keys import CLIENT_SECRET, GLOBAL_SETTINGS
 from components.aso_credentials.running import is_foreign, mode_of, were_started_since
 from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, is_unknown
-from components.errors import CredfleetError
+from components.errors import CredfleetError, ProjectionError
 from components.http_answers import Answer
+from components.importing import ALONE
+from components.projection.provider import CompositionArgs, CompositionShell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +31,14 @@ class SubscriptionPinArgs:
     """A Secret, namespace/name, and the subscription it opens.
 
     allow_change: let this update change it. place: of the credential in the configuration, for messages.
+    composed: whether an AsoProjection writes the Secret, which looks itself whose it is.
     """
 
     secret: Input[str] = field(metadata=IDENTITY)
     subscription_id: str
     allow_change: bool = False
     place: str
+    composed: bool | None = None
 
 
 class SubscriptionPinProvider(Shell):
@@ -46,7 +50,8 @@ class SubscriptionPinProvider(Shell):
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
         """Refuse another subscription for a Secret that is there, unless it is allowed, and one of others."""
         before, now, secret = olds.get("subscriptionId"), inputs["subscriptionId"], inputs["secret"]
-        if not olds and not is_unknown(inputs):
+        is_new = not olds or olds.get("composed")
+        if is_new and not inputs["composed"] and not is_unknown(inputs):
             yield from _taken(self.cluster, str(secret), inputs["place"], "remove it, or take another name")
         if not before or is_unknown(inputs) or inputs["allowChange"] or olds.get("secret") != secret:
             return
@@ -57,6 +62,51 @@ class SubscriptionPinProvider(Shell):
                 " could neither change nor delete any more what it made in the former one\n→ keep the"
                 " subscription, or remove its resources first and set allowSubscriptionChange: true",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsoProjectionArgs(CompositionArgs):
+    """A credential whose secrets are in the cluster.
+
+    recipe: {plain, proofs, settings, strict}: what is not secret, key → text; the keys that the sources
+    become; those of the plain ones that are no part of a credential; and how
+    the operator runs.
+    """
+
+
+class AsoProjectionProvider(CompositionShell):
+    """Writes a credential of ASO, of secrets that are in the cluster."""
+
+    args = AsoProjectionArgs
+
+    def made(
+        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
+    ) -> tuple[str, Mapping[str, bytes]]:
+        """Return type and values of the Secret; raises ProjectionError for what ASO would not take."""
+        with ALONE:
+            from components.aso_credentials.model import Unfit, client_secret_of, faults_of
+
+        data = {key: str(text).encode() for key, text in recipe["plain"].items()}
+        proofs = dict(zip(recipe["proofs"], contents, strict=True))
+        try:
+            if CLIENT_SECRET in proofs:
+                proofs[CLIENT_SECRET] = client_secret_of(proofs[CLIENT_SECRET]).encode()
+        except Unfit as unfit:
+            faults = [str(unfit)]
+        else:
+            judged = {key: data[key] for key in data.keys() - recipe["settings"]} | proofs
+            faults = [*faults_of(judged, strict=recipe["strict"])]
+        for fault in faults:
+            raise ProjectionError(
+                code="credential-unfit", place=places[0], cause=fault, mend="correct the Secret it names"
+            )
+        return "Opaque", {**data, **proofs}
+
+
+class AsoProjection(DynamicResource[AsoProjectionArgs], module="credfleet", name="AsoProjection"):
+    """A credential of ASO that follows secrets that are in the cluster."""
+
+    provider = AsoProjectionProvider
 
 
 class SubscriptionPin(DynamicResource[SubscriptionPinArgs], module="credfleet", name="SubscriptionPin"):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from components.aso_credentials import keys
+from components.projection.model import PROJECTED_BY
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -18,9 +19,11 @@ _OURS: Final = ("pulumi", "credfleet")
 
 
 def is_foreign(secret: Json) -> bool:
-    """Whether a Secret was written by others than Pulumi: a chart, or a person."""
-    entries = secret.get("metadata", {}).get("managedFields") or []
-    return not any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
+    """Whether a Secret was written by others than Pulumi: a chart, a person, or a projection."""
+    metadata = secret.get("metadata", {})
+    entries = metadata.get("managedFields") or []
+    ours = any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
+    return not ours or PROJECTED_BY in (metadata.get("annotations") or {})
 
 
 def mode_of(settings: Json) -> str:

@@ -30,7 +30,7 @@ from components.aso_credentials.words import (
     Subject,
 )
 from components.errors import Problem
-from components.projection.settings import Delivery
+from components.projection.settings import CredentialSource, Delivery
 from components.settings.document import nearest
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
@@ -339,6 +339,13 @@ class AsoCredentials(Section):
         resolutions = resolve([one.resource for one in resources], self.secrets(around), operator)
         return [*zip(resources, resolutions, strict=True)]
 
+    def sources(self) -> Iterator[tuple[str, CredentialSource]]:
+        """Yield where what is secret of the credentials is."""
+        own = self.global_entry()
+        for entry in (*self.entries(), *([own] if own else [])):
+            for key, source in entry.credential.sources.items():
+                yield f"{entry.place}.servicePrincipal.{key}", source
+
     def written(self) -> Iterator[Written]:
         """Yield every Secret that is declared."""
         if self.global_settings is not None:
@@ -376,8 +383,9 @@ class AsoCredentials(Section):
 
     def _review_credential(self, entry: Entry, around: Surroundings, *, strict: bool) -> Problems:
         """Check references of a credential, what it is made of, and whether the operator would take it."""
-        for key, name in entry.credential.sources.items():
-            yield from around.review_credential(f"{entry.place}.servicePrincipal.{key}", name)
+        for key, source in entry.credential.sources.items():
+            place = f"{entry.place}.servicePrincipal.{key}"
+            yield from around.review_source(place, source, entry.secret.namespace)
         yield from self._review_identity_of(entry)
         data, faults = entry.credential.judged(around.credentials, strict=strict)
         for fault in faults:

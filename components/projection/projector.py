@@ -99,6 +99,9 @@ class Projector:
                 raise wanted.foreign(target)
             elif data_of(target) == data:
                 written = target
+            elif (target.get("type") or body["type"]) != body["type"]:
+                self._secrets.delete(target)  # the type of a Secret never changes
+                written = None
             else:
                 written = self._secrets.replace(_replaced(target, body))
             if written is not None:

@@ -1,25 +1,38 @@
 """The projection of a Secret as a dynamic resource: bytes move inside the cluster, references travel.
 
 Neither inputs nor outputs hold a byte of the Secret: the outputs are where the copy is, a keyed digest of
-what is in it, and the version of the source it was made from. The path of this module and the names of its
-classes are written into the state of stacks; they never move. Import-pure.
+what is in it, and the version of the source it was made from. Rooms make Secrets of several by a shell. The
+path of this module and the names of its classes are written into the state of stacks; they never move.
+Import-pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 
-from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown, misnamed
+from components.dynamic import (
+    IDENTITY,
+    SECRET,
+    WARNING,
+    DynamicResource,
+    FollowingShell,
+    Properties,
+    is_unknown,
+    misnamed,
+    tell,
+)
 from components.errors import CredfleetError
 from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
 from components.projection.model import Projection, SecretRef
+from components.projection.projector import Projector, Secrets
+from components.projection.sources import Composition, Source
 
 _DECIDES_THE_PLACE: Final = ("targetNamespace", "targetName", "owner", "keys", "asoCredential")
 
@@ -111,6 +124,93 @@ class SecretProjection(DynamicResource[SecretProjectionArgs], module="credfleet"
     digest: Output[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositionArgs:
+    """A Secret that is made of others.
+
+    owner: who wants it, the same text whenever the program runs. sources: as `Source.properties` has them.
+    recipe: what `made` needs beside their values. labels: of the Secret. content: changes with what the stack
+    writes into sources itself.
+    """
+
+    namespace: Input[str] = field(metadata=IDENTITY)
+    target_name: str = field(metadata=IDENTITY)
+    owner: str = field(metadata=IDENTITY)
+    sources: Input[Sequence[Properties]]
+    recipe: Properties
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    content: Input[str] = field(default="", metadata=SECRET)
+
+
+class CompositionShell(FollowingShell):
+    """Writes, compares and removes a Secret that is made of others."""
+
+    args = CompositionArgs
+    outputs = ("reference", "digest", "type")
+    named_by = ("namespace", "targetName")
+
+    def made(
+        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
+    ) -> tuple[str, Mapping[str, bytes]]:
+        """Return type and values of the Secret; raises CredfleetError. places: of the contents."""
+        raise NotImplementedError
+
+    def warnings(self, _recipe: Properties, _contents: Sequence[bytes]) -> Iterator[str]:
+        """Yield what is to be said of sources that a Secret is made of all the same."""
+        yield from ()
+
+    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
+        """Refuse a place that is taken, and sources that nothing can be made of; an update looks again."""
+        if is_unknown(inputs):
+            return
+        try:
+            secrets = open_secrets(self.cluster)
+        except CredfleetError:
+            return
+        taken = Projector(secrets).taken(_target(inputs))
+        if taken is not None:
+            yield CheckFailure("targetName", str(taken))
+        try:
+            if any(one.declared and secrets.get(one.ref) is None for one in _sources(inputs)):
+                return
+            contents = self._contents(secrets, inputs)
+            self._composed(contents, inputs)
+        except CredfleetError as error:
+            yield CheckFailure("sources", str(error))
+        else:
+            for warning in self.warnings(inputs["recipe"], contents):
+                tell(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")
+
+    def make(self, props: Properties) -> Properties:
+        """Write the Secret of what its sources are now."""
+        secrets = open_secrets(self.cluster)
+        wanted = self._composed(self._contents(secrets, props), props)
+        written = Projector(secrets).write(wanted)
+        return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
+
+    def look(self, _id: str, props: Properties) -> Properties | None:
+        """Return the digest of the Secret; None when it is gone, or somebody else's."""
+        found = Projector(open_secrets(self.cluster)).digest(_target(props))
+        return None if found is None else {"digest": found}
+
+    def remove(self, _id: str, props: Properties) -> None:
+        """Remove the Secret, if it is still ours."""
+        Projector(open_secrets(self.cluster)).remove(_target(props))
+
+    def is_current(self, props: Properties, digest: str) -> bool:
+        """Whether the Secret is what its sources make of it now."""
+        secrets = open_secrets(self.cluster)
+        wanted = self._composed(self._contents(secrets, props), props)
+        return Projector(secrets).is_current(wanted, digest)
+
+    def _contents(self, secrets: Secrets, props: Properties) -> Sequence[bytes]:
+        return [each.content(secrets.get(each.ref), props["namespace"]) for each in _sources(props)]
+
+    def _composed(self, contents: Sequence[bytes], props: Properties) -> Composition:
+        places = [str(each["place"]) for each in props["sources"]]
+        return _target(props, *self.made(props["recipe"], contents, places))
+
+
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
     """Return everything wrong with the inputs that are known already."""
     yield from misnamed(inputs, ("sourceNamespace", "targetNamespace"), ("sourceName", "targetName"))
@@ -134,4 +234,26 @@ def _projection(props: Properties) -> Projection:
         owner=props["owner"],
         plan=plan_keys(props.get("keys") or {}, None if method is None else AsoMethod(method)),
         source_labels=props.get("sourceLabels") or {},
+    )
+
+
+def source_inputs(sources: Sequence[Source]) -> Output[Any]:
+    """Return sources as the input of a dynamic resource."""
+    return Output.all(*(each.properties for each in sources)).apply(list)
+
+
+def _sources(props: Properties) -> list[Source]:
+    return [Source(**each) for each in props["sources"]]
+
+
+def _target(
+    props: Properties, type_: str = "Opaque", content: Mapping[str, bytes] | None = None
+) -> Composition:
+    return Composition(
+        source=_sources(props)[0].ref,
+        target=SecretRef(props["namespace"], props["targetName"]),
+        owner=props["owner"],
+        type=type_,
+        content=content or {},
+        labels=props["labels"],
     )

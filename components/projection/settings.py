@@ -1,17 +1,24 @@
-"""What `deliverTo` of an account holds: the copy of its Secret."""
+"""What `deliverTo` of an account holds, the copy of its Secret; and where a credential is that is given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Annotated, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
+from components.naming import is_data_key, is_namespace, is_object_name
 from components.projection.keys import AsoMethod, KeyPlan, plan_keys
 from components.settings.noun import Noun
-from components.settings.words import ObjectName, Text, unfit
+from components.settings.words import ObjectName, Text, fit, unfit
+
+
+def _names_secret(text: str) -> bool:
+    """Whether a text is NAMESPACE/NAME or NAMESPACE/NAME/KEY."""
+    namespace, name, *key = [*text.split("/"), ""][: max(2, text.count("/") + 1)]
+    return is_namespace(namespace) and is_object_name(name) and len(key) < 2 and all(map(is_data_key, key))
 
 
 class Delivery(Noun):
@@ -44,3 +51,55 @@ class Delivery(Noun):
         except ProjectionError as error:
             raise unfit(error.cause, error.mend) from None
         return self
+
+
+class CredentialSource(Noun):
+    """Where a credential is: an entry of credentials, a Secret that is there, or an account's Secret."""
+
+    entry: Text | None = Field(default=None, description="Name of an entry of credentials.")
+    secret: (
+        Annotated[
+            str,
+            fit(
+                _names_secret,
+                "it names no Secret, and no key of one",
+                "write NAMESPACE/NAME, or NAMESPACE/NAME/KEY",
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Secret that is there, NAMESPACE/NAME; with /KEY that key alone, else the object of all.",
+    )
+    account: Text | None = Field(default=None, description="Claimed account, TENANT/SLOT: its Secret.")
+    key: Annotated[str, fit(is_data_key, "no Secret has such a key", "correct it")] | None = Field(
+        default=None, description="Key of the account's Secret; absent: the object of all its keys."
+    )
+
+    @model_validator(mode="after")
+    def _is_in_one_place(self) -> Self:
+        if sum(each is not None for each in (self.entry, self.secret, self.account)) != 1:
+            raise unfit(
+                "a credential is in one place", "give its entry's name, or {secret: …}, or {account: …}"
+            )
+        if self.key is not None and self.account is None:
+            raise unfit("a key is of an account's Secret", "write secret: NAMESPACE/NAME/KEY")
+        return self
+
+    @property
+    def in_secret(self) -> tuple[str, str, str | None] | None:
+        """Namespace, name and key of the Secret it names itself; a key is None for all of them."""
+        if self.secret is None:
+            return None
+        namespace, name, *key = self.secret.split("/")
+        return namespace, name, key[0] if key else None
+
+
+def _as_source(given: object) -> object:
+    return {"entry": given} if isinstance(given, str) else given
+
+
+CredentialFrom: TypeAlias = Annotated[
+    CredentialSource | None, BeforeValidator(_as_source, json_schema_input_type=CredentialSource | str | None)
+]
+"""A credential that may be absent; a text is the name of an entry."""

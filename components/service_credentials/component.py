@@ -8,9 +8,9 @@ declared, and then move once (docs/service-credentials.md, migrating a legacy in
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, ClassVar, TypedDict
 
 import pulumi
@@ -19,7 +19,11 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.naming import guid_of, stack_holder
+from components.projection.provider import source_inputs
+from components.projection.settings import CredentialSource
+from components.projection.sources import Source
 from components.service_credentials.binding import (
+    CREDENTIALS_KEY,
     BoundInstance,
     ServiceCredentials,
     binding_data,
@@ -38,39 +42,55 @@ from components.service_credentials.names import (
     source_secret,
 )
 from components.service_credentials.provider import (
+    Form,
     ServiceMigration,
     ServiceMigrationArgs,
+    ServiceSecret,
+    ServiceSecretArgs,
     WorkloadBinding,
     WorkloadBindingArgs,
     bound_properties,
+    instance_properties,
 )
-from components.service_credentials.settings import App, Binding, Instance, Services, Workload
+from components.service_credentials.settings import App, Binding, Instance, Services
+from components.waiting import joined, unless
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
+_Place = Callable[[CredentialSource, str], tuple[Source, pulumi.Input[str]]]
 
 
 def declare_services(
     section: Services,
     credentials: Credentials,
     namespace: Callable[[str], pulumi.Input[str]],
+    source: _Place,
     opts: pulumi.ResourceOptions,
-) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, pulumi.Input[str]]]:
     """Declare every instance with its bindings, and every application.
 
-    namespace: gives a namespace by its name as the stack declares it. Returns instance → {secretName,
+    namespace: gives a namespace by its name as the stack declares it. source: where a credential is that no
+    entry holds, and for what it waits. Returns instance → {secretName,
     bindings}, where bindings is name → {secretName, type, mountPath, vcapServices}; and application →
-    {vcapServices, filePath, bindings}, where bindings is `INSTANCE/BINDING` → {secretName, mountPath}.
+    {vcapServices, filePath, bindings}, where bindings is `INSTANCE/BINDING` → {secretName, mountPath}; and
+    what waits → for what.
     """
     declared: dict[str, Any] = {}
     bound: dict[str, ServiceBinding] = {}
+    waiting: dict[str, pulumi.Input[str]] = {}
     stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
     for name, instance in section.instances.items():
+        referred = instance.referred and source(
+            instance.referred, section.place("instances", name, "credentialsFrom")
+        )
         args = UserProvidedServiceArgs(
             namespace=namespace(instance.namespace),
             instance=instance,
             owner=stack_holder(*stack, section.KEY, name),
             credentials=credentials,
+            referred=referred,
         )
+        if referred is not None:
+            waiting[f"service {name}"] = referred[1]
         service = UserProvidedService(name, args, opts)
         bindings = {
             key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), opts)
@@ -79,21 +99,21 @@ def declare_services(
         bound |= {f"{name}/{key}": binding for key, binding in bindings.items()}
         outputs = {key: binding.outputs for key, binding in bindings.items()}
         declared[name] = {"secretName": service.secret_name, "bindings": outputs}
-    apps = {
-        name: ServiceApp(
-            name,
-            ServiceAppArgs(
-                namespace=namespace(app.namespace),
-                app=app,
-                bindings={reference: bound[reference] for reference in app.bindings},
-                credentials=credentials,
-                takes_file=section.takes_file(app, credentials),
-            ),
-            opts,
-        ).outputs
-        for name, app in section.apps.items()
-    }
-    return declared, apps
+    apps: dict[str, Any] = {}
+    for name, app in section.apps.items():
+        app_args = ServiceAppArgs(
+            namespace=namespace(app.namespace),
+            app=app,
+            owner=stack_holder(*stack, "apps", name),
+            bindings={reference: bound[reference] for reference in app.bindings},
+            credentials=credentials,
+            takes_file=section.takes_file(app, credentials),
+        )
+        made = ServiceApp(name, app_args, opts)
+        apps[name] = made.outputs
+        if made.is_referred:
+            waiting[f"app {name}"] = made.waits
+    return declared, apps, waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +121,15 @@ class UserProvidedServiceArgs:
     """An instance, by the configuration.
 
     owner: the same text whenever the program runs; a migrated Secret is known by it as this stack's, and ids
-    are made of it. credentials: those of the stack.
+    are made of it. credentials: those of the stack. referred: where they are that no entry holds, and for
+    what that waits.
     """
 
     namespace: pulumi.Input[str]
     instance: Instance
     owner: str
     credentials: Credentials
+    referred: tuple[Source, pulumi.Input[str]] | None = None
 
 
 class UserProvidedService(pulumi.ComponentResource):
@@ -128,9 +150,14 @@ class UserProvidedService(pulumi.ComponentResource):
         self.namespace = pulumi.Output.from_input(args.namespace)
         secret_name = source_secret(own, legacy=given.legacy)
         migrated = self.migrated(f"{name}-migration", secret_name, self)
+        self.content: pulumi.Input[str] = migrated[0].digest if migrated else ""
         if given.credentials_from is None:
             self.secret_name = migrated[0].target_name
+        elif args.referred is not None:
+            self.composed(f"{name}-source", secret_name, Form.SOURCE, self, after=migrated)
+            self.secret_name = pulumi.Output.from_input(secret_name)
         else:
+            self.content = args.credentials.secret(given.entry or "", lambda text: sha256(text).hexdigest())
             labels = {SERVICE_INSTANCE_GUID: self.guid}
             source = Secret(
                 f"{name}-source",
@@ -141,26 +168,63 @@ class UserProvidedService(pulumi.ComponentResource):
             )
             self.secret_name = source.metadata.name
         for warning in given.verdict(args.credentials).warnings:
-            pulumi.log.warn(f"{given.credentials_from}: {warning}", self)
+            pulumi.log.warn(f"{given.entry}: {warning}", self)
         self.register_outputs(
             {"namespace": self.namespace, "secretName": self.secret_name, "guid": self.guid}
         )
+
+    def composed(
+        self,
+        logical: str,
+        target: str,
+        form: Form,
+        parent: pulumi.Resource,
+        *,
+        bound: BoundInstance | None = None,
+        after: Sequence[pulumi.Resource] = (),
+    ) -> pulumi.Output[ServiceSecret | None]:
+        """Make a Secret of credentials that are in the cluster, once they are there."""
+        if self.args.referred is None:
+            raise TypeError(f"the credentials of {self.instance} are an entry of the configuration")
+        source, waits = self.args.referred
+        args = ServiceSecretArgs(
+            namespace=self.args.namespace,
+            target_name=target,
+            owner=self.args.owner,
+            sources=source_inputs([source]),
+            recipe={"form": form, "instances": [self.reading(bound)]},
+            labels={SERVICE_INSTANCE_GUID: self.guid} if form is Form.SOURCE else {},
+        )
+        opts = pulumi.ResourceOptions(parent=parent, depends_on=after)
+        return unless(waits, lambda: ServiceSecret(logical, args, opts))
+
+    @property
+    def written(self) -> Source:
+        """Where its credentials are in the cluster: where they are referred to, or in its own Secret."""
+        if self.args.referred is not None:
+            return self.args.referred[0]
+        place = f"service {self.instance}"
+        return Source(self.args.namespace, self.secret_name, place, CREDENTIALS_KEY, declared=True)
+
+    def reading(self, bound: BoundInstance | None) -> Mapping[str, Any]:
+        """Return how its credentials are read where a provider reads them, and for which binding."""
+        named = {} if bound is None else {"bound": instance_properties(bound)}
+        given = self.args.instance
+        return {"numbers": given.numbers, "strict": given.strict, **named}
 
     def data(self, made_of: _Data) -> pulumi.Output[Mapping[str, str]]:
         """Return the data of a Secret that is made of the instance's credentials."""
         given = self.args.instance
         return self.args.credentials.secret(
-            given.credentials_from or "", lambda text: encoded(made_of(given.read(text)))
+            given.entry or "", lambda text: encoded(made_of(given.read(text)))
         )
 
     def binding_type(self) -> str:
         """Return the type of the binding Secrets; plain, because a preview has to tell another type."""
         given = self.args.instance
-        type_ = self.args.credentials.judged(
-            given.credentials_from or "", lambda text: binding_type(given.read(text))
-        )
+        type_ = self.args.credentials.judged(given.entry or "", lambda text: binding_type(given.read(text)))
         if type_ is None:
-            raise TypeError(f"settings let credential {given.credentials_from} through that cannot be read")
+            raise TypeError(f"settings let credential {given.entry} through that cannot be read")
         return type_
 
     def migrated(
@@ -222,12 +286,21 @@ class ServiceBinding(pulumi.ComponentResource):
         bound = given.bound(service.instance, service.args.owner, args.name, args.binding)
         self.bound, self.service, self.name = bound, service, args.name
         self.directory = display_name or args.name
+        self.composed: Sequence[pulumi.Output[ServiceSecret | None]] = ()
         env_name = environment_secret(args.name)
         migrated = service.migrated(f"{name}-env-migration", env_name, self, bound)
         if given.credentials_from is None:
             self.secret_name = pulumi.Output.from_input(service.instance)
             self.type = migrated[0].source_type
             env_secret_name = migrated[0].target_name
+        elif service.args.referred is not None:
+            files = service.composed(f"{name}-binding", args.name, Form.BINDING, self)
+            env = service.composed(
+                f"{name}-env", env_name, Form.ENVIRONMENT, self, bound=bound, after=migrated
+            )
+            self.composed = [files, env]
+            self.secret_name, env_secret_name = map(pulumi.Output.from_input, (args.name, env_name))
+            self.type = files.apply(lambda made: made.type if made else "")
         else:
             files = Secret(
                 f"{name}-binding",
@@ -265,12 +338,13 @@ class ServiceBinding(pulumi.ComponentResource):
 class ServiceAppArgs:
     """An application, by the configuration.
 
-    bindings: `INSTANCE/BINDING` → what was declared of it. credentials: those of the stack. takes_file:
-    whether it reads VCAP_SERVICES from a file.
+    owner: the same text whenever the program runs. bindings: `INSTANCE/BINDING` → what was declared of it.
+    credentials: those of the stack. takes_file: whether it reads VCAP_SERVICES from a file.
     """
 
     namespace: pulumi.Input[str]
     app: App
+    owner: str
     bindings: Mapping[str, ServiceBinding]
     credentials: Credentials
     takes_file: bool
@@ -290,31 +364,59 @@ class ServiceApp(pulumi.ComponentResource):
         props = {"namespace": args.namespace, "bindings": [*args.bindings]}
         super().__init__(self.TYPE, name, props, opts)
         self._args = args
-        secret = Secret(
-            f"{name}-vcap-services",
-            metadata=ObjectMetaArgs(name=args.app.secret(name), namespace=args.namespace),
-            type=OPAQUE,
-            data=self._data(),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        namespace = pulumi.Output.from_input(args.namespace)
+        bindings = args.bindings.values()
+        waits = [one.service.args.referred[1] for one in bindings if one.service.args.referred is not None]
+        self.is_referred = any(one.service.args.instance.entry is None for one in bindings)
+        self.waits = joined(waits)
+        namespace, secret_name = pulumi.Output.from_input(args.namespace), args.app.secret(name)
+        if self.is_referred:
+            unless(self.waits, lambda: self._referred(name, secret_name))
+        else:
+            secret = Secret(
+                f"{name}-vcap-services",
+                metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace),
+                type=OPAQUE,
+                data=self._data(),
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            content = self._data().apply(lambda data: sha256(data[VCAP_KEY].encode()).hexdigest())
+            self._bind(name, content, [secret, *bindings])
         self.outputs = {
-            "vcapServices": {"namespace": namespace, "secretName": secret.metadata.name, "key": VCAP_KEY},
+            "vcapServices": {"namespace": namespace, "secretName": secret_name, "key": VCAP_KEY},
             "filePath": VCAP_FILE if args.takes_file else None,
             "bindings": {
                 reference: {"secretName": binding.secret_name, "mountPath": binding.mount_path}
                 for reference, binding in args.bindings.items()
             },
         }
-        if args.app.workload is not None:
-            self._bind(name, args.app.workload, secret)
         self.register_outputs(self.outputs)
 
-    def _bind(self, name: str, workload: Workload, secret: Secret) -> None:
-        """Give the workload its files and variables, after the Secrets they come from."""
-        args = self._args
+    def _referred(self, name: str, secret_name: str) -> None:
+        """Make VCAP_SERVICES where credentials are in the cluster; those of entries are in their Secrets."""
+        args, bindings = self._args, [*self._args.bindings.values()]
+        instances = [{**one.service.reading(one.bound), "takesFile": args.takes_file} for one in bindings]
+        given = ServiceSecretArgs(
+            namespace=args.namespace,
+            target_name=secret_name,
+            owner=args.owner,
+            sources=source_inputs([one.service.written for one in bindings]),
+            recipe={"form": Form.APPLICATION, "instances": instances},
+            content=pulumi.Output.all(*(one.service.content for one in bindings)).apply("".join),
+        )
+        made = [one for binding in bindings for one in binding.composed]
+        after = pulumi.Output.all(*made).apply(lambda known: [*filter(None, known), *bindings])
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        secret = ServiceSecret(f"{name}-vcap-services", given, opts)
+        self._bind(name, secret.digest, after.apply(lambda known: [secret, *known]))
+
+    def _bind(
+        self, name: str, content: pulumi.Input[str], after: pulumi.Input[Sequence[pulumi.Resource]]
+    ) -> None:
+        """Give the workload, if there is one, its files and variables, after the Secrets they come from."""
+        args, workload = self._args, self._args.app.workload
+        if workload is None:
+            return
         bindings = args.bindings.values()
-        content = self._data().apply(lambda data: hashlib.sha256(data[VCAP_KEY].encode()).hexdigest())
         given = WorkloadBindingArgs(
             namespace=args.namespace,
             api_version=workload.api_version,
@@ -327,14 +429,14 @@ class ServiceApp(pulumi.ComponentResource):
             restart=workload.restart,
             content=content,
         )
-        after = pulumi.ResourceOptions(parent=self, depends_on=[secret, *bindings])
-        WorkloadBinding(f"{name}-workload", given, after)
+        opts = pulumi.ResourceOptions(parent=self, depends_on=after)
+        WorkloadBinding(f"{name}-workload", given, opts)
 
     def _data(self) -> pulumi.Output[Mapping[str, str]]:
         """Make VCAP_SERVICES of the credentials of all bindings."""
         bindings = [*self._args.bindings.values()]
         given = [binding.service.args.instance for binding in bindings]
-        contents = (self._args.credentials.secret(one.credentials_from or "", bytes) for one in given)
+        contents = (self._args.credentials.secret(one.entry or "", bytes) for one in given)
 
         def made(texts: Sequence[bytes]) -> Mapping[str, str]:
             read = [one.read(text) for one, text in zip(given, texts, strict=True)]

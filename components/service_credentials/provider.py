@@ -8,8 +8,9 @@ names of its classes are written into the state of stacks; they never move. Impo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pulumi import Input, Output
@@ -27,13 +28,28 @@ from components.dynamic import (
     misnamed,
 )
 from components.errors import CredfleetError, ProjectionError
+from components.go_json import Numbers
 from components.http_answers import Answer
+from components.importing import ALONE
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef
-from components.service_credentials.binding import SECRET_TYPE, BoundInstance
+from components.projection.provider import CompositionArgs, CompositionShell
+from components.service_credentials.binding import (
+    SECRET_TYPE,
+    BoundInstance,
+    binding_data,
+    binding_type,
+    read_credentials_object,
+    source_data,
+    vcap_services,
+)
 from components.service_credentials.migration import Migration
+from components.service_credentials.names import OPAQUE, VCAP_KEY
 from components.service_credentials.references import CORE, READERS, referring
 from components.service_credentials.workload import FIELD_MANAGER, Given, applied, nothing, unfit
+
+if TYPE_CHECKING:
+    from components.service_credentials.conformity import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +219,7 @@ class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet"
     provider = ServiceMigrationProvider
 
     reference: Output[str]
+    digest: Output[str]
     target_name: Output[str]
     source_type: Output[str]
 
@@ -243,6 +260,106 @@ def _bound(instance: str, instance_guid: str, binding: Properties) -> BoundInsta
         tags=tuple(binding.get("tags") or ()),
         label=binding["label"],
     )
+
+
+class Form(StrEnum):
+    """What a Secret of a service holds."""
+
+    SOURCE = "source"
+    BINDING = "binding"
+    ENVIRONMENT = "environment"
+    APPLICATION = "application"
+
+
+class ServiceSecretArgs(CompositionArgs):
+    """A Secret of a service whose credentials are in the cluster.
+
+    recipe: {form, instances}, one instance for each source: {numbers, strict}, where a binding is meant
+    {bound}, as `instance_properties` has it, and {takesFile} for an application.
+    """
+
+
+def instance_properties(bound: BoundInstance) -> Properties:
+    """Return a bound instance as properties."""
+    given = {**asdict(bound), "tags": [*bound.tags]}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+class ServiceSecretProvider(CompositionShell):
+    """Writes the Secrets of a service, and of an application, of credentials that are in the cluster."""
+
+    args = ServiceSecretArgs
+
+    def made(
+        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
+    ) -> tuple[str, Mapping[str, bytes]]:
+        """Return type and values of the Secret; raises ProjectionError for credentials that cannot be one."""
+        instances: Sequence[Properties] = recipe["instances"]
+        for content, place, one in zip(contents, places, instances, strict=True):
+            for error in _verdict(content, one).errors:
+                raise ProjectionError(
+                    code="credentials-invalid",
+                    place=f"{place} ({error.place})",
+                    cause=error.cause,
+                    mend=error.mend,
+                )
+        read = [
+            read_credentials_object(content, numbers=Numbers(one["numbers"]))
+            for content, one in zip(contents, instances, strict=True)
+        ]
+        match recipe["form"]:
+            case Form.SOURCE:
+                return OPAQUE, source_data(read[0])
+            case Form.BINDING:
+                return binding_type(read[0]), binding_data(read[0])
+            case form:
+                bound = [_whole(one["bound"]) for one in instances]
+                vcap = vcap_services(zip(bound, read, strict=True))
+                takes_file = form != Form.APPLICATION or instances[0]["takesFile"]
+                _refuse_oversize(places[0], len(vcap), takes_file=takes_file)
+                return OPAQUE, {VCAP_KEY: vcap}
+
+    def warnings(self, recipe: Properties, contents: Sequence[bytes]) -> Iterator[str]:
+        """Yield what the credentials break without being refused, once for each instance."""
+        if recipe["form"] == Form.SOURCE:
+            yield from map(str, _verdict(contents[0], recipe["instances"][0]).warnings)
+
+
+class ServiceSecret(DynamicResource[ServiceSecretArgs], module="credfleet", name="ServiceSecret"):
+    """A Secret of a service whose credentials are in the cluster; it follows them."""
+
+    provider = ServiceSecretProvider
+
+    type: Output[str]
+    digest: Output[str]
+
+
+def _whole(bound: Properties) -> BoundInstance:
+    given: Properties = {**bound, "tags": (*bound["tags"],)}
+    return BoundInstance(**given)
+
+
+def _verdict(content: bytes, one: Properties) -> Verdict:
+    with ALONE:
+        from components.service_credentials.conformity import judge_text
+
+    return judge_text(content, numbers=Numbers(one["numbers"]), strict=one["strict"])
+
+
+def _refuse_oversize(place: str, size: int, *, takes_file: bool) -> None:
+    with ALONE:
+        from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT
+
+    limit = SIZE_LIMIT if takes_file else ENVIRONMENT_LIMIT
+    if size > limit:
+        raise ProjectionError(
+            code="credentials-invalid",
+            place=place,
+            cause=f"VCAP_SERVICES over all its bindings has {size} bytes, and no more than {limit} are held",
+            mend="bind fewer services to one application"
+            if takes_file
+            else "set file: true on the application, which then reads it from a file",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from components.credentials import Credentials
 from components.errors import Problem
 from components.go_json import Numbers
 from components.naming import OBJECT_NAME_LIMIT, guid_of
+from components.projection.settings import CredentialFrom, CredentialSource
 from components.service_credentials.binding import (
     DEFAULT_TYPE,
     BoundInstance,
@@ -50,8 +51,9 @@ class Instance(Noun):
     namespace: NamespaceName = Field(
         description="Namespace of its Secrets: a tenant's, or one of cluster.existingNamespaces."
     )
-    credentials_from: Text | None = Field(
-        default=None, description="Name of an entry of credentials: a JSON object."
+    credentials_from: CredentialFrom = Field(
+        default=None,
+        description="A JSON object: name of an entry of credentials, or the Secret or account that holds it.",
     )
     legacy: Flag = Field(
         default=False, description="Whether its flat Secret of Korifi's older form is there already."
@@ -84,6 +86,16 @@ class Instance(Noun):
             )
         return self
 
+    @property
+    def entry(self) -> str | None:
+        """The entry of credentials that they are in."""
+        return self.credentials_from and self.credentials_from.entry
+
+    @property
+    def referred(self) -> CredentialSource | None:
+        """Where they are in the cluster, whence they are read by the update alone."""
+        return None if self.entry else self.credentials_from
+
     def name(self, key: str) -> str:
         """Return the name of the instance. key: under which it is given."""
         return self.secret_name or key
@@ -105,10 +117,10 @@ class Instance(Noun):
 
     def verdict(self, credentials: Credentials) -> Verdict:
         """Return what is to be said of its credentials; nothing when they are absent or unreadable."""
-        if self.credentials_from is None:
+        if self.entry is None:
             return Verdict()
         judge = partial(judge_text, numbers=self.numbers, strict=self.strict)
-        return credentials.judged(self.credentials_from, judge) or Verdict()
+        return credentials.judged(self.entry, judge) or Verdict()
 
 
 class Workload(Noun):
@@ -159,9 +171,9 @@ class Services(Section):
             yield from around.review_namespace(f"{place}.namespace", instance.namespace)
             if instance.credentials_from is not None:
                 place = f"{place}.credentialsFrom"
-                yield from around.review_credential(place, instance.credentials_from)
+                yield from around.review_source(place, instance.credentials_from, instance.namespace)
                 for error in instance.verdict(around.credentials).errors:
-                    where = f"{place} ({instance.credentials_from}: {error.place})"
+                    where = f"{place} ({instance.entry}: {error.place})"
                     yield Problem(where, error.cause, error.mend)
         for name, app in self.apps.items():
             yield from around.review_namespace(f"{self.place('apps', name)}.namespace", app.namespace)
@@ -180,8 +192,10 @@ class Services(Section):
                 yield key, instance, binding
 
     def vcap_size(self, app: App, credentials: Credentials) -> int | None:
-        """Return the bytes of an application's VCAP_SERVICES; None when a credential cannot be read."""
+        """Return the bytes of an application's VCAP_SERVICES; None when a credential cannot be read here."""
         bindings = [*self.bindings_of(app)]
+        if any(instance.entry is None for _, instance, _ in bindings):
+            return None
 
         def step(contents: Sequence[ServiceCredentials]) -> int | None:
             if len(contents) == len(bindings):
@@ -189,8 +203,9 @@ class Services(Section):
                 bound = [one.bound(key, key, name, one.bindings[name]) for key, one, name in bindings]
                 return len(vcap_services(zip(bound, contents, strict=True)))
             _, instance, _ = bindings[len(contents)]
-            source = instance.credentials_from or ""
-            return credentials.judged(source, lambda text: step([*contents, instance.read(text)]))
+            return credentials.judged(
+                instance.entry or "", lambda text: step([*contents, instance.read(text)])
+            )
 
         return step([])
 
@@ -214,9 +229,6 @@ class Services(Section):
             elif instance.namespace != app.namespace:
                 cause = f"{reference} is in namespace {instance.namespace}, and a workload reads its own only"
                 problem = Problem(place, cause, f"bind a service of {app.namespace}")
-            elif instance.credentials_from is None:
-                cause = f"the credentials of {reference} are in the cluster only, and are not joined there"
-                problem = Problem(place, cause, "add credentialsFrom to its instance")
             elif app.bindings.count(reference) > 1:
                 problem = Problem(place, f"{reference} is named more than once", "name it once")
             elif instance.verdict(around.credentials).errors:
@@ -234,6 +246,12 @@ class Services(Section):
         if size is not None and size > SIZE_LIMIT:
             cause = f"its VCAP_SERVICES has {size} bytes, and a Secret takes no more than {SIZE_LIMIT}"
             yield Problem(place, cause, "bind fewer services to one application")
+
+    def sources(self) -> Iterator[tuple[str, CredentialSource]]:
+        """Yield where the credentials of instances are."""
+        for name, instance in self.instances.items():
+            if instance.credentials_from is not None:
+                yield self.place("instances", name, "credentialsFrom"), instance.credentials_from
 
     def written(self) -> Iterator[Written]:
         """Yield every Secret of the instances, those that are there already included."""

@@ -16,7 +16,7 @@ from typing import ClassVar, Final, TypeAlias
 from components.credentials import Credentials
 from components.errors import Problem
 from components.naming import config_path
-from components.projection.settings import Delivery
+from components.projection.settings import CredentialSource, Delivery
 from components.settings.document import nearest
 from components.settings.noun import Noun
 
@@ -91,6 +91,26 @@ class Surroundings:
         if name not in self.credentials.names:
             yield Dangling(place, f"{name} is no entry of credentials", nearest(name, self.credentials.names))
 
+    def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:
+        """Refuse a credential that is nowhere, or that a namespace may not read.
+
+        Whether a Secret is there, and shared with the namespace, is looked at in the cluster.
+        """
+        if source.entry is not None:
+            yield from self.review_credential(place, source.entry)
+        elif source.account is not None:
+            account = self.accounts.get(source.account)
+            if account is None:
+                if self.whole("tenants", "accountPool"):
+                    cause = f"{source.account} is no account that a tenant claims"
+                    yield Dangling(place, cause, nearest(source.account, self.accounts))
+            elif account.namespace != reader:
+                cause = f"account {source.account} is of namespace {account.namespace}, not of {reader}"
+                yield Problem(place, cause, "name an account of the same tenant")
+        elif source.in_secret is not None and source.in_secret[0] == self.pool:
+            cause = "the Secrets of the account pool are claimed, and never read past their claim"
+            yield Problem(place, cause, "give {account: TENANT/SLOT}")
+
 
 class Section(Noun):
     """What one room reads of the configuration, under the key KEY."""
@@ -110,12 +130,26 @@ class Section(Noun):
     def written(self) -> Iterator[Written]:
         """Yield every Secret that the stack writes for the section, those that are there already included."""
 
+    def sources(self) -> Iterator[tuple[str, CredentialSource]]:
+        """Yield every credential that the section names by where it is, and the place where it does."""
+        yield from ()
 
-def review_written(secrets: Iterable[Written]) -> Problems:
-    """Refuse a Secret that is written twice: each update would overwrite the other one's keys."""
+
+def review_written(
+    secrets: Iterable[Written], sources: Iterable[tuple[str, CredentialSource]] = ()
+) -> Problems:
+    """Refuse a Secret that is written twice, since each update would overwrite the other one's keys.
+
+    And one of the stack's own as the source of a credential, which would be one update behind.
+    """
     first: dict[tuple[str, str], str] = {}
     for namespace, name, place in secrets:
         owner = first.setdefault((namespace, name), place)
         if owner != place:
             cause = f"its Secret {namespace}/{name} is also that of {owner}"
             yield Problem(place, cause, "rename one of the two")
+    for place, source in sources:
+        named = source.in_secret and first.get(source.in_secret[:2])
+        if named:
+            cause = f"Secret {source.secret} is written by {named} of this very stack"
+            yield Problem(place, cause, "name what that is made of: an entry of credentials, or {account: …}")

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
@@ -188,7 +189,8 @@ class Settings(Noun):
         yield from review_accounts(accounts, pool, existing, stated, around)
         for section in self.sections:
             yield from section.review(around)
-        yield from review_written(self._written())
+        sources = chain.from_iterable(section.sources() for section in self.sections)
+        yield from review_written(self._written(), sources)
 
     def _written(self) -> Iterator[Written]:
         if self.account_pool is not None:

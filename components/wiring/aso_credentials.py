@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -19,13 +19,15 @@ from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET, STRICT_ACCOUNT
 from components.aso_credentials.model import Data
 from components.aso_credentials.nouns import SecretName
-from components.aso_credentials.provider import OperatorPin, OperatorPinArgs
+from components.aso_credentials.provider import AsoProjectionArgs, OperatorPin, OperatorPinArgs
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
 from components.connection import ClusterTarget
+from components.naming import stack_holder
+from components.projection.provider import source_inputs
 from components.settings.section import Surroundings
-from components.waiting import told
+from components.waiting import joined, told
 from components.wiring.declared import Declared
 
 if TYPE_CHECKING:
@@ -166,8 +168,9 @@ class _Declaring:
             raise TypeError("there are no settings of the operator")
         entry = self._section.global_entry()
         if entry is not None:
-            data = self._data(entry).apply(lambda own: given.data(operator, own))
-            return AsoGlobalSettings("aso", self._args(entry, data), self._opts)
+            return AsoGlobalSettings(
+                "aso", self._args(entry, lambda own: given.data(operator, own)), self._opts
+            )
         args = AsoSecretArgs(
             namespace=self._declared.namespace(operator.namespace),
             secret_name=GLOBAL_SETTINGS,
@@ -182,9 +185,10 @@ class _Declaring:
         """Declare a credential of a namespace or of resources."""
         of_namespace = entry.secret.name == NAMESPACE_SECRET
         kind = AsoNamespaceCredential if of_namespace else AsoResourceCredential
-        return kind(entry.key, self._args(entry, self._data(entry)), self._opts)
+        return kind(entry.key, self._args(entry, dict), self._opts)
 
-    def _args(self, entry: Entry, data: pulumi.Output[Data]) -> AsoSecretArgs:
+    def _args(self, entry: Entry, whole: Callable[[Data], Data]) -> AsoSecretArgs:
+        """Return what a Secret is made of. whole: adds to a credential what its Secret holds beside it."""
         after: list[pulumi.Resource] = []
         if entry.credential.workload_identity is not None:
             identity, account = self._identity_of(entry.credential), self._accounts.get(_account(entry))
@@ -192,12 +196,44 @@ class _Declaring:
         return AsoSecretArgs(
             namespace=self._declared.namespace(entry.secret.namespace),
             secret_name=entry.secret.name,
-            data=data,
+            data=self._data(entry).apply(whole),
             subscription=entry.credential.method.subscription_id,
             place=entry.place,
             allow_subscription_change=entry.credential.allow_subscription_change,
             after=after,
+            **self._composed(entry, whole),
         )
+
+    def _composed(self, entry: Entry, whole: Callable[[Data], Data]) -> _Composed:
+        """Return how the Secret is made of others, if what is secret of its credential is in the cluster."""
+        credential = entry.credential
+        if not credential.is_referred:
+            return {}
+        sources, waits = zip(
+            *(
+                self._declared.source(source, f"{entry.place}.servicePrincipal.{key}")
+                for key, source in credential.sources.items()
+            ),
+            strict=True,
+        )
+        own, proofs = credential.plain()
+        plain = {key: value.decode() for key, value in whole(own).items()}
+        strict = entry.secret != self._section.global_name and self._section.operator.strict
+        holder = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
+        composed = AsoProjectionArgs(
+            namespace=self._declared.namespace(entry.secret.namespace),
+            target_name=entry.secret.name,
+            owner=stack_holder(*holder, self._section.KEY, entry.key),
+            sources=source_inputs(sources),
+            recipe={
+                "plain": plain,
+                "proofs": proofs,
+                "settings": sorted(plain.keys() - own.keys()),
+                "strict": strict,
+            },
+        )
+        self.waiting[f"ASO credential {entry.key}"] = joined(waits)
+        return {"composed": composed, "waits": joined(waits)}
 
     def _identity_of(self, credential: AsoCredential) -> AsoWorkloadIdentity | None:
         """Return the identity of this stack that a credential is for."""
@@ -207,7 +243,9 @@ class _Declaring:
     def _data(self, entry: Entry) -> pulumi.Output[Data]:
         """Make a Secret's data of the configuration's secrets and of the ids Azure gave its identity."""
         credential, known = entry.credential, self._around.credentials
-        contents = pulumi.Output.all(*(known.secret(name, bytes) for name in credential.sources.values()))
+        if credential.is_referred:
+            return pulumi.Output.from_input({})
+        contents = pulumi.Output.all(*(known.secret(name, bytes) for name in credential.entries))
         identity = self._identity_of(credential)
         if identity is None:
             return contents.apply(credential.data)
@@ -215,7 +253,9 @@ class _Declaring:
             lambda all_: credential.data(all_[0], tenant=all_[1], client=all_[2])
         )
 
-    def resources(self, declared: Mapping[SecretName, Sequence[pulumi.Resource]]) -> Mapping[str, str]:
+    def resources(
+        self, declared: Mapping[SecretName, pulumi.Input[Sequence[pulumi.Resource]]]
+    ) -> Mapping[str, str]:
         """Declare the resources of each file behind the Secrets that serve them; warn of what surprises.
 
         declared: what a resource has to outlive, by the Secret that serves it.
@@ -225,7 +265,7 @@ class _Declaring:
             for name, account in self._around.accounts.items()
             if account.delivery is not None
         }
-        served: Mapping[SecretName | None, Sequence[pulumi.Resource]] = {**declared}
+        served: Mapping[SecretName | None, pulumi.Input[Sequence[pulumi.Resource]]] = {**declared}
         found, problems = self._section.read_resources(self._around.root)
         if problems:
             raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
@@ -252,7 +292,7 @@ class _Declaring:
     def _behind(
         self,
         secret: SecretName | None,
-        declared: Mapping[SecretName | None, Sequence[pulumi.Resource]],
+        declared: Mapping[SecretName | None, pulumi.Input[Sequence[pulumi.Resource]]],
         copies: Mapping[SecretName | None, str],
     ) -> _Behind:
         """Return what a resource outlives, and for what it waits, by the Secret that serves it."""
@@ -261,6 +301,11 @@ class _Declaring:
         account = copies[secret]
         copy = self._declared.deliveries[account].apply(lambda made: [made] if made else [])
         return {"outlives": copy, "waits": self._declared.waits(account)}
+
+
+class _Composed(TypedDict, total=False):
+    composed: AsoProjectionArgs
+    waits: pulumi.Output[str]
 
 
 class _Behind(TypedDict):

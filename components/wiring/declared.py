@@ -10,6 +10,8 @@ import pulumi
 
 from components.account_pool.component import ClaimedAccount
 from components.projection.provider import SecretProjection
+from components.projection.settings import CredentialSource
+from components.projection.sources import Source
 
 Account: TypeAlias = str
 """A claim by the names of the configuration, `tenant/slot`."""
@@ -31,6 +33,7 @@ class Declared:
 
     namespaces: Mapping[str, pulumi.Output[str]]
     accounts: Mapping[Account, ClaimedAccount]
+    owners: Mapping[Account, Mapping[str, str]]
     skipped: Mapping[Account, pulumi.Output[str]]
     ready: Mapping[Account, pulumi.Output[Sequence[pulumi.Resource]]]
     deliveries: Mapping[Account, pulumi.Output[SecretProjection | None]]
@@ -44,3 +47,13 @@ class Declared:
     def namespace(self, name: str) -> pulumi.Input[str]:
         """Return a namespace as the stack declares it, or its name when it is there already."""
         return self.namespaces.get(name, name)
+
+    def source(self, given: CredentialSource, place: str) -> tuple[Source, pulumi.Input[str]]:
+        """Return where a credential is that no entry holds, and for what it waits; place: of its name."""
+        if given.in_secret is not None:
+            namespace, name, key = given.in_secret
+            return Source(namespace, name, place, key), ""
+        account = given.account or ""
+        claimed, labels = self.accounts[account], self.owners[account]
+        source = Source(claimed["namespace"], claimed["secretName"], place, given.key, labels)
+        return source, self.waits(account)

@@ -52,6 +52,7 @@ class Tenants:
         self._skipped: dict[Account, pulumi.Output[str]] = {}
         self._data: dict[Account, pulumi.Output[Digests | None]] = {}
         self._copied: dict[Account, pulumi.Output[Digests | None]] = {}
+        self._owners: dict[Account, Mapping[str, str]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self._settings = None if section is None else _pool_settings(section)
@@ -76,6 +77,7 @@ class Tenants:
                 for name, tenant in self.tenants.items()
                 for slot, account in tenant["accounts"].items()
             },
+            owners=self._owners,
             skipped=self._skipped,
             ready=self._ready,
             deliveries=self._copies,
@@ -108,6 +110,7 @@ class Tenants:
         )
         self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
         self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
+        self._owners |= {f"{name}/{claim.slot}": _owner(claim, self._owner) for claim in claims}
         declared = {slot: self._declared_data(one["secretName"]) for slot, one in claimed.accounts.items()}
         copies = {
             claim.slot: _delivery(claim, claimed, copy, self._owner, declared[claim.slot])
@@ -193,11 +196,11 @@ def _delivery(
     owner_label: str,
     declared: pulumi.Output[Mapping[str, str] | None] | None,
 ) -> DeliveryArgs:
-    """Copy what a claim got, as long as it is the tenant's; a shared account bears no owner."""
+    """Copy what a claim got, as long as it is the tenant's."""
     return DeliveryArgs(
         source_namespace=claimed.accounts[claim.slot]["namespace"],
         source_name=claimed.accounts[claim.slot]["secretName"],
-        source_labels={} if claim.shared else {owner_label: tenant_label(claim.tenant)},
+        source_labels=_owner(claim, owner_label),
         owner=claim.holder,
         target_name=copy.target,
         keys=copy.keys,
@@ -205,6 +208,11 @@ def _delivery(
         waits=claimed.skipped[claim.slot],
         declared=declared,
     )
+
+
+def _owner(claim: ClaimRequest, label: str) -> Mapping[str, str]:
+    """Return what says that an account is the claim's tenant's; a shared account bears no owner."""
+    return {} if claim.shared else {label: tenant_label(claim.tenant)}
 
 
 def _claims(name: str, tenant: Tenant, section: pool_settings.AccountPool) -> Sequence[ClaimRequest]:

@@ -3,12 +3,15 @@
 import base64
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pulumi
 import pytest
 
 from components.credentials import Credentials
 from components.naming import guid_of
+from components.projection.settings import CredentialSource
+from components.projection.sources import Source
 from components.service_credentials.component import (
     ServiceBinding,
     ServiceBindingArgs,
@@ -39,6 +42,11 @@ ENTRY = {
     "syslog_drain_url": None,
     "volume_mounts": [],
 }
+
+
+def nowhere(given: CredentialSource, place: str) -> tuple[Source, str]:
+    namespace, name, key = given.in_secret or ("", "", None)
+    return Source(namespace, name, place, key), "waits" if name == "later" else ""
 
 
 def encoded(text: str) -> str:
@@ -274,7 +282,9 @@ def app(file: bool = False, workload: dict[str, object] | None = None) -> Callab
     credentials = Credentials({"db": E.decode(), "mail": '{"uri":"smtp://mail"}'})
 
     def program() -> None:
-        services, apps = declare_services(section, credentials, lambda name: name, pulumi.ResourceOptions())
+        services, apps, _ = declare_services(
+            section, credentials, lambda name: name, nowhere, pulumi.ResourceOptions()
+        )
         pulumi.export("services", services)
         pulumi.export("apps", apps)
 
@@ -345,3 +355,67 @@ def test_a_workload_is_given_the_files_and_variables_of_its_application_after_th
     assert "pulumi-python:dynamic/credfleet:WorkloadBinding" not in {
         one.type for one in recorded(app()).registrations
     }
+
+
+def referring(secret: str, *, workload: bool = False) -> Callable[[], None]:
+    """One service whose credentials are in the cluster and one of an entry, and an application over both."""
+    instances = {
+        "orders": {
+            "namespace": "tenant-acme",
+            "credentialsFrom": {"secret": secret},
+            "bindings": {"a": {}},
+        },
+        "mail": {"namespace": "tenant-acme", "credentialsFrom": "mail", "bindings": {"b": {}}},
+    }
+    shop: dict[str, Any] = {"namespace": "tenant-acme", "bindings": ["orders/a", "mail/b"]}
+    if workload:
+        shop["workload"] = {"name": "shop"}
+    section = Services.model_validate({"instances": instances, "apps": {"shop": shop}})
+
+    def program() -> None:
+        services, apps, waiting = declare_services(
+            section,
+            Credentials({"mail": '{"uri":"smtp://mail"}'}),
+            lambda name: name,
+            nowhere,
+            pulumi.ResourceOptions(),
+        )
+        for name, value in {"services": services, "apps": apps, "waiting": waiting}.items():
+            pulumi.export(name, value)
+
+    return program
+
+
+SERVICE_SECRET = "pulumi-python:dynamic/credfleet:ServiceSecret"
+
+
+def test_credentials_in_the_cluster_become_the_same_secrets_by_reference_alone() -> None:
+    recorder = recorded(referring("tenant-acme/db/uri", workload=True))
+    made = recorder.of_type(SERVICE_SECRET)
+    source = {
+        "namespace": "tenant-acme",
+        "name": "db",
+        "key": "uri",
+        "place": "credfleet:services.instances.orders.credentialsFrom",
+        "declared": False,
+    }
+    assert {name: (one.inputs["targetName"], one.inputs["recipe"]["form"]) for name, one in made.items()} == {
+        "orders-source": ("orders", "source"),
+        "orders/a-binding": ("a", "binding"),
+        "orders/a-env": ("a-env", "environment"),
+        "shop-vcap-services": ("shop-vcap-services", "application"),
+    }
+    assert all(one.inputs["sources"][0] == source for one in made.values())
+    (_, mail) = made["shop-vcap-services"].inputs["sources"]
+    assert (mail["name"], mail["key"], mail["declared"]) == ("mail", "credentials", True)
+    assert {*recorder.of_type(SECRET)} == {"mail-source", "mail/b-binding", "mail/b-env"}
+    bound = recorder.named("pulumi-python:dynamic/credfleet:WorkloadBinding", "shop-workload")
+    needed = {dependency.rpartition("::")[2] for dependency in bound.dependencies}
+    assert {"shop-vcap-services", "orders/a-binding"} <= needed
+    assert recorder.stack_outputs["services"]["orders"]["bindings"]["a"]["secretName"] == "a"
+
+
+def test_what_waits_for_credentials_in_the_cluster_is_not_made() -> None:
+    recorder = recorded(referring("tenant-acme/later"))
+    assert recorder.of_type(SERVICE_SECRET) == {}
+    assert recorder.stack_outputs["waiting"] == {"service orders": "waits", "app shop": "waits"}

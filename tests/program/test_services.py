@@ -120,3 +120,42 @@ def test_a_migrated_secret_of_another_type_is_named_and_left_as_it_is(stack: Sta
     assert refused.code != 0
     assert "it exists with type example.com/other" in refused.out + refused.err
     assert stack.here.data("it-migrated") == {"a": "b"}
+
+
+def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_plain_up(
+    stack: Stack,
+) -> None:
+    home, place = stack.home, "credfleet:services.instances.it.credentialsFrom"
+    stack.project.configure(
+        credentials={},
+        tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
+        pool={"allowDestroy": True},
+        existing_namespaces=[stack.here.namespace],
+        services={
+            "it": {
+                "namespace": stack.here.namespace,
+                "bindings": {"app": {}},
+                "credentialsFrom": {"secret": f"{home.namespace}/db"},
+            }
+        },
+    )
+    refused = stack.project.sandbox("up")
+    assert refused.code != 0
+    assert f"{place} (Secret {home.namespace}/db): it is not there, or not shared" in refused.out
+    stack.configure(
+        None, namespace=stack.here.namespace, credentialsFrom={"secret": f"{stack.here.namespace}/db"}
+    )
+    stack.here.put("db", {"type": "postgresql", "password": "sentinel-1"})
+    stack.up()
+    assert stack.here.data("app") == {"type": "postgresql", "password": "sentinel-1"}
+    assert stack.here.live("app")["type"] == "servicebinding.io/postgresql"
+    assert json.loads(stack.here.data("it")["credentials"])["password"] == "sentinel-1"
+    assert stack.project.sandbox("preview", "--expect-no-changes").code == 0
+    stack.here.change("db", "password", "sentinel-2")
+    stack.up()
+    assert stack.here.data("app")["password"] == "sentinel-2"
+    state = [path.read_bytes() for path in (stack.project.folder / ".sandbox").rglob("*") if path.is_file()]
+    assert state
+    assert not any(b"sentinel-" in content for content in state)
+    assert stack.project.sandbox("destroy").code == 0
+    assert stack.here.names() == {"db"}

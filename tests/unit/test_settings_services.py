@@ -163,7 +163,6 @@ def test_one_namespace_has_no_two_services_of_one_name() -> None:
         "no such binding": ({"bindings": ["acme-db/ap"]}, ".bindings", "did you mean acme-db/api?"),
         "an instance alone": ({"bindings": ["acme-db"]}, ".bindings", "did you mean acme-db/api?"),
         "of another namespace": ({"bindings": ["globex-db/api"]}, ".bindings", "a service of tenant-acme"),
-        "a legacy service": ({"bindings": ["old/worker"]}, ".bindings", "credentialsFrom"),
         "twice": ({"bindings": ["acme-db/api", "acme-db/api"]}, ".bindings", "name it once"),
         "one directory twice": (
             {"bindings": ["acme-db/api", "again/own"]},
@@ -210,3 +209,41 @@ def test_bindings_that_no_secret_holds_together_are_refused() -> None:
 def test_only_what_was_migrated_has_a_legacy_secret_to_remove(instance: dict[str, Any]) -> None:
     assert "legacy: true and credentialsFrom" in told(services({**instance, "removeLegacy": True})).mend
     assert problems(services({**DB, "legacy": True, "removeLegacy": True})) == ()
+
+
+@cases(
+    "source, mend",
+    {
+        "no key of a Secret": ({"secret": "tenant-acme"}, "NAMESPACE/NAME"),
+        "too long a path": ({"secret": "tenant-acme/a/b/c"}, "NAMESPACE/NAME"),
+        "an empty key": ({"secret": "tenant-acme/a/"}, "NAMESPACE/NAME"),
+        "a path upwards": ({"secret": "../tenant-globex/a"}, "NAMESPACE/NAME"),
+        "two places": ({"secret": "tenant-acme/a", "entry": "db"}, "{secret: …}"),
+        "no place": ({"key": "a"}, "{secret: …}"),
+        "a key beside a Secret": ({"secret": "tenant-acme/a", "key": "b"}, "NAMESPACE/NAME/KEY"),
+        "a Secret of the pool": ({"secret": "account-pool/aws-9"}, "{account: TENANT/SLOT}"),
+        "a Secret of this stack": ({"secret": "tenant-acme/app"}, "what that is made of"),
+        "no such account": ({"account": "acme/aw"}, "did you mean acme/aws?"),
+        "an entry that is none": ({"entry": "dbb"}, "did you mean db?"),
+    },
+)
+def test_credentials_that_are_nowhere_are_told_where_they_are_named(
+    source: dict[str, Any], mend: str
+) -> None:
+    problem = told(services({"credentialsFrom": source, "bindings": {"app": {}}}))
+
+    assert (problem.place.removesuffix(".secret"), mend in problem.mend) == (f"{PLACE}.credentialsFrom", True)
+
+
+def test_the_account_of_another_tenant_is_refused() -> None:
+    given = {"credentialsFrom": {"account": "acme/aws"}, "namespace": "elsewhere"}
+    values = services(given, cluster__existingNamespaces=["elsewhere"])
+
+    assert "is of namespace tenant-acme, not of elsewhere" in told(values).cause
+
+
+@pytest.mark.parametrize(
+    "source", [{"secret": "platform/db"}, {"account": "acme/aws", "key": "x"}, {"entry": "db"}]
+)
+def test_credentials_may_be_in_the_cluster(source: dict[str, Any]) -> None:
+    assert problems(services({"credentialsFrom": source})) == ()

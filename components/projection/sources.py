@@ -1,0 +1,142 @@
+"""A Secret that is made of values of others, which are in the cluster already: what it may take of which.
+
+Bytes move inside the cluster: neither inputs nor outputs hold one. A namespace may name its own Secrets,
+those that their owner shares with it by an annotation, and those of accounts that its tenant has claimed
+(docs/design/decisions.md, Credentials from where they are).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from components.errors import ProjectionError
+from components.labels import PREFIX
+from components.projection.model import PROJECTED_BY, PROJECTED_FROM, JsonObject, SecretRef, data_of
+
+SHARED_WITH: Final = f"{PREFIX}shared-with"
+"""Annotation of a Secret: the namespaces, with commas between them, whose configuration may name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Secret, and the key of it that is meant; without a key, the JSON object of all its keys.
+
+    namespace, name: in a program, outputs as well. place: of the reference in the configuration. labels: of
+    an account, what says that it is still the tenant's; None for any other Secret. declared: whether the
+    stack itself writes it, so a preview may not find it yet.
+    """
+
+    namespace: Any
+    name: Any
+    place: str
+    key: str | None = None
+    labels: Mapping[str, str] | None = None
+    declared: bool = False
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The source as the input of a dynamic resource."""
+        given = {each: getattr(self, each) for each in self.__slots__}
+        return {each: value for each, value in given.items() if value is not None}
+
+    @property
+    def ref(self) -> SecretRef:
+        """The Secret it is in, once that is known."""
+        return SecretRef(str(self.namespace), str(self.name))
+
+    def content(self, secret: JsonObject | None, reader: str) -> bytes:
+        """Return the value for a namespace that reads it; raises ProjectionError when it may not, or cannot.
+
+        A Secret of others that is not shared is told like one that is not there.
+        """
+        if secret is None or not self._may_read(secret, reader):
+            if self.namespace == reader or self.labels is not None:
+                raise self._unusable("it is not there", "create it, or correct the reference")
+            raise self._unusable(
+                f"it is not there, or not shared with namespace {reader}",
+                f"let its owner annotate it: {SHARED_WITH}: {reader}; or correct the reference",
+            )
+        data = data_of(secret)
+        if self.key is None:
+            texts = {key: self._text(key, value) for key, value in data.items()}
+            return json.dumps(texts, ensure_ascii=False).encode()
+        if self.key not in data:
+            raise self._unusable(
+                f"it has no key {self.key}", f"add it, or name one of {', '.join(sorted(data)) or 'its keys'}"
+            )
+        return base64.b64decode(data[self.key])
+
+    def _may_read(self, secret: JsonObject, reader: str) -> bool:
+        metadata = secret["metadata"]
+        if self.labels is not None:
+            own = metadata.get("labels") or {}
+            return all(own.get(key) == value for key, value in self.labels.items())
+        shared = (metadata.get("annotations") or {}).get(SHARED_WITH, "")
+        return self.namespace == reader or reader in (name.strip() for name in shared.split(","))
+
+    def _text(self, key: str, value: str) -> str:
+        try:
+            return base64.b64decode(value).decode()
+        except UnicodeDecodeError:
+            raise self._unusable(
+                f"its key {key} is no UTF-8, and an object of its keys holds only text",
+                "name the one key that is meant: NAMESPACE/NAME/KEY",
+            ) from None
+
+    def _unusable(self, cause: str, mend: str) -> ProjectionError:
+        return ProjectionError(
+            code="source-unusable", place=f"{self.place} (Secret {self.ref})", cause=cause, mend=mend
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A Secret that was made of sources; a `Wanted` of the projector. content: its values by key."""
+
+    source: SecretRef
+    target: SecretRef
+    owner: str
+    type: str = "Opaque"
+    content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def data(self, source: JsonObject) -> Mapping[str, str]:
+        """Return the data of the target, in base64: made already, of all its sources."""
+        del source
+        return {key: base64.b64encode(value).decode() for key, value in self.content.items()}
+
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Return the target, to be written."""
+        metadata = {
+            "name": self.target.name,
+            "namespace": self.target.namespace,
+            "labels": dict(self.labels),
+            "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata,
+            "type": self.type,
+            "data": dict(data),
+        }
+
+    def missing(self) -> ProjectionError:
+        """Return the error that its first source went while it was made."""
+        return ProjectionError(
+            code="source-missing", place=self.source.place, cause="it is gone by now", mend="run again"
+        )
+
+    def foreign(self, _target: JsonObject) -> ProjectionError:
+        """Return the error that somebody else wrote the target."""
+        return ProjectionError(
+            code="target-taken",
+            place=self.target.place,
+            cause="it exists, and no reference to another Secret made it, so it is not overwritten",
+            mend="delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
+            " entry it is of out, run an update, and put it back with the reference",
+        )
