@@ -1,7 +1,6 @@
-"""What a property of a value is: the bytes that External Secrets Operator (ESO) takes out of JSON with gjson.
+"""The fields of a value that is a JSON object, as External Secrets Operator takes them, by `encoding/json`.
 
-Source: docs/design/store-facts.md, values. Bytes are handled as Latin-1 characters, so that text which is no
-UTF-8 passes unchanged, as it does there.
+Source: docs/design/store-facts.md, gathered keys. Bytes are handled as Latin-1 characters.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from enum import Enum, auto
-from math import isinf
 from typing import Final
+
+from components.secret_stores.gjson import unescaped
 
 _DEEPEST: Final = 10_000
 """Levels of objects and lists in one another that Go's `json.Valid` accepts."""
@@ -22,27 +21,6 @@ _TOKEN: Final = re.compile(
     r"|-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+|true|false|null)"
 )
 _BLANKS: Final = " \t\r\n"
-_ESCAPE: Final = re.compile(
-    r"\\u([dD][89a-fA-F]..)(?:\\u(....))?+|\\u(?P<one>....)|\\(?P<short>.)", re.DOTALL
-)
-_SHORT: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]*")
-_PATH_MARK: Final = re.compile(r"[!-,./;-@\[-^`{-~]")
-"""What gjson's `Escape` escapes in a part of a path."""
-
-_HIGH_HALF: Final = 0xD800
-_LOW_HALF: Final = 0xDC00
-
-
-def field_of(content: bytes, *names: str) -> bytes | None:
-    """Return the field of a JSON document under these names, one inside the other; None without one.
-
-    A list has its fields under numbers. Of a repeated key the first counts. Text is unescaped; objects, lists
-    and whole numbers stay as they are written, other numbers lose exponent and zeros at the end, null is
-    empty. None also for what is no JSON document as Go has it.
-    """
-    found = _found(content.decode("latin-1"), [name.encode().decode("latin-1") for name in names])
-    return None if found is None else _shown(found).encode("latin-1")
 
 
 def object_fields(content: bytes) -> Mapping[str, bytes] | None:
@@ -74,23 +52,6 @@ def _raw(value: str) -> bytes:
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def as_path(name: str) -> str:
-    """Write the name of one field as the path that means it, and nothing else, to gjson."""
-    return _PATH_MARK.sub(r"\\\g<0>", name)
-
-
-def _found(raw: str, names: Sequence[str]) -> str | None:
-    if not names:
-        return raw
-    name = names[0]
-    if raw.lstrip(_BLANKS).startswith("[") and name.isdigit():
-        name = name.lstrip("0") or "0"
-    for key, value in _fields(raw):
-        if key == name and (found := _found(value, names[1:])) is not None:
-            return found
-    return None
-
-
 def _fields(raw: str) -> Sequence[tuple[str, str]]:
     """Return the fields of an object or list as they are written; none for what is neither, or no JSON."""
     fields: list[tuple[str, str]] = []
@@ -108,7 +69,7 @@ def _fields(raw: str) -> Sequence[tuple[str, str]]:
                 continue
             expected = _Next.MARK
         elif expected in _KEYS and part[0] == '"':
-            key = _unescaped(part) if len(marks) == 1 else key
+            key = unescaped(part[1:-1]) if len(marks) == 1 else key
             expected = _Next.COLON
             continue
         elif expected is _Next.COLON and part == ":":
@@ -155,34 +116,3 @@ def _tokens(raw: str) -> Iterator[tuple[str, int, int]]:
             return
         at = found.end()
         yield found[1], found.start(1), at
-
-
-def _shown(raw: str) -> str:
-    if raw[0] == '"':
-        return _unescaped(raw)
-    if raw[0] in "{[tf" or _WHOLE_NUMBER.fullmatch(raw):
-        return raw
-    if raw == "null":
-        return ""
-    number = float(raw)
-    if isinf(number):
-        return "+Inf" if number > 0 else "-Inf"
-    text = f"{Decimal(repr(number)):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _unescaped(text: str) -> str:
-    """Return what a text in quotes says; half of a surrogate pair takes the escape behind it along."""
-    return _ESCAPE.sub(_meant, text[1:-1])
-
-
-def _meant(escape: re.Match[str]) -> str:
-    if escape["short"] is not None:
-        return _SHORT.get(escape["short"], escape["short"])
-    if escape["one"] is not None:
-        code = int(escape["one"], 16)
-    else:
-        high, low = int(escape[1], 16), int(escape[2] or "0", 16)
-        whole = high < _LOW_HALF <= low < _LOW_HALF + 0x400
-        code = 0x10000 + (high - _HIGH_HALF << 10) + low - _LOW_HALF if whole else 0xFFFD
-    return chr(code).encode().decode("latin-1")

@@ -12,7 +12,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from components.errors import Problem, StoreError
-from components.secret_stores.json_fields import field_of, object_fields
+from components.secret_stores.gjson import field_of
+from components.secret_stores.json_fields import object_fields
 
 if TYPE_CHECKING:
     from components.connection import ClusterTarget
@@ -168,7 +169,7 @@ SpecLimits: TypeAlias = Callable[[Any], "Iterable[Problem]"]
 
 
 def property_of(content: bytes, name: str | None, place: str) -> bytes:
-    """Take a property of a value that is JSON, as `json_fields`; without a name the value as it is.
+    """Take a property of a value, as `gjson` finds it; without a name the value as it is.
 
     Raises StoreError.
     """

@@ -7,7 +7,8 @@ import pytest
 
 from components.errors import StoreError
 from components.secret_stores.clients.client import property_of
-from components.secret_stores.json_fields import field_of
+from components.secret_stores.gjson import field_of
+from components.secret_stores.json_fields import object_fields
 from tests.support.cases import cases
 
 
@@ -37,7 +38,7 @@ def test_a_property_is_taken_as_the_operator_takes_it(written: str, taken: bytes
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"text", b'"a"', b'{"a":1,}', b'{"a":1} x', b'{"a":01}', b'{"b":1}', b'{"b":{"a":1}}', b'{"a":1'],
+    [b"", b"text", b'"a"', b'{"b":1}', b'{"b":{"a":1}}', b'{"a"', b'{"a":', b'{"a":"x', b'{"a', b"[1]"],
 )
 def test_what_is_no_json_object_with_the_field_is_told_without_its_text(content: bytes) -> None:
     with pytest.raises(StoreError) as caught:
@@ -45,7 +46,25 @@ def test_what_is_no_json_object_with_the_field_is_told_without_its_text(content:
     assert (caught.value.code, caught.value.cause) == ("absent", "it is no JSON object with a field a")
 
 
+@pytest.mark.parametrize(
+    ("content", "taken"),
+    [
+        (b'{"a":1', b"1"),
+        (b'{"a":1,}', b"1"),
+        (b'{"a":1} x', b"1"),
+        (b'{"a":01}', b"01"),
+        (b'x: {"a":tru}', b"true"),
+        (b'\xef\xbb\xbf{"a":"b\tc"}', b"b\tc"),
+        (b'{"a":"b\\x"}', b"b"),
+        (b'{"a":[1,', b"[1,"),
+    ],
+)
+def test_of_what_is_no_json_the_operator_takes_what_looks_like_some(content: bytes, taken: bytes) -> None:
+    assert property_of(content, "a", "it") == taken
+
+
 def test_nesting_of_any_depth_is_answered() -> None:
     deep = b"[" * 10_000
-    assert field_of(b'{"a":' + deep[1:] + b"]" * 9_999 + b',"b":1}', "b") == b"1"
-    assert field_of(b'{"a":' + deep + b"]" * 10_000 + b',"b":1}', "b") is None
+    assert field_of(b'{"a":' + deep + b"]" * 10_000 + b',"b":1}', "b") == b"1"
+    assert object_fields(b'{"a":' + deep[1:] + b"]" * 9_999 + b',"b":1}') is not None
+    assert object_fields(b'{"a":' + deep + b"]" * 10_000 + b',"b":1}') is None
