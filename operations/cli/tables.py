@@ -149,13 +149,15 @@ def _folded(cell: str, width: int | None) -> list[str]:
         return cell.splitlines()
     lines: list[str] = []
     for given in cell.splitlines():
+        words = given.split(" ")
+        indent = " " * words.index(next(filter(None, words), ""))
         line = ""
-        for word in given.split(" "):
+        for word in words[len(indent) :]:
             if line and _wide(line) + 1 + _wide(word) > width:
                 lines.append(line)
-                line = word
+                line = indent + word
             else:
-                line = f"{line} {word}" if line else word
+                line = f"{line} {word}" if line else indent + word
         lines.append(line)
     return lines
 

@@ -80,9 +80,17 @@ class Where:
         from components.connection import ClusterTarget
 
         kubeconfig = self.kubeconfig
-        if kubeconfig is None and self.context in (None, CONTEXT):
-            kubeconfig = _of_sandbox()
+        sandbox = None if kubeconfig else _of_sandbox()
+        if self.context in (None, CONTEXT):
+            kubeconfig = kubeconfig or sandbox
         if kubeconfig is None and not os.environ.get("KUBECONFIG"):
+            if sandbox:
+                raise CredfleetError(
+                    code="no-cluster",
+                    place="--context",
+                    cause=f"the sandbox here has no context {self.context}, and KUBECONFIG is not set",
+                    mend=f"leave it out, which means {CONTEXT}, or name the kubeconfig file that has it",
+                )
             raise CredfleetError(
                 code="no-cluster",
                 place="--kubeconfig",

@@ -9,7 +9,7 @@ from components.account_pool.outlook import Candidate, Explanation, explain
 from operations.cli.answer import Answer, Part, Verdict
 from operations.cli.tables import Column, Table
 from operations.pool.access import Asked, Meant
-from operations.pool.claims import named_slots, placed
+from operations.pool.claims import named_slots, placed, refuse_unnamed_slot
 from operations.pool.outlook import BAD
 
 _SHOWN: Final = 20
@@ -24,6 +24,8 @@ def explained(asked: Asked, where: Meant) -> Answer:
     named = named_slots(request, look.records)
     if asked.slot is None and len(named) == 1:
         request = replace(request, slot=named[0])
+    elif named:
+        refuse_unnamed_slot(asked, request, look.records)
     explanation = explain(look, request, pool.settings.partition_keys)
     expected = explanation.expected
     about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"

@@ -76,6 +76,16 @@ def test_a_sentence_folds_between_words_before_a_column_leaves() -> None:
     ]
 
 
+def test_what_is_indented_stays_so_where_it_folds() -> None:
+    value = '{\n  "members": [\n    "aws-1 of the tenant acme, held"'
+    assert lines(Table("Outputs", ("Name", Column("Value", folds=True)), [("pool", value)]), 30)[2:] == [
+        "pool  {",
+        '        "members": [',
+        '          "aws-1 of the tenant',
+        '          acme, held"',
+    ]
+
+
 def test_a_column_without_any_cell_is_shown_to_programs_only() -> None:
     table = Table("Pool", ("Account", "Reason"), [("aws-1", "")])
     assert lines(table, 80)[1] == "Account"

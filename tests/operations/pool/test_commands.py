@@ -510,6 +510,10 @@ def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folde
     assert Where().target().kubeconfig == str(own)
     assert Where(kubeconfig=inherited).target().kubeconfig == str(inherited)
     assert Where(context="prod").target().kubeconfig is None
+    monkeypatch.delenv("KUBECONFIG")
+    with pytest.raises(CredfleetError, match="the sandbox here has no context prod"):
+        Where(context="prod").target()
+    monkeypatch.setenv("KUBECONFIG", str(inherited))
     monkeypatch.setattr(access, "_of_sandbox", lambda: None)
     assert Where().target().kubeconfig is None
 

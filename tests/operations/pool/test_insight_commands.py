@@ -159,6 +159,10 @@ def test_an_explanation_names_what_the_tenant_has_under_other_slots(pool: FakePo
     ]
     assert "The tenant has aws-2 under slot main" in explain("--type", "aws", "--slot", "0").stdout
     assert explained("--type", "aws")["claim"]["secretName"] == "aws-2"  # the one slot it names
+    second, of_second = claim_of("acme", "spare", "aws-3", "ci")
+    pool.all_members, pool.all_records = (carrier, second), (record, of_second)
+    refused = explain("--type", "aws")
+    assert (refused.exit_code, "slots main, spare" in refused.stderr) == (4, True)
 
 
 @pytest.mark.usefixtures("stack")
