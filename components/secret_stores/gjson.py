@@ -72,7 +72,7 @@ def _in_object(raw: str, at: int, path: Sequence[str]) -> _Read:
         value = key and _VALUE.search(raw, key.end())
         if key is None or value is None:
             break
-        at, found = _value(raw, value.start(), path, meant=unescaped(key[1]) == path[0])
+        at, found = _value(raw, value.start(), path, meant=_unescaped(key[1]) == path[0])
         if found is not None or at < 0:
             return at, found
     return -1, None
@@ -130,7 +130,7 @@ def _closed(raw: str, at: int) -> int:
 
 def _shown(raw: str) -> str:
     if raw[0] == '"':
-        return unescaped(raw[1:-1])
+        return _unescaped(raw[1:-1])
     if raw[0] in "{[":
         return raw
     if raw in _NAMES.values():
@@ -156,7 +156,7 @@ def _written(number: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def unescaped(text: str) -> str:
+def _unescaped(text: str) -> str:
     """Return what a text says, up to where it says nothing.
 
     Half of a surrogate pair takes the escape behind it along.

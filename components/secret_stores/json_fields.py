@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
-from components.secret_stores.gjson import unescaped
-
 _DEEPEST: Final = 10_000
 """Levels of objects and lists in one another that Go's `json.Valid` accepts."""
 
@@ -21,55 +19,58 @@ _TOKEN: Final = re.compile(
     r"|-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+|true|false|null)"
 )
 _BLANKS: Final = " \t\r\n"
+_NONE: Final = ""
+"""What stands for characters that are no token."""
+
+
+def is_json(content: bytes) -> bool:
+    """Whether Go's `json.Valid` accepts it."""
+    return _fields(content.decode("latin-1")) is not None
 
 
 def object_fields(content: bytes) -> Mapping[str, bytes] | None:
     """Return the fields of a JSON object as Go's `encoding/json` reads raw values; None for no object.
 
-    Text is unescaped and null empty, all else stays as it is written. Of a repeated key the last counts. None
-    also for text that is no UTF-8, which Go would replace.
+    Text is unescaped and null empty, all else stays as it is written. Of a repeated key the last counts. In
+    text each byte that is no UTF-8, and each half of a surrogate pair, becomes U+FFFD.
     """
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return None
     raw = content.decode("latin-1")
-    if not raw.lstrip(_BLANKS).startswith("{"):
-        return None
-    fields = _fields(raw)
-    if not fields and re.sub(rf"[{_BLANKS}]", "", raw) != "{}":
-        return None
-    return {key.encode("latin-1").decode("utf-8", "replace"): _raw(value) for key, value in fields}
+    fields = _fields(raw) if raw.lstrip(_BLANKS).startswith("{") else None
+    return None if fields is None else {_text(key): _value(value) for key, value in fields}
 
 
-def _raw(value: str) -> bytes:
-    if value == "null":
+def _value(raw: str) -> bytes:
+    if raw == "null":
         return b""
-    written = value.encode("latin-1")
-    return _SURROGATE.sub("\ufffd", json.loads(written)).encode() if value[0] == '"' else written
+    return _text(raw).encode() if raw[0] == '"' else raw.encode("latin-1")
+
+
+def _text(quoted: str) -> str:
+    written = quoted.encode("latin-1").decode(errors="surrogateescape")
+    return _SURROGATE.sub("\ufffd", json.loads(written))
 
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def _fields(raw: str) -> Sequence[tuple[str, str]]:
-    """Return the fields of an object or list as they are written; none for what is neither, or no JSON."""
+def _fields(raw: str) -> Sequence[tuple[str, str]] | None:
+    """Return the fields of an object or list as they are written, none of another value; None for no JSON."""
     fields: list[tuple[str, str]] = []
     marks: list[str] = []
     expected, key, begin = _Next.VALUE, "", 0
     for part, start, end in _tokens(raw):
         inside = marks[-1] if marks else ""
-        if expected in _VALUES and part not in (",", ":", "]", "}"):
+        if expected in _VALUES and part not in (",", ":", "]", "}", _NONE):
             begin = start if len(marks) == 1 else begin
             if part in ("{", "["):
                 marks.append(part)
                 expected = _Next.FIRST_KEY if part == "{" else _Next.FIRST_VALUE
                 if len(marks) > _DEEPEST:
-                    return ()
+                    return None
                 continue
             expected = _Next.MARK
-        elif expected in _KEYS and part[0] == '"':
-            key = unescaped(part[1:-1]) if len(marks) == 1 else key
+        elif expected in _KEYS and part[:1] == '"':
+            key = part if len(marks) == 1 else key
             expected = _Next.COLON
             continue
         elif expected is _Next.COLON and part == ":":
@@ -84,10 +85,10 @@ def _fields(raw: str) -> Sequence[tuple[str, str]]:
             if not marks:
                 continue
         else:
-            return ()
+            return None
         if len(marks) == 1:
             fields.append((key if marks[0] == "{" else str(len(fields)), raw[begin:end]))
-    return () if marks or expected is not _Next.MARK else fields
+    return None if marks or expected is not _Next.MARK else fields
 
 
 class _Next(Enum):
@@ -112,7 +113,7 @@ def _tokens(raw: str) -> Iterator[tuple[str, int, int]]:
     while at < last:
         found = _TOKEN.match(raw, at)
         if found is None:
-            yield " ", at, last
+            yield _NONE, at, last
             return
         at = found.end()
         yield found[1], found.start(1), at

@@ -11,6 +11,7 @@ from typing import Final
 
 from components.go_json import write_texts
 from components.secret_stores.gjson import as_path, field_of
+from components.secret_stores.json_fields import is_json, object_fields
 from tests.witness.conftest import Witness, cases_of
 
 CASES: Final = cases_of(400, 10_000)
@@ -117,6 +118,9 @@ def test_a_field_and_a_whole_secret_are_what_the_operators_libraries_make_of_the
         found = [None if each is None else b64decode(each) for each in answer["found"]]
         ways = [*((name,) for name in names), *(path.split(".") for path in PATHS)]
         assert [field_of(value, *way) for way in ways] == found, (value, names)
+        assert is_json(value) == answer["valid"], value
+        fields = answer["object"] and {key: b64decode(each) for key, each in answer["object"].items()}
+        assert object_fields(value) == fields, value
         assert write_texts(secret) == b64decode(answer["whole"]), secret
 
 

@@ -177,13 +177,18 @@ def property_of(content: bytes, name: str | None, place: str) -> bytes:
         return content
     found = field_of(content, name)
     if found is None:
-        raise StoreError(
-            code="absent",
-            place=place,
-            cause=f"it is no JSON object with a field {name}",
-            mend="correct property, or leave it out for the whole value",
-        )
+        raise no_field(place, name)
     return found
+
+
+def no_field(place: str, name: str) -> StoreError:
+    """Say that a value has no such property."""
+    return StoreError(
+        code="absent",
+        place=place,
+        cause=f"it is no JSON object with a field {name}",
+        mend="correct property, or leave it out for the whole value",
+    )
 
 
 def fields_of(value: Value, place: str) -> Gathered:

@@ -35,9 +35,11 @@ from components.secret_stores.clients.client import (
     fields_of,
     gathered,
     matches,
+    no_field,
     property_of,
 )
 from components.secret_stores.consumers import RemoteRef
+from components.secret_stores.json_fields import is_json
 
 if TYPE_CHECKING:
     from components.secret_stores.consumers import Find
@@ -86,7 +88,7 @@ class GcpSecretManagerClient:
         """Read a version, the newest one unless another is named."""
         name = self._name(ref.key)
         version: int | str | None = ref.version or LATEST
-        if version == LATEST and self._fetch:
+        if ref.version is None and self._fetch:
             version = self._newest_enabled(name)
         if version is None:
             return None
@@ -96,6 +98,8 @@ class GcpSecretManagerClient:
             if error.code == "absent":
                 return None
             raise _failed(error) from None
+        if ref.property_name is not None and not is_json(found.content):
+            raise no_field(name, ref.property_name)
         return Value(property_of(found.content, ref.property_name, name), str(found.version))
 
     def extract(self, ref: RemoteRef) -> Gathered | None:

@@ -86,6 +86,28 @@ def test_a_secret_with_a_newer_version_than_the_one_seen_is_not_deleted(google: 
     assert client.look(place, OWNER) is not None
 
 
+def test_an_older_version_is_fetched_only_where_none_is_named(google: SecretManagerTarget) -> None:
+    manager, key = new_secret_manager(google), f"s-{uuid4()}"
+    manager.create(name := secret_name(PROJECT, key), {})
+    manager.add(name, b"one")
+    manager.disable(manager.add(name, b"two"))
+    client = GcpSecretManagerClient(manager, PROJECT, fetch=True)
+    found = client.read(RemoteRef.model_validate({"key": key}))
+    assert found is not None
+    assert found.content == b"one"
+    with pytest.raises(StoreError, match="FAILED_PRECONDITION"):
+        client.read(RemoteRef.model_validate({"key": key, "version": "latest"}))
+
+
+def test_a_property_is_of_json_only(google: SecretManagerTarget) -> None:
+    manager, key = new_secret_manager(google), f"s-{uuid4()}"
+    manager.create(name := secret_name(PROJECT, key), {})
+    manager.add(name, b'{"a":1,')
+    client = GcpSecretManagerClient(manager, PROJECT, fetch=False)
+    with pytest.raises(StoreError, match="no JSON object with a field a"):
+        client.read(RemoteRef.model_validate({"key": key, "property": "a"}))
+
+
 def test_a_store_with_a_location_reads_and_writes_the_secrets_of_that_region(
     google: SecretManagerTarget,
 ) -> None:

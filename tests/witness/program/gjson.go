@@ -14,12 +14,14 @@ type asked struct {
 	Secret map[string][]byte `json:"secret"`
 }
 
-// fields has what gjson finds under each path, null for nothing, the escaped form of each, and the Secret.
+// fields has what gjson finds under each path, null for nothing, the escaped form of each, the fields of the value if it
+// is an object, and the Secret.
 type fields struct {
-	Valid   bool     `json:"valid"`
-	Found   [][]byte `json:"found"`
-	Escaped []string `json:"escaped"`
-	Whole   []byte   `json:"whole"`
+	Valid   bool              `json:"valid"`
+	Found   [][]byte          `json:"found"`
+	Escaped []string          `json:"escaped"`
+	Object  map[string][]byte `json:"object"`
+	Whole   []byte            `json:"whole"`
 }
 
 // property looks into values with gjson and writes maps with encoding/json, as External Secrets Operator does.
@@ -36,6 +38,17 @@ func property(line []byte) (any, error) {
 		}
 		answer.Found = append(answer.Found, found)
 		answer.Escaped = append(answer.Escaped, gjson.Escape(path))
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(given.Value, &object) == nil && object != nil {
+		answer.Object = map[string][]byte{}
+	}
+	for key, raw := range object {
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			raw = json.RawMessage(text)
+		}
+		answer.Object[key] = append([]byte{}, raw...)
 	}
 	texts := map[string]string{}
 	for key, value := range given.Secret {
