@@ -52,7 +52,7 @@ TRIALS: Final = (
     Part("sequences", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_sequences", "test_worlds")))),
     Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
-    Part("faults", ("-m", "tests.mutants")),
+    Part("faults", ("-m", "tests.mutants", "components/")),
 )
 
 

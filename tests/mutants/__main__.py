@@ -1,4 +1,4 @@
-"""Plants the deliberate faults of `faults.toml` one at a time, in copies of the tree, and runs their tests.
+"""Plants deliberate faults one at a time, in copies of the tree, and runs their tests.
 
 Exits with 1 when a fault survives that is not known to, or one is caught that is said to survive. With texts
 as arguments, only faults whose reason or file holds one of them.
@@ -44,6 +44,7 @@ def _is_caught(fault: Fault, tree: Path) -> bool:
     try:
         command = [sys.executable, "-m", "pytest", *_QUIET, *fault.tests]
         small = {key: text for key, text in os.environ.items() if key != "CREDFLEET_PROVE"}
+        small["CREDFLEET_SEARCH"] = "1"
         done = subprocess.run(
             command,
             cwd=tree,

@@ -9,13 +9,15 @@ import os
 from collections import Counter
 from typing import Final
 
+SEARCHES: Final = bool(os.environ.get("CREDFLEET_SEARCH"))
+"""Whether a deliberate fault is looked for: then the first failure is enough, however large."""
 PROVES: Final = bool(os.environ.get("CREDFLEET_PROVE"))
 TRIED: Final[Counter[str]] = Counter()
 
 
-def counted(usual: int, proving: int) -> int:
+def counted(usual: int, proving: int, searching: int | None = None) -> int:
     """Return how many cases a test tries."""
-    return proving if PROVES else usual
+    return searching if SEARCHES and searching else proving if PROVES else usual
 
 
 def tried(what: str, count: int = 1) -> None:

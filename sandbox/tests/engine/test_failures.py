@@ -328,6 +328,55 @@ def test_a_create_that_was_cut_off_is_checked_with_the_inputs_it_was_begun_with(
     assert stack.snapshot.pending == ()
 
 
+@pytest.mark.parametrize(
+    ("fault", "pending"), [(PartialFailureError("half"), []), (ConnectionError("gone"), ["creating"])]
+)
+def test_only_a_create_without_an_answer_stays_begun_and_the_next_run_asks_for_the_same_name(
+    stack: Stack, provider: RecordingProvider, fault: Exception, pending: list[str]
+):
+    provider.on["Create", "a"] = raising(fault)
+    assert stack.up(lambda program: program.register("a")).code == 1
+    assert [each.type for each in stack.snapshot.pending] == pending
+    provider.on.clear()
+    assert stack.up(lambda program: program.register("a")).code == 0
+    assert stack.snapshot.pending == ()
+    asked, *again = [call.properties("properties")["name"] for call in provider.of("Create", "a")]
+    assert again == [asked] * len(pending)
+
+
+def test_what_an_interrupted_update_or_deletion_left_is_brought_to_what_is_declared(
+    stack: Stack, provider: RecordingProvider
+):
+    def program(script: Script) -> None:
+        script.register("changed", {"colour": "blue"})
+        script.register("gone")
+
+    stack.up(program)
+    changed, gone = stack.resource("changed"), stack.resource("gone")
+    begun = (PendingOperation(changed, "updating"), PendingOperation(gone, "deleting"))
+    stack.store.save(replace(stack.snapshot, pending=begun))
+    del provider.things[gone.id]
+    up = stack.up(program)
+    assert (up.ops("changed"), up.code) == (["update"], 0)
+    assert provider.names() == ["changed", "gone"]
+    assert stack.snapshot.pending == ()
+
+
+@pytest.mark.parametrize(("is_retained", "left"), [(True, ["host"]), (False, ["guest", "host"])])
+def test_what_goes_with_a_resource_is_not_forgotten_when_that_one_stays(
+    stack: Stack, provider: RecordingProvider, is_retained: bool, left: list[str]
+):
+    def program(script: Script) -> None:
+        host = script.register("host", retainOnDelete=is_retained)
+        script.register("guest", deletedWith=host.urn)
+
+    stack.up(program)
+    provider.on["Delete", "host"] = raising(ValueError("broken"))
+    assert stack.destroy().code == (0 if is_retained else 1)
+    assert provider.names() == left
+    assert is_retained or {"guest", "host"} <= {*stack.names}
+
+
 def test_of_the_operations_left_pending_only_creates_are_kept(stack: Stack):
     stack.up(lambda program: program.register("a"))
     left = tuple(

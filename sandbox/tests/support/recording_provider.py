@@ -222,6 +222,8 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
                 interference()
             except PartialFailureError:
                 raise
+            except ConnectionError as error:
+                context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
             except Exception as error:
                 context.abort(grpc.StatusCode.UNKNOWN, str(error))
 

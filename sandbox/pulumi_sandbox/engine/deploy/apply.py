@@ -1,12 +1,21 @@
 """The calls that change the world, each with its record before and after."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
+from pulumi_sandbox.engine.deploy import order
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Hooks
 from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
-from pulumi_sandbox.engine.plugins.provider import InitializationError, Live, Provider, ProviderError
+from pulumi_sandbox.engine.plugins.provider import (
+    AnswerLostError,
+    InitializationError,
+    Live,
+    Provider,
+    ProviderError,
+)
 from pulumi_sandbox.engine.state.journal import Journal
 
 
@@ -17,7 +26,8 @@ class Applier:
         self._control = control
         self._journal = journal
         self._hooks = hooks
-        self.deleted: set[str] = set()
+        self._unmade: set[str] = set()
+        self._going: defaultdict[str, list[Callable[[], None]]] = defaultdict(list)
         self._incomplete: dict[str, tuple[str, Resource | None]] = {}
 
     async def create(
@@ -35,19 +45,21 @@ class Applier:
         try:
             live = await provider.create(new, preview=self._control.preview)
         except InitializationError as failed:
-            await self._created(self._unready(new, failed), failed.live, old)
+            await self._created(new, failed.live, old, failed)
             raise
-        except ProviderError:
-            await self._ended(new)
+        except ProviderError as error:
+            await self._ended(new, error)
             raise
         record = await self._created(new, live, old)
         await self._after("AfterCreate", None, record)
         return record
 
-    async def _created(self, new: Resource, live: Live, old: Resource | None) -> Resource:
+    async def _created(
+        self, new: Resource, live: Live, old: Resource | None, failed: InitializationError | None = None
+    ) -> Resource:
         time = now()
-        record = with_secret_outputs(
-            replace(new, id=live.id, outputs=live.outputs, created=time, modified=time)
+        record = self._marked(
+            replace(new, id=live.id, outputs=live.outputs, created=time, modified=time), failed
         )
         self._journal.end(new)
         if old is None or old.pending_replacement:
@@ -69,17 +81,19 @@ class Applier:
         try:
             live = await provider.update(old, new, preview=self._control.preview)
         except InitializationError as failed:
-            await self._updated(old, self._unready(new, failed), failed.live)
+            await self._updated(old, new, failed.live, failed)
             raise
-        except ProviderError:
-            await self._ended(new)
+        except ProviderError as error:
+            await self._ended(new, error)
             raise
         record = await self._updated(old, new, live)
         await self._after("AfterUpdate", old, record)
         return record
 
-    async def _updated(self, old: Resource, new: Resource, live: Live | None) -> Resource:
-        record = with_secret_outputs(replace(new, outputs=live.outputs, modified=now()) if live else new)
+    async def _updated(
+        self, old: Resource, new: Resource, live: Live | None, failed: InitializationError | None = None
+    ) -> Resource:
+        record = self._marked(replace(new, outputs=live.outputs, modified=now()) if live else new, failed)
         self._journal.end(new)
         self._journal.put(record, replaces=old.urn)
         await self._journal.settled()
@@ -95,30 +109,52 @@ class Applier:
         """Unmake a resource and record that with `done`.
 
         The provider is not called for previews, resources that are only read, those to be retained, and those
-        that vanish with another one deleted in this run.
+        that vanish with another one unmade in this run: their records go when that one is gone, or at once
+        where they refer to what goes before it.
         """
         await self._hooks.run("BeforeDelete", old, None)
-        vanishes = old.deleted_with in self.deleted
-        if self._control.preview or provider is None or old.external or old.retain_on_delete or vanishes:
+        vanishes = old.deleted_with in self._unmade
+        is_left = self._control.preview or old.external or old.retain_on_delete
+        if provider is None or is_left or (vanishes and not self._can_stand_until_its_host_is_gone(old)):
             done()
+        elif vanishes:
+            self._going[old.deleted_with].append(partial(self._gone, old.urn, done))
         else:
             await self._journal.begin("deleting", old)
             try:
                 await provider.delete(old)
-            except ProviderError:
-                await self._ended(old)
+            except ProviderError as error:
+                await self._ended(old, error)
                 raise
             self._journal.end(old)
-            done()
+            self._gone(old.urn, done)
         await self._journal.settled()
         await self._after("AfterDelete", old, None)
 
-    def _unready(self, new: Resource, failed: InitializationError) -> Resource:
-        """Note why a resource did not become what was asked for; reasons are recorded in clear."""
-        return replace(new, init_errors=tuple(map(self._control.redacted, failed.reasons)))
+    def _marked(self, record: Resource, failed: InitializationError | None) -> Resource:
+        """Conceal what is secret; note why it did not become what was asked for: reasons stand in clear."""
+        reasons = tuple(map(self._control.redacted, failed.reasons)) if failed else ()
+        return with_secret_outputs(replace(record, init_errors=reasons))
 
-    async def _ended(self, record: Resource) -> None:
-        """Forget a call that the provider refused."""
+    def announce(self, condemned: Collection[Resource]) -> None:
+        """Take notice of what is about to be deleted: whatever goes with one of them is left to that one."""
+        stays = (each.urn for each in condemned if _stays(each))
+        self._unmade |= {each.urn for each in condemned} - {*stays}
+
+    def _can_stand_until_its_host_is_gone(self, guest: Resource) -> bool:
+        needed = order.with_all_below((guest.deleted_with,), self._journal.old)
+        return order.depends_on(guest) <= needed
+
+    def _gone(self, urn: str, done: Callable[[], None]) -> None:
+        """Record that a resource is gone, and before that what went with it."""
+        for each in self._going.pop(urn, ()):
+            each()
+        done()
+
+    async def _ended(self, record: Resource, error: ProviderError) -> None:
+        """Forget a call that the provider refused; one without an answer stays recorded as begun."""
+        if isinstance(error, AnswerLostError):
+            return
         self._journal.end(record)
         await self._journal.settled()
 
@@ -129,3 +165,9 @@ class Applier:
             await self._hooks.run(moment, old, new)
         except CallbackError as error:
             self._control.fail_unless_stopping(str(error), urn)
+
+
+def _stays(resource: Resource) -> bool:
+    """Whether deleting a resource unmakes nothing that others could go with."""
+    is_kept = resource.retain_on_delete or (resource.protect and not resource.delete)
+    return is_kept or resource.external or not resource.custom

@@ -27,7 +27,7 @@ async def delete_the_rest(control: Control, journal: Journal, registrar: Registr
     """
     stays = order.with_all_below(registrar.resources.left_as_they_were, journal.old)
     condemned = [each for each in journal.old if each.urn not in stays]
-    applier.deleted |= {each.urn for each in condemned}
+    applier.announce(condemned)
     spared: set[str] = set()
     for ring in order.deletion_rings(condemned):
         control.check()

@@ -65,13 +65,19 @@ class Planner:
         new = await self._judge(new, goal)
         if old is None or known is None:
             return Planned(new, old, None, recreating)
+        uncertain = self.journal.uncertain(former)
         diff = decide.forced_by(new, self.resources.replaced) or await self._diff(known, new, provider)
+        was_deleted = uncertain == "deleting" and provider and not (await provider.read(old)).id
         plan = decide.plan(
-            old,
+            replace(old, pending_replacement=True) if was_deleted else old,
             diff,
             replace_on_changes=goal.replace_on_changes,
             delete_first=goal.delete_before_replace,
         )
+        if was_deleted:
+            old = replace(old, pending_replacement=True)
+        elif uncertain and plan.verdict == "same":
+            plan = replace(plan, verdict="update")
         if plan.verdict == "replace":
             if old.protect and new.protect:
                 self._refuse_replacement(urn)

@@ -235,7 +235,7 @@ class Registrar:
 
     async def _delete_for_replacement(self, old: Resource) -> None:
         provider = None if self.control.preview else await self.provider_of(old)
-        self.applier.deleted.add(old.urn)
+        self.applier.announce((old,))
 
         async def delete() -> None:
             await self.applier.delete(old, provider, lambda: self.journal.await_replacement(old.urn))

@@ -15,6 +15,7 @@ from pulumi_sandbox.engine.model.diff import Changes, Diff, PropertyDiff
 from pulumi_sandbox.engine.model.goal import package_of
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.provider import (
+    AnswerLostError,
     Checked,
     CheckFailure,
     DiffUnavailableError,
@@ -36,6 +37,7 @@ from pulumi_sandbox.protocol.values import (
 _T = TypeVar("_T")
 
 _TRACEBACK: Final = "Traceback (most recent call last):"
+_LOST: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 _RUN_ERROR: Final = "pulumi.errors.RunError: "
 
 
@@ -249,7 +251,8 @@ class PluginProvider:
         except grpc.aio.AioRpcError as error:
             partial = _init_failure(error)
             if partial is None:
-                raise ProviderError(_text(error)) from error
+                refused = AnswerLostError if error.code() in _LOST else ProviderError
+                raise refused(_text(error)) from error
             live = Live(
                 partial.id,
                 self._mark(wire.decode(partial.properties), sent or {}),

@@ -42,6 +42,10 @@ class ProviderError(Exception):
     """A provider refused a call; the text is the provider's."""
 
 
+class AnswerLostError(ProviderError):
+    """A call may have done its work or not: its answer never came."""
+
+
 class InitializationError(ProviderError):
     """The resource exists, but did not become what was asked for; `live` is what there is."""
 

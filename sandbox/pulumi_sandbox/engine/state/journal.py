@@ -19,8 +19,8 @@ class Journal:
         """Begin with the state as it is; without `save` (previews) nothing is ever written.
 
         `save` writes a snapshot in place of the one before, and returns once it would survive a crash.
-        Of the operations that an earlier run left pending only creates are kept: each stays until its
-        resource is registered again or a refresh clears it.
+        Of the calls that an earlier run left pending, a create stays until its resource is registered again,
+        an update or a deletion until the resource is registered, deleted, or read by a refresh.
         """
         self._save = save
         self._old: dict[int, Resource] = dict(enumerate(base.resources))
@@ -28,7 +28,12 @@ class Journal:
         self._new: dict[str, Resource] = {}
         self._pending: dict[int, PendingOperation] = {}
         self._interrupted = {each.resource.urn: each for each in base.pending if each.type == "creating"}
-        self._wanted = 0 if len(self._interrupted) == len(base.pending) else 1
+        self._uncertain = {
+            each.resource.urn: each
+            for each in base.pending
+            if each.type in ("updating", "deleting") and each.resource.urn in self._live
+        }
+        self._wanted = 0 if len(self._interrupted) + len(self._uncertain) == len(base.pending) else 1
         self._written = 0
         self._writer: asyncio.Task[None] | None = None
 
@@ -52,6 +57,11 @@ class Journal:
         operation = self._interrupted.get(urn)
         return operation.resource if operation else None
 
+    def uncertain(self, urn: str) -> OperationType | None:
+        """Return what an earlier run began to do to the live record of this name, if nobody knows its end."""
+        operation = self._uncertain.get(urn)
+        return operation.type if operation else None
+
     @property
     def interruptions(self) -> tuple[str, ...]:
         """The URNs of all creates whose end nobody recorded."""
@@ -61,12 +71,17 @@ class Journal:
         """Return the state as of now."""
         return Snapshot(
             resources=(*self._new.values(), *self._old.values()),
-            pending=(*self._interrupted.values(), *self._pending.values()),
+            pending=(
+                *self._interrupted.values(),
+                *self._uncertain.values(),
+                *self._pending.values(),
+            ),
         )
 
     async def begin(self, type_: OperationType, resource: Resource) -> None:
         """Record that a call is about to be made, and return once that is on disk."""
         self._interrupted.pop(resource.urn, None)
+        self._uncertain.pop(resource.urn, None)
         self._pending[id(resource)] = PendingOperation(resource, type_)
         self._changed()
         await self.settled()
@@ -83,6 +98,7 @@ class Journal:
         Returns the record that stands now.
         """
         gone = self._old.pop(self._live.pop(replaces, -1), None)
+        self._settle(replaces)
         if gone is not None and gone == new:
             new = gone
         else:
@@ -101,12 +117,14 @@ class Journal:
     def condemn(self, urn: str) -> None:
         """Mark a live old record for deletion: its replacement exists."""
         index = self._live.pop(urn)
+        self._settle(urn)
         self._old[index] = replace(self._old[index], delete=True)
         self._changed()
 
     def await_replacement(self, urn: str) -> None:
         """Mark a live old record as deleted already, its replacement still to come."""
         index = self._live[urn]
+        self._settle(urn)
         self._old[index] = replace(self._old[index], pending_replacement=True)
         self._changed()
 
@@ -115,6 +133,7 @@ class Journal:
         for index, each in self._old.items():
             if each is gone:
                 del self._old[index]
+                self._settle(gone.urn)
                 self._live = {urn: live for urn, live in self._live.items() if live != index}
                 self._changed()
                 return
@@ -128,8 +147,9 @@ class Journal:
         The calls of before that were no creates are settled by that.
         """
         resources = tuple(resources)
-        if resources != tuple(self._old.values()):
+        if resources != tuple(self._old.values()) or self._uncertain:
             self._changed()
+        self._uncertain.clear()
         self._old = dict(enumerate(resources))
         self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
 
@@ -149,6 +169,11 @@ class Journal:
         if self._save is not None:
             await asyncio.to_thread(self._save, self.snapshot())
         self._written = version
+
+    def _settle(self, urn: str) -> None:
+        """Forget what an earlier run began to do to a resource: it is known again what it is."""
+        if self._uncertain.pop(urn, None):
+            self._changed()
 
     def _changed(self) -> None:
         self._wanted += 1

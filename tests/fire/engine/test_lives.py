@@ -1,0 +1,108 @@
+"""Random lives of a stack: whatever happens to it, nothing is lost, nothing is made twice, and it converges.
+
+A program of up to five resources, operations one after the other, a provider that refuses, does half, does
+all and cannot say so, a user who cancels, a kill at any write. A life that fails is made small, and printed
+as a call that plays it again. The wire and the processes are not tried here.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+
+from tests.fire.engine.lives import PASSPHRASE, Kill, Life, Moment, Program, Spec, Stack, live, scratch
+from tests.support.proving import SEARCHES, counted, tried
+
+PARTS = counted(1, 10)
+LIVES = counted(200, 5_000, 3_000)
+NAMES = tuple("abcde")
+
+MARKS: dict[str, dict[str, object]] = {
+    "password": {"has_password": True},
+    "component": {"is_component": True},
+    "protected": {"is_protected": True},
+    "retained": {"is_retained": True},
+    "exclusive": {"is_exclusive": True},
+    "deleted first": {"delete_first": True},
+    "created first": {"delete_first": False},
+    "color ignored": {"ignores_color": True},
+    "color replaces": {"replaces_on_color": True},
+}
+MANY = ("uses", "fixed_uses", "depends_on")
+ONE = ("parent", "deleted_with", "replace_with", "former")
+
+_seldom = st.sampled_from((False, False, False, True))
+_a_name = st.sampled_from(("", "", "", *NAMES))
+_links = st.lists(st.tuples(st.sampled_from(MANY + ONE), st.sampled_from(NAMES)), max_size=3)
+_marks = st.lists(st.sampled_from(sorted(MARKS)), max_size=2)
+
+
+def specs(name: str) -> st.SearchStrategy[Spec]:
+    def spec(values: int, links: list[tuple[str, str]], marks: list[str]) -> Spec:
+        told: dict[str, Any] = {"color": values % 3, "fixed": values // 3}
+        for mark in marks:
+            told |= MARKS[mark]
+        for role, to in links:
+            told[role] = (*told.get(role, ()), to) if role in MANY else to
+        return Spec(name, **told)
+
+    return st.builds(spec, st.integers(0, 5), _links, _marks)
+
+
+programs: st.SearchStrategy[Program] = st.tuples(*(st.one_of(st.none(), specs(name)) for name in NAMES)).map(
+    lambda drawn: tuple(each for each in drawn if each is not None)
+)
+
+moments = st.builds(
+    Moment,
+    operation=st.sampled_from(("update", "update", "update", "preview", "refresh", "destroy")),
+    program=programs,
+    faults=st.dictionaries(
+        st.tuples(st.sampled_from(("create", "update", "delete", "read")), st.sampled_from(NAMES)),
+        st.sampled_from(("refused", "partial", "lost", "cancelled")),
+        max_size=2,
+    ),
+    kill=st.one_of(st.none(), st.builds(Kill, st.integers(1, 12), st.booleans())),
+    goes_on=_seldom,
+    vanishes=_a_name,
+    drifts=_a_name,
+)
+lives = st.builds(
+    Life, st.lists(moments, min_size=1, max_size=4).map(tuple), last=programs, is_refreshed=st.booleans()
+)
+
+
+@pytest.fixture(scope="module")
+def crypter() -> PassphraseCrypter:
+    return PassphraseCrypter.new(PASSPHRASE)
+
+
+@settings(
+    max_examples=LIVES,
+    deadline=None,
+    phases=[Phase.generate] if SEARCHES else [Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    report_multiple_bugs=False,
+)
+@given(life=lives)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_life_loses_nothing_makes_nothing_twice_and_converges(
+    life: Life, crypter: PassphraseCrypter, part: int
+) -> None:
+    del part
+    folder = Path(tempfile.mkdtemp(prefix="credfleet-life-", dir=scratch()))
+    try:
+        live(life, Stack(folder, crypter))
+    except BaseException:
+        note(f"live({life!r}, Stack(Path('/tmp/life'), PassphraseCrypter.new(PASSPHRASE)))")
+        raise
+    finally:
+        shutil.rmtree(folder)
+    tried("lives of a stack")
