@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -85,7 +86,7 @@ def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
     """Return the folder with the three programs in `cache`, building them first when no build is kept.
 
     Builders that come at once wait for the first. A build that fails or is killed leaves nothing that a later
-    one would take for finished.
+    one would take for finished; programs that are no longer what was built are built again.
 
     Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
     """
@@ -93,16 +94,50 @@ def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
     recipe = Recipe(go_mod, (MODULE / "go.sum").read_text(), toolchain_for(go_mod))
     cache = cache or cache_folder()
     kept = cache / recipe.key
-    if kept.is_dir():
+    if _is_as_built(kept):
         return kept
     waiting = Step("another process is building the control plane; waiting for it", 0.0, _usual(cache))
     try:
         with exclusive(cache / "lock", on_wait=lambda: progress(waiting)):
-            if not kept.is_dir():
+            if not _is_as_built(kept):
+                shutil.rmtree(kept, ignore_errors=True)
                 _build(recipe, cache, kept, progress)
     except OSError as error:
         raise explain(str(error), str(cache)) from error
     return kept
+
+
+def _is_as_built(kept: Path) -> bool:
+    """Whether the programs are there, and are to the byte what was built; told once in each process.
+
+    A build that was kept before digests were is taken as it stands.
+    """
+    if not kept.is_dir():
+        return False
+    if not _digests_of(kept).exists():
+        _keep_digests(kept, kept)
+    return _are_the_same(kept)
+
+
+@cache
+def _are_the_same(kept: Path) -> bool:
+    return json.loads(_digests_of(kept).read_text()) == _digests(kept)
+
+
+def _keep_digests(folder: Path, kept: Path) -> None:
+    files.replace(_digests_of(kept), json.dumps(_digests(folder), indent=1, sort_keys=True))
+
+
+def _digests_of(kept: Path) -> Path:
+    return kept.with_name(f"{kept.name}.sha256.json")
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    def digest(program: Path) -> str:
+        with program.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    return {program.name: digest(program) for program in sorted(folder.iterdir())}
 
 
 def explain(last_words: str, place: str) -> SandboxError:
@@ -142,6 +177,10 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
         lambda elapsed: progress(Step(what, elapsed, usual)),
     )
     (unfinished / "server").rename(unfinished / "etcd")
+    for program in unfinished.iterdir():
+        with program.open("rb") as file:
+            os.fsync(file.fileno())
+    _keep_digests(unfinished, kept)
     unfinished.rename(kept)
     files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 

@@ -145,6 +145,18 @@ def test_programs_are_built_once_and_then_found_without_go_being_asked_again(
     assert (tmp_path / "builds").read_text() == "built\n"
 
 
+def test_programs_that_are_no_longer_what_was_built_are_built_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    put_go_on_path(tmp_path, monkeypatch, f"{WRITE_ALL}; echo built >> {tmp_path}/builds")
+    program = build.binaries() / "kube-apiserver"
+    program.write_text("another one")
+    build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
+    assert build.binaries() == program.parent
+    assert program.read_text() == ""
+    assert (tmp_path / "builds").read_text() == "built\nbuilt\n"
+
+
 def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finished(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
