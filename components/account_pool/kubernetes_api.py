@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from components.account_pool.calls import Found, Kind, ListPage, Page, Refusal, Refused, Result, Unknown
-from components.account_pool.joint_listing import JointListing
+from components.account_pool.calls import Found, Get, Kind, ListPage, Page, Refusal, Refused, Result, Unknown
+from components.account_pool.joint_reading import JointReading
 from components.account_pool.model import JsonObject
 from components.connection import Connection, NoReply, Reply
 
@@ -41,7 +41,7 @@ class KubernetesApi:
         self._connection = connection
         self._root = f"/api/v1/namespaces/{quote(namespace, safe='')}/"
         self._written = f"?fieldManager={quote(manager, safe='')}"
-        self._list_jointly = JointListing(self._list)
+        self._read = JointReading(self._read_alone)
 
     @cached_property
     def _user(self) -> str:
@@ -51,13 +51,15 @@ class KubernetesApi:
 
     def get(self, kind: Kind, name: str) -> Result:
         """Read one object."""
-        return self._ask("GET", self._path(kind, name), accept=_accepted(kind))
+        return self._read(Get(kind, name))
 
     def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
         """Read one page; no resourceVersion is named, so every earlier write is in it."""
-        return self._list_jointly(ListPage(kind, selector, cursor, limit))
+        return self._read(ListPage(kind, selector, cursor, limit))
 
-    def _list(self, asked: ListPage) -> Result:
+    def _read_alone(self, asked: Get | ListPage) -> Result:
+        if isinstance(asked, Get):
+            return self._ask("GET", self._path(asked.kind, asked.name), accept=_accepted(asked.kind))
         kind, selector, cursor, limit = asked.kind, asked.selector, asked.cursor, asked.limit
         query = {"labelSelector": selector, "limit": str(limit), **({"continue": cursor} if cursor else {})}
         accept = _METADATA_LIST if kind is Kind.MEMBER else _JSON

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.audit import Happening, Journal
-from components.account_pool.calls import Kind, Pause, PoolApi, Replace, Steps
+from components.account_pool.calls import Get, Kind, Pause, PoolApi, Replace, Steps
 from components.account_pool.census import Census, displaced
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import (
@@ -46,7 +46,7 @@ from components.account_pool.protocol import Amendment, Outcome, Released
 from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
 from components.account_pool.spilling import placed
 from components.account_pool.status import PoolStatus, status_of
-from components.account_pool.steps import any_record, get_member, get_record, list_all, read, write
+from components.account_pool.steps import any_record, get_member, get_record, list_all, read, read_both, write
 from components.account_pool.sweeping import (
     FREED_UNASKED,
     RecoveryReport,
@@ -164,7 +164,7 @@ class Pool:
         wanted = self._placed(request)
         try:
             take = protocol.claim_with_spill if wanted.spill else protocol.claim
-            claimed = self._run(take(wanted, self._may_begin), seconds)
+            claimed = self._run(take(wanted, self._begin), seconds)
         except PoolError as refusal:
             self._note_refusal(wanted, refusal)
             raise
@@ -352,7 +352,7 @@ class Pool:
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
         """Claim this very account for the owner it has already; raises as `claim`."""
         wanted = replace(self._placed(request), only=member)
-        claimed = self._run(protocol.claim(wanted, self._may_begin))
+        claimed = self._run(protocol.claim(wanted, self._begin))
         self._note_claim(claimed)
         return claimed
 
@@ -378,15 +378,25 @@ class Pool:
         """Wait for the Events still being written; False when some may be missing."""
         return self._journal.flush(seconds)
 
+    def _begin(self, name: str) -> Steps[Record | None]:
+        """C0: read the record of a claim, and beside it, once a second, whether the pool is held."""
+        now = self._clock()
+        if now - self._hold_seen <= _HOLD_SECONDS:
+            record = yield from get_record(name)
+        else:
+            body, settings = yield from read_both(Get(Kind.RECORD, name), Get(Kind.RECORD, CONFIG_MAP))
+            self._hold, self._hold_seen = hold_of(settings), now
+            record = None if body is None else Record.parse(body)
+        if record is None:
+            yield from self._may_begin()
+        return record
+
     def _may_begin(self) -> Steps[None]:
-        """C1: raise NotAllowed where the pool is held, by a look that is a second old at most.
+        """C1: raise NotAllowed where the pool was held when that was last looked at.
 
         Raise Misconfigured where claims were made under other partition keys than the settings name: any
         record shows it, and it is looked at once, since later claims of this pool are made under these keys.
         """
-        if self._clock() - self._hold_seen > _HOLD_SECONDS:
-            self._hold = hold_of((yield from read(Kind.RECORD, CONFIG_MAP)))
-            self._hold_seen = self._clock()
         if self._hold:
             raise Withheld(
                 place=f"pool {self.namespace}",

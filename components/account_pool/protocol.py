@@ -39,12 +39,14 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.selection import (
-    by_hash,
+    asked_for,
     in_order,
+    in_turn,
     members_free,
     members_of_type,
     members_owned,
     members_shared,
+    next_to_take,
     records_of,
 )
 from components.account_pool.spilling import placed
@@ -81,25 +83,20 @@ AGAIN = Again.AGAIN
 Choice: TypeAlias = Member | Again | None
 
 
-def _unasked() -> Steps[None]:
-    return
-    yield
-
-
-def claim(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> Steps[Claimed]:
+def claim(wanted: Wanted, begin: Callable[[str], Steps[Record | None]] = get_record) -> Steps[Claimed]:
     """Find the one account of this tenant's slot, or take one from the pool.
 
-    may_begin: raises when the pool takes no new claims; asked while there is no record. Raises Exhausted,
-    LimitReached, Misconfigured, LostMember, NotAllowed or Restored; ends by itself in no other way.
+    begin: reads the record of that name; raises where there is none and the pool takes no new claims. Raises
+    Exhausted, LimitReached, Misconfigured, LostMember, NotAllowed or Restored; ends by itself in no other
+    way.
     """
-    page: list[Member] = []
+    untried: list[JsonObject] = []
     for attempt in count():
         if attempt:
             yield Pause(attempt - 1)
-        record = yield from get_record(wanted.record)  # C0
+        record = yield from begin(wanted.record)  # C0
         member: Member | None = None
         if record is None:
-            yield from may_begin()
             choice = yield from find(wanted, [])  # C1
             if isinstance(choice, Again):
                 continue
@@ -117,7 +114,7 @@ def claim(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> St
             case Phase.RELEASING:
                 yield from finish(record)
             case Phase.PENDING:
-                secured = yield from _secure(record, member, wanted, page)
+                secured = yield from _secure(record, member, wanted, untried)
                 if secured is not None:
                     claimed = yield from _bind(*secured, wanted)
         if claimed is not None:
@@ -125,7 +122,9 @@ def claim(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> St
     raise AssertionError
 
 
-def claim_with_spill(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _unasked) -> Steps[Claimed]:
+def claim_with_spill(
+    wanted: Wanted, begin: Callable[[str], Steps[Record | None]] = get_record
+) -> Steps[Claimed]:
     """Find a place in the accounts of this tenant's slot, or take one more account when all are full.
 
     Raises as `claim`, but LimitReached.
@@ -137,7 +136,7 @@ def claim_with_spill(wanted: Wanted, may_begin: Callable[[], Steps[None]] = _una
         records = yield from series_of(wanted)  # C0
         here = placed(wanted, records, closed)
         try:
-            return (yield from claim(here, may_begin))
+            return (yield from claim(here, begin))
         except LimitReached:
             continue  # others came first; look again
         except Withheld as refused:
@@ -153,37 +152,42 @@ def series_of(wanted: Wanted) -> Steps[tuple[Record, ...]]:
     return Census.of((), bodies).records
 
 
-def find(wanted: Wanted, page: list[Member]) -> Steps[Choice]:
+def find(wanted: Wanted, untried: list[JsonObject]) -> Steps[Choice]:
     """Choose a member to take at the resourceVersion it was listed; None when there is none to take.
 
-    page: free members of an earlier answer not tried yet; refilled here. Using an old entry is safe, since
-    every use is a CAS, but only a fresh look at all of them may say that there is none.
+    untried: members of an earlier answer not tried yet, in order; refilled here. Using an old entry is safe,
+    since every use is a CAS, but only a fresh look at all of them may say that there is none.
     """
-    if page:
-        return page.pop(0)
+    if (member := next_to_take(wanted, untried)) is not None:
+        return member
     partition = wanted.partition
     if partition.shared:
         bodies = yield from list_all(Kind.MEMBER, members_shared(partition))
         usable = yield from _usable(wanted, bodies)
-    else:
-        owned, free = members_owned(partition, wanted.owner), members_free(partition)
-        own, some = yield from list_side_by_side(owned, free)
-        usable = yield from _usable(wanted, [*own, *some])
-        if not usable:
-            # The pages were read in any order; "none" needs the tenant's own first and then all the free.
-            usable = yield from _usable(wanted, (yield from list_all(Kind.MEMBER, owned)))
-        if not usable:
-            usable = yield from _usable(wanted, (yield from list_all(Kind.MEMBER, free)))
-    if isinstance(usable, Again):
-        return AGAIN
-    page[:] = [member for member in usable[1:] if usable[0].tenant is None]
-    return usable[0] if usable else None
+        if isinstance(usable, Again):
+            return AGAIN
+        named = {body["metadata"]["name"]: body for body in bodies}
+        untried[:] = [named[member.name] for member in usable]
+        return next_to_take(wanted, untried)
+    owned, free = members_owned(partition, wanted.owner), members_free(partition)
+    own, some = yield from list_side_by_side(owned, free)
+    usable = yield from _usable(wanted, own)
+    if not usable:
+        untried[:] = in_turn(wanted, some)
+        if (member := next_to_take(wanted, untried)) is not None:
+            return member
+        # The pages were read in any order; "none" needs the tenant's own first and then all the free.
+        usable = yield from _usable(wanted, (yield from list_all(Kind.MEMBER, owned)))
+    if not usable:
+        untried[:] = in_turn(wanted, (yield from list_all(Kind.MEMBER, free)))
+        return next_to_take(wanted, untried)
+    return AGAIN if isinstance(usable, Again) else usable[0]
 
 
 def _usable(wanted: Wanted, bodies: Iterable[JsonObject]) -> Steps[Sequence[Member] | Again]:
     """Return what it may take, in order; AGAIN when a token on one of them changes what it has to do."""
-    members = [member for body in bodies if wanted.only in (None, (member := Member.parse(body)).name)]
-    for member in by_hash(wanted.record, members):
+    members = [Member.parse(body) for body in asked_for(wanted, bodies)]
+    for member in members:
         for token in tokens_to_look_behind(wanted, member):
             record, alive = yield from record_of(token)
             if is_restored(member, token, record):
@@ -254,7 +258,7 @@ def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
 
 
 def _secure(
-    record: Record, candidate: Member | None, wanted: Wanted, page: list[Member]
+    record: Record, candidate: Member | None, wanted: Wanted, untried: list[JsonObject]
 ) -> Steps[tuple[Record, Member] | None]:
     """C3, C4, C6: until the member a Pending record names carries it. None: look at the record again."""
     member = candidate
@@ -270,7 +274,7 @@ def _secure(
                 if outcome is Standing.LOOK:
                     member = None
                     continue
-                moved = yield from _move(record, wanted, page)
+                moved = yield from _move(record, wanted, untried)
                 if moved is None:
                     return None
                 record, member = moved
@@ -310,9 +314,9 @@ def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[S
     return Standing.AGAIN if member.token.record == record.name else Standing.LEAVE
 
 
-def _move(record: Record, wanted: Wanted, page: list[Member]) -> Steps[tuple[Record, Member] | None]:
+def _move(record: Record, wanted: Wanted, untried: list[JsonObject]) -> Steps[tuple[Record, Member] | None]:
     """C6: the record's member is not to be had; try another, or take the record back and say why."""
-    choice = yield from find(wanted, page)
+    choice = yield from find(wanted, untried)
     if isinstance(choice, Again):
         return None
     if choice is None:

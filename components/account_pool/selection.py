@@ -8,11 +8,11 @@ same one, and helpers of one tenant always do.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from components.account_pool.judgement import Verdict, judge
+from components.account_pool.judgement import Judgement, Verdict, judge
 from components.account_pool.keys import INTERNAL, POOL_RECORD, POOL_STATE
-from components.account_pool.model import Member, Partition, Wanted
+from components.account_pool.model import JsonObject, Member, Partition, Wanted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 RECORDS = f"{POOL_RECORD}=true"
@@ -51,13 +51,14 @@ def members_shared(partition: Partition) -> str:
     return ",".join([*_members_in(partition), f"{SHARED}=true"])
 
 
-def by_hash(record_name: str, members: Iterable[Member]) -> list[Member]:
-    """Order members as the claim of this record tries them."""
+def turn(record_name: str) -> Callable[[str], bytes]:
+    """Return of the claim of this record what its turns are ordered by: the name of a member → its hash."""
+    return lambda member: hashlib.sha256((record_name + member).encode()).digest()
 
-    def digest(member: Member) -> bytes:
-        return hashlib.sha256((record_name + member.name).encode()).digest()
 
-    return sorted(members, key=digest)
+def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return those of listed members that this claim is about."""
+    return [body for body in bodies if wanted.only in (None, body["metadata"]["name"])]
 
 
 def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
@@ -66,10 +67,29 @@ def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
     First what is its tenant's own, then what is free, each by hash; of shared ones those with the fewest
     claims first.
     """
-    judged = ((judge(member, wanted.partition, wanted.owner), member) for member in members)
-    taken = [(each.verdict, member) for each, member in judged if each.takes]
-    order = by_hash(wanted.record, (member for _, member in taken))
-    if wanted.partition.shared:
-        return sorted(order, key=lambda member: len(member.shared_claims))
-    own = {member.name for verdict, member in taken if verdict is Verdict.OWN}
-    return sorted(order, key=lambda member: member.name not in own)
+    owner, partition, of = wanted.owner, wanted.partition, turn(wanted.record)
+    judged = [(judge(member, partition, owner), member) for member in members]
+
+    def place(each: tuple[Judgement, Member]) -> tuple[int, bytes]:
+        first = len(each[1].shared_claims) if partition.shared else each[0].verdict is not Verdict.OWN
+        return first, of(each[1].name)
+
+    return [member for _, member in sorted(filter(lambda each: each[0].takes, judged), key=place)]
+
+
+def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return members that nobody owns in the order this claim tries them, none of them judged yet."""
+    of = turn(wanted.record)
+    return sorted(asked_for(wanted, bodies), key=lambda body: of(body["metadata"]["name"]))
+
+
+def next_to_take(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+    """Take the first from these that this claim may take, and all before it.
+
+    Of hundreds that are listed most claims need one, so no other is read.
+    """
+    while untried:
+        member = Member.parse(untried.pop(0))
+        if judge(member, wanted.partition, wanted.owner).takes:
+            return member
+    return None

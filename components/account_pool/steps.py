@@ -55,18 +55,31 @@ def _refused(kind: Kind, text: str, why: Refusal) -> PoolError:
 
 def read(kind: Kind, name: str) -> Steps[JsonObject | None]:
     """GET until answered: the object, or None when there is none."""
+    asked = Get(kind, name)
+    return (yield from _settled(asked, (yield from _ask(asked))))
+
+
+def _settled(asked: Get, answer: Result) -> Steps[JsonObject | None]:
     for attempt in count():
-        answer = yield from _ask(Get(kind, name))
         match answer:
             case Found(body):
                 return body
             case Refused(Refusal.ABSENT):
                 return None
             case Refused(why, text):
-                raise _refused(kind, text, why)
+                raise _refused(asked.kind, text, why)
             case _:
                 yield Pause(attempt)
+                answer = yield from _ask(asked)
     raise AssertionError
+
+
+def read_both(first: Get, second: Get) -> Steps[tuple[JsonObject | None, JsonObject | None]]:
+    """GET two objects at the same time, until both are answered."""
+    answer = yield Together(first, second)
+    if not isinstance(answer, Both):
+        raise TypeError(answer)
+    return (yield from _settled(first, answer.first)), (yield from _settled(second, answer.second))
 
 
 def list_all(kind: Kind, selector: str) -> Steps[list[JsonObject]]:

@@ -18,11 +18,12 @@ from components.account_pool.calls import Both, Pause, PoolApi, Steps, Together,
 from components.account_pool.census import Census
 from components.account_pool.judgement import judge
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
-from components.account_pool.model import Claimed, ClaimRequest, Wanted
+from components.account_pool.model import Claimed, ClaimRequest, Record, Wanted
 from components.account_pool.outlook import Prospect, explain, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.selection import members_free, members_owned, members_shared
 from components.account_pool.status import Standing, status_of
+from components.account_pool.steps import get_record
 from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
@@ -35,13 +36,13 @@ MOST_CALLS = 300
 def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError:
     """Claim alone, and say how it ended; an operation that asks without end fails. hold: of the pool."""
 
-    def may_begin() -> Steps[None]:
-        if hold:
+    def begin(name: str) -> Steps[Record | None]:
+        record = yield from get_record(name)
+        if hold and record is None:
             raise NotAllowed(place=POOL, cause=hold, mend="")
-        return
-        yield
+        return record
 
-    steps: Steps[Claimed] = protocol.claim(wanted, may_begin)
+    steps: Steps[Claimed] = protocol.claim(wanted, begin)
     answer: Any = None
     for _ in range(MOST_CALLS):
         try:

@@ -64,7 +64,7 @@ from components.account_pool.relations import OWNER, TYPE
 from components.account_pool.rows import Field, Table, Verb, Write, allows
 from components.account_pool.selection import RECORDS
 from components.account_pool.status import status_of
-from components.account_pool.steps import any_record
+from components.account_pool.steps import any_record, get_record
 from components.account_pool.sweeping import pending_records, sweep
 from components.account_pool.transitions import settings_table
 from components.errors import Misconfigured, PoolError
@@ -488,7 +488,8 @@ def _used_on(
 def outcome(server: MemoryServer, wanted: Wanted, said: Said) -> Claimed | PoolError:
     """Claim under the pool's settings as they are."""
 
-    def may_begin() -> Steps[None]:
+    def begin(name: str) -> Steps[Record | None]:
+        asked = yield from get_record(name)
         record = yield from any_record(RECORDS)
         metadata = {"name": CONFIG_MAP, "namespace": POOL, "uid": "u1"}
         settings = (
@@ -496,11 +497,12 @@ def outcome(server: MemoryServer, wanted: Wanted, said: Said) -> Claimed | PoolE
             if said.data is None
             else PoolConfigMap.parse({"metadata": metadata, "data": dict(said.data)})
         )
-        if record is not None and any(displaced([record], settings.partition_keys)):
+        if asked is None and record is not None and any(displaced([record], settings.partition_keys)):
             raise Misconfigured(place=POOL, cause="other keys", mend="")
+        return asked
 
     try:
-        return run(protocol.claim(wanted, may_begin), server)
+        return run(protocol.claim(wanted, begin), server)
     except PoolError as refused:
         return refused
 

@@ -19,6 +19,7 @@ from components.account_pool.judgement import Judgement, Verdict, judge
 from components.account_pool.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.model import (
     Claimed,
+    JsonObject,
     Member,
     Origin,
     Partition,
@@ -148,8 +149,10 @@ def unhealing(record: Record, member: Member | None, _namespace: str) -> Steps[S
     return Standing.AGAIN if alive else Standing.LEAVE
 
 
-def always_move(record: Record, wanted: Wanted, page: list[Member]) -> Steps[tuple[Record, Member] | None]:
-    choice = yield from protocol.find(wanted, page)
+def always_move(
+    record: Record, wanted: Wanted, untried: list[JsonObject]
+) -> Steps[tuple[Record, Member] | None]:
+    choice = yield from protocol.find(wanted, untried)
     if not isinstance(choice, Member):
         return None
     moved = yield from replace_record(replace(record.moved_to(choice), attempt=record.attempt % 3 + 1), POOL)

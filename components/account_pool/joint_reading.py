@@ -1,6 +1,6 @@
-"""One LIST for all threads that ask the same at the same time.
+"""One read for all threads that ask the same at the same time.
 
-A LIST shows every write done before it was asked for, so nobody may be given the answer to one that was
+A read shows every write done before it was asked for, so nobody may be given the answer to one that was
 already under way. Who asks meanwhile waits for the next, which begins when that one has ended and is made
 once for all who wait. So a hundred claims at once read the free accounts a few times, and one alone at once.
 """
@@ -16,7 +16,7 @@ Query = TypeVar("Query")
 Answer = TypeVar("Answer")
 
 
-class JointListing(Generic[Query, Answer]):
+class JointReading(Generic[Query, Answer]):
     """Joins equal questions; safe for any number of threads."""
 
     def __init__(self, ask: Callable[[Query], Answer]) -> None:

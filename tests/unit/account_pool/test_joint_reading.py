@@ -1,4 +1,4 @@
-"""Threads that list the same at the same time: how often it is read, and how fresh what they get is."""
+"""Threads that read the same at the same time: how often it is read, and how fresh what they get is."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from components.account_pool.joint_listing import JointListing
+from components.account_pool.joint_reading import JointReading
 
 ASKERS = 8
 
@@ -40,11 +40,11 @@ class Question(str):
 
 def test_who_asks_while_one_is_under_way_gets_an_answer_asked_for_later():
     server = SlowServer()
-    listing = JointListing(server)
+    reading = JointReading(server)
     with ThreadPoolExecutor(ASKERS) as threads:
-        first = threads.submit(listing, "free")
+        first = threads.submit(reading, "free")
         server.asked.get()
-        later = [threads.submit(listing, "free") for _ in range(ASKERS - 1)]
+        later = [threads.submit(reading, "free") for _ in range(ASKERS - 1)]
         for _ in range(ASKERS):
             server.let_answer.put(None)
         assert first.result() == "free 0"
@@ -53,12 +53,12 @@ def test_who_asks_while_one_is_under_way_gets_an_answer_asked_for_later():
 
 def test_all_who_wait_share_the_next_answer():
     server = SlowServer()
-    listing = JointListing(server)
+    reading = JointReading(server)
     with ThreadPoolExecutor(ASKERS) as threads:
-        first = threads.submit(listing, "free")
+        first = threads.submit(reading, "free")
         server.asked.get()
         questions = [Question("free") for _ in range(ASKERS - 1)]
-        waiting = [threads.submit(listing, question) for question in questions]
+        waiting = [threads.submit(reading, question) for question in questions]
         for question in questions:
             question.heard.wait()
         server.let_answer.put(None)
@@ -70,9 +70,9 @@ def test_all_who_wait_share_the_next_answer():
 
 def test_different_questions_do_not_wait_for_each_other():
     server = SlowServer()
-    listing = JointListing(server)
+    reading = JointReading(server)
     with ThreadPoolExecutor(2) as threads:
-        asked = [threads.submit(listing, query) for query in ("free", "mine")]
+        asked = [threads.submit(reading, query) for query in ("free", "mine")]
         assert {server.asked.get(), server.asked.get()} == {"free", "mine"}
         server.let_answer.put(None)
         server.let_answer.put(None)
@@ -81,10 +81,10 @@ def test_different_questions_do_not_wait_for_each_other():
 
 def test_one_who_asks_alone_is_answered_at_once_each_time():
     server = SlowServer()
-    listing = JointListing(server)
+    reading = JointReading(server)
     for number in range(3):
         server.let_answer.put(None)
-        assert listing("free") == f"free {number}"
+        assert reading("free") == f"free {number}"
 
 
 def test_a_failure_reaches_who_asked_and_the_next_one_asks_again():
@@ -96,7 +96,7 @@ def test_a_failure_reaches_who_asked_and_the_next_one_asks_again():
             raise answer
         return answer
 
-    listing = JointListing(ask)
+    reading = JointReading(ask)
     with pytest.raises(ZeroDivisionError):
-        listing("free")
-    assert listing("free") == "fine"
+        reading("free")
+    assert reading("free") == "fine"
