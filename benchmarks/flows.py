@@ -5,7 +5,7 @@ A flow serves one claimer at a time; what it did is counted in its tally.
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 from benchmarks.kept_alive import MERGE_PATCH, METADATA, METADATA_LIST, Access, KeptAlive, Tally, expect
@@ -83,14 +83,21 @@ class OurFlow(Flow):
 
 
 class _Counted:
-    """A pool manager of urllib3 that counts."""
+    """A pool manager of urllib3 for one server, and its connections, which counts."""
+
+    proxy = None
 
     def __init__(self, manager: Any, tally: Tally) -> None:
         self._manager = manager
+        self._connections: Any = None
         self._tally = tally
 
-    def request(self, method: str, url: str, **options: Any) -> Any:
-        response = self._manager.request(method, url, **options)
+    def connection_from_url(self, url: str) -> Self:
+        self._connections = self._manager.connection_from_url(url)
+        return self
+
+    def urlopen(self, method: str, url: str, **options: Any) -> Any:
+        response = self._connections.urlopen(method, url, **options)
         self._tally.add(method, url, response.status, len(response.data))
         return response
 

@@ -11,20 +11,27 @@ from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, conn
 from components.errors import ClusterError
 
 
+BELOW = "https://server/k8s/clusters/one"
+
+
 class TokenSource:
     """A client whose token changes each time it is asked, and which keeps the headers that were sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "https://server/", proxy: str | None = None) -> None:
         self.asked = 0
         self.sent: list[str] = []
-        self.configuration = SimpleNamespace(host="https://server/", auth_settings=self._settings)
-        self.rest_client = SimpleNamespace(pool_manager=SimpleNamespace(request=self._request))
+        self.urls: list[str] = []
+        self.configuration = SimpleNamespace(host=host, auth_settings=self._settings)
+        manager = SimpleNamespace(proxy=proxy, urlopen=self._request)
+        manager.connection_from_url = lambda _: manager
+        self.rest_client = SimpleNamespace(pool_manager=manager)
 
     def _settings(self) -> dict[str, Any]:
         self.asked += 1
         return {"BearerToken": {"value": f"Bearer {self.asked}"}}
 
-    def _request(self, _method: str, _url: str, *, headers: dict[str, str], **_: Any) -> SimpleNamespace:
+    def _request(self, _method: str, url: str, *, headers: dict[str, str], **_: Any) -> SimpleNamespace:
+        self.urls.append(url)
         self.sent.append(headers["Authorization"])
         return SimpleNamespace(status=200, data=b"{}")
 
@@ -53,6 +60,15 @@ def test_a_token_the_client_renewed_is_used_half_a_minute_later(clock: SimpleNam
     clock.now += TOKEN_SECONDS
     made.call("GET", "/version")
     assert source.sent == ["Bearer 1", "Bearer 2"]
+
+
+@pytest.mark.parametrize(
+    ("proxy", "asked"), [(None, "/k8s/clusters/one/version"), ("http://proxy", f"{BELOW}/version")]
+)
+def test_a_server_below_a_path_is_asked_there_through_a_proxy_too(proxy: str | None, asked: str):
+    source = TokenSource(BELOW, proxy)
+    Connection(cast("Any", source)).call("GET", "/version")
+    assert source.urls == [asked]
 
 
 KUBECONFIG = """\
