@@ -84,6 +84,18 @@ def heal(member: Member, record: Record) -> Patch:
     return _patch(member, {TENANT_NAME: record.tenant_label}, {})
 
 
+def agree(member: Member, record: Record) -> Patch | None:
+    """Update: the member notes another policy of its claim; None where it does, and where it may not.
+
+    `release` is noted by the claim alone that begins with it: whoever claims could have an account freed that
+    is in use.
+    """
+    noted = member.annotations.get(CLAIM_POLICY)
+    if record.partition.shared or record.policy in (noted, Policy.RELEASE):
+        return None
+    return _patch(member, {}, {CLAIM_POLICY: str(record.policy)})
+
+
 def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
     """Recovery: the member carries the restored record instead of the one from before the backup."""
     if record.partition.shared:

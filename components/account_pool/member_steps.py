@@ -164,6 +164,7 @@ _NOT_TRUE: Final = Among(("true",), negated=True)
 _FREE: Final = {**_UNCLAIMED, TYPE: PRESENT, SHARING: _NOT_TRUE, STATE: ABSENT}
 _CLAIMED: Final = {TOKEN: _IS_TOKEN, POLICY: POLICIES, TENANT: PRESENT}
 _RELEASED: Final = without(TOKEN, POLICY)
+_NOT_RELEASE: Final = one_of("clean", "quarantine", "retain")
 _BINDABLE: Final = {TYPE: PRESENT, OWNER: PRESENT, STATE: _NOT_CLEANING}
 _PASSING: Final = touching(OTHER_LABELS, OTHER_NOTES, OTHER_DATA, *HANGING)
 _DECLARING: Final = {**_PASSING, **touching(SHARING, KEPT_BACK, CAPACITY, ACCOUNT, BROUGHT)}
@@ -253,6 +254,12 @@ def member_table(partition_keys: Sequence[str]) -> Table:
             {OWNER: ABSENT, TOKEN: _IS_TOKEN},
             {OWNER: PRESENT},
             when=(_AGREES,),
+        ),
+        Step(
+            "update: note another policy of a claim, by which no account is free at once",
+            (CLAIM,),
+            {TOKEN: _IS_TOKEN},
+            {POLICY: _NOT_RELEASE},
         ),
         # Releases.
         Step(

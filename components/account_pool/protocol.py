@@ -469,6 +469,9 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
         changed = replace(record, policy=amended.policy, limit=amended.limit)
         if changed.limit is not None and len(changed.holders) > changed.limit:
             raise _limit_reached(changed)
+        noted = changes.agree(member, changed)  # first, so that no account whose record is lost goes free
+        if noted is not None and (yield from change_member(noted)) is None:
+            continue
         written = yield from replace_record(changed, namespace)
         if written is not None:
             return Claimed.by(written, member, amended.holder, reused=True)

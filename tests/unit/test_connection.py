@@ -10,7 +10,6 @@ from components import connection
 from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, connect
 from components.errors import ClusterError
 
-
 BELOW = "https://server/k8s/clusters/one"
 
 
@@ -23,8 +22,11 @@ class TokenSource:
         self.urls: list[str] = []
         self.configuration = SimpleNamespace(host=host, auth_settings=self._settings)
         manager = SimpleNamespace(proxy=proxy, urlopen=self._request)
-        manager.connection_from_url = lambda _: manager
+        manager.connection_from_url = self._all
         self.rest_client = SimpleNamespace(pool_manager=manager)
+
+    def _all(self, _server: str) -> SimpleNamespace:
+        return self.rest_client.pool_manager
 
     def _settings(self) -> dict[str, Any]:
         self.asked += 1

@@ -22,6 +22,7 @@ from components.account_pool.calls import (
     Pause,
     Refusal,
     Refused,
+    Replace,
     Together,
     Yielded,
     perform,
@@ -40,7 +41,16 @@ from components.account_pool.keys import (
     STATE_BEFORE,
     STATE_REASON,
 )
-from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
+from components.account_pool.model import (
+    Claimed,
+    ClaimRequest,
+    Member,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    State,
+)
 from components.account_pool.outlook import Prospect, outlook
 from components.account_pool.protocol import Amendment, Outcome
 from components.account_pool.selection import MEMBERS
@@ -48,7 +58,8 @@ from components.account_pool.status import Standing, status_of
 from components.account_pool.steps import list_all
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
-from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
+from tests.support.paused import Paused
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
 EU, NOT_EU = (Partition.of("aws", values, ["eu-access"]) for values in ({"eu-access": "true"}, {}))
@@ -308,6 +319,35 @@ def test_an_update_changes_policy_limit_and_holder_and_keeps_the_account() -> No
         3,
     )
     assert run(protocol.read_claim(claimed.record, "h1"), server) is None
+
+
+@pytest.mark.parametrize("before", Policy)
+@pytest.mark.parametrize("after", Policy)
+def test_an_account_whose_record_is_lost_is_left_as_the_policy_says_that_it_has_now(
+    before: Policy, after: Policy
+) -> None:
+    def left(policy: Policy, then: Policy) -> object:
+        server = pool("m0")
+        claimed = claim(server, replace(A, policy=policy))
+        run(protocol.update(claimed.record, "h1", Amendment("h1", then, None), POOL), server)
+        server.remove(Kind.RECORD, claimed.record)
+        run(Sweeps().start({}), server)
+        member = server.member("m0")
+        return member.tenant, member.state, member.origin
+
+    # What is in use when it is changed to `release` was used under another policy: it is left by that one.
+    expected = before if after is Policy.RELEASE else after
+    assert left(before, after) == left(expected, expected)
+
+
+def test_an_update_that_ends_between_its_writes_leaves_no_account_free_that_is_to_be_cleaned() -> None:
+    server = pool("m0")
+    claimed = claim(server)
+    steps = protocol.update(claimed.record, "h1", Amendment("h1", Policy.CLEAN, None), POOL)
+    Paused(steps, server).until(Replace)
+    server.remove(Kind.RECORD, claimed.record)
+    run(Sweeps().start({}), server)
+    assert server.member("m0").state == State.DIRTY
 
 
 def test_an_update_does_not_change_what_the_holder_must_show_at_its_release() -> None:

@@ -175,6 +175,11 @@ def test_the_least_used_shared_member_with_room_comes_first() -> None:
     assert [m.name for m in in_order(wanted, members)] == ["c", "b", "a"]
 
 
+def test_what_is_a_tenants_own_comes_before_what_is_free() -> None:
+    members = [*(member(f"m{index}") for index in range(9)), member("own", {TENANT_NAME: "acme"})]
+    assert in_order(Wanted("pool", PLAIN, "acme", "x", "h"), members)[0].name == "own"
+
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)
 
 

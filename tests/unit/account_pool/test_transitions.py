@@ -469,6 +469,9 @@ ALLOWED: Mapping[str, Write] = {
     "the pool's owner annotates a claimed account": Write(
         "owner", {}, {"note": "x"}, CLAIMED_LABELS, CLAIMED
     ),
+    "a claimer notes another policy of a claim": Write(
+        "claimer", {}, {CLAIM_POLICY: "retain"}, CLAIMED_LABELS, CLAIMED
+    ),
     "an operator puts a bare Secret into the pool": Write(
         "operator", {HYPERSCALER_TYPE: "aws"}, {}, {HYPERSCALER_TYPE: None}
     ),
