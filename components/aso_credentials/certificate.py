@@ -100,6 +100,15 @@ def _is_pkcs1(key: bytes) -> bool:
     return found is not None and found[1][0] == _INTEGER
 
 
+def _is_two_byte_text(password: bytes) -> bool:
+    """Whether Go writes a password as whoever made the file: of characters of two bytes, and none of zero."""
+    try:
+        text = password.decode()
+    except UnicodeDecodeError:
+        return False
+    return "\0" not in text and max(text) <= "\uffff"
+
+
 def _of_pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyTypes], list[Certificate]]:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -107,6 +116,8 @@ def _of_pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyT
 
     if _ARMOUR in content:
         raise _Unfit(CertificateFault.LOCKED_PEM if password else CertificateFault.FOLDED)
+    if password and not _is_two_byte_text(password):
+        raise _Unfit(CertificateFault.UNREADABLE)
     try:
         count = keys_in(content)
         if count is None:

@@ -90,7 +90,10 @@ def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> Refusal
     """Return what is wrong with the tenant or the address that tokens come from."""
     own = operator.environment
     tenant = data[keys.TENANT]
-    if not tenant and _takes_the_environment(method, operator):
+    borrows = _takes_the_environment(method, operator)
+    if borrows and not data[keys.CLIENT] and own is not None and keys.CLIENT not in own:
+        return Refusal(Kind.CLIENT, f"{keys.CLIENT} is empty: write it")
+    if borrows and not tenant:
         tenant = WITHHELD if own is None else own.get(keys.TENANT, b"")
     if tenant != WITHHELD and not _TENANT.fullmatch(tenant):
         how = "is no id of a tenant, with nothing around it" if tenant else "is empty"

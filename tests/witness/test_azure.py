@@ -34,7 +34,7 @@ SAID: Final[Mapping[str, str]] = {
     "secret can't be empty": Kind.CLIENT_SECRET,
     "invalid tenantID": Kind.TENANT,
     "no tenant ID specified": Kind.TENANT,
-    "empty .*UserAssignedClientID": Kind.CLIENT,
+    "empty .*UserAssignedClientID|no client ID specified": Kind.CLIENT,
     "without https|^parse ": Kind.AUTHORITY,
     "authorization mode": Kind.MODE,
     "invalid ServiceAccount": Kind.ACCOUNT,
@@ -94,6 +94,10 @@ def explained(data: Data, settings: Mapping[str, bytes], operator: Operator) -> 
         SecretName(operator.namespace, keys.GLOBAL_SETTINGS): settings,
     }
     return resolve([Resource("team", "ResourceGroup", "rg")], secrets, operator)[0]
+
+
+_KEY_SIGN: Final = "\U0001f511".encode()
+_EURO: Final = "p\xe4ss\u20ac".encode()
 
 
 def _certificates() -> dict[str, tuple[bytes, bytes | None]]:
@@ -162,6 +166,10 @@ def _certificates() -> dict[str, tuple[bytes, bytes | None]]:
         "PKCS12 of a curve": (certificates.pkcs12(password, certificates.curve_key()), password),
         "PKCS12 with a chain": (certificates.pkcs12(password, chain=True), password),
         "PKCS12 without a name": (certificates.pkcs12(password, name=None), password),
+        "PKCS12, a password with a zero in it": (legacy, b"pa\0ss"),
+        "PKCS12, a password of more than two bytes a character": (certificates.pkcs12(_KEY_SIGN), _KEY_SIGN),
+        "PKCS12, a password of two bytes a character": (certificates.pkcs12(_EURO), _EURO),
+        "PKCS12, a password that is no UTF-8": (certificates.pkcs12("p\xe4ss".encode()), b"p\xe4ss"),
     }
 
 
@@ -306,6 +314,8 @@ def _random_secrets(random: Random, count: int) -> Iterator[tuple[Data, Operator
 
 def _random_operator(random: Random) -> Operator:
     environment = {key: b"" if random.random() < 0.3 else value for key, value in OWN.items()}
+    if random.random() < 0.2:
+        del environment[random.choice(keys.REQUIRED)]
     if random.random() < 0.1:
         environment[keys.AUTHORITY_HOST] = random.choice(
             (b"", b"https://login.example/", b"http://login.example/")

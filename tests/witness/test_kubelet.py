@@ -6,22 +6,18 @@ each version named there and compares.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
-import requests
 
 from components.aso_credentials.keys import GLOBAL_SETTINGS
 from components.aso_credentials.settings import GlobalSettings, Operator
+from tests.witness.chart import CHART, entry, keys_of
 from tests.witness.conftest import COUNTS, WHOLE
+from tests.witness.published import published
 
-CHART: Final = json.loads((Path(__file__).parent / "aso-chart.json").read_text(encoding="utf-8"))
-_HANDED: Final = re.compile(r"secretKeyRef:\n((?: +(?:key|name|optional): \S+\n)+)")
-VERSIONS: Final[Mapping[str, Mapping[str, Sequence[str]]]] = CHART["versions"]
+VERSIONS: Final[Mapping[str, Mapping[str, Any]]] = CHART["versions"]
 IDS: Final = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), "00000000-0000-4000-8000-0000000000aa")
 CREDENTIALS: Final[Mapping[str, dict[str, Any] | None]] = {
     "none": None,
@@ -74,17 +70,6 @@ def test_the_newest_chart_hands_every_key_of_the_settings_to_the_operator(creden
     assert emitted(CREDENTIALS[credential], EVERYTHING).keys() <= read
 
 
-def keys_of(template: str) -> dict[str, list[str]]:
-    """Read which keys of the Secret a chart's template hands to its pods, and which may be missing."""
-    read = [dict(line.split(": ") for line in lines.splitlines()) for lines in _HANDED.findall(template)]
-    handed = [{key.strip(): value for key, value in each.items()} for each in read]
-    ours = [each for each in handed if each["name"] == CHART["secret"]]
-    return {
-        "required": sorted(each["key"] for each in ours if "optional" not in each),
-        "optional": sorted(each["key"] for each in ours if "optional" in each),
-    }
-
-
 def test_keys_are_read_from_a_template_as_the_chart_writes_it() -> None:
     ours = f"              name: {CHART['secret']}\n"
     template = "".join(
@@ -101,12 +86,6 @@ def test_keys_are_read_from_a_template_as_the_chart_writes_it() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.skipif(not WHOLE, reason="make witness fetches what was published")
 def test_the_kept_keys_are_those_of_the_published_chart(version: str) -> None:
-    kept = CHART["versions"][version]
-    url = f"https://raw.githubusercontent.com/{kept['repository']}/{kept['commit']}/{CHART['file']}"
-    try:
-        answer = requests.get(url, timeout=30)
-        answer.raise_for_status()
-    except requests.RequestException as error:
-        pytest.skip(f"{url} is not to be had here: {type(error).__name__}")
-    assert f"app.kubernetes.io/version: v{version}\n" in answer.text
-    assert keys_of(answer.text) == {key: kept[key] for key in ("required", "optional")}
+    kept = VERSIONS[version]
+    url = f"https://raw.githubusercontent.com/{CHART['repository']}/{kept['commit']}/{kept['file']}"
+    assert entry(version, kept["commit"], published(url, kept["sha256"])) == kept
