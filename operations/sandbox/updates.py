@@ -32,6 +32,7 @@ from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers import STAND_INS
+from pulumi_sandbox.services import keep_zygote
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 from components.account_pool.forecast import heard
@@ -208,6 +209,7 @@ def _prepare(wanted: Run) -> _Prepared:
         )
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
     if cluster.own:
+        keep_zygote(folders.zygotes)
         existing.bring_kinds(cluster.kubeconfig)
         if is_stale or StackCluster.recall(folders.clusters(wanted.stack)) is None:
             existing.bring(folders.existing(wanted.stack), cluster.kubeconfig)

@@ -103,6 +103,7 @@ def _deploy(given: argparse.Namespace) -> int:
     """Start what the stack needs, let the engine work, and return its exit code."""
     from pulumi_sandbox import engine
     from pulumi_sandbox.providers import STAND_INS
+    from pulumi_sandbox.services import keep_zygote
 
     folders = Folders.find(Path.cwd())
     workspace = engine.Workspace.open(
@@ -110,6 +111,8 @@ def _deploy(given: argparse.Namespace) -> int:
     )
     workspace, cluster, is_stale = _prepare(given, folders, workspace)
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
+    if cluster.own:
+        keep_zygote(folders.zygotes)
     options = engine.Options(
         parallel=given.parallel,
         providers=STAND_INS,

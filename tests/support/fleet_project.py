@@ -126,7 +126,7 @@ class FleetProject:
         done = subprocess.run(
             [sys.executable, killed_up.__file__, str(self.folder), STACK, str(backend), str(writes)],
             cwd=self.folder,
-            env={**self.environment, "PYTHONPATH": str(ROOT)},
+            env=self.environment,
             capture_output=True,
             text=True,
             check=False,

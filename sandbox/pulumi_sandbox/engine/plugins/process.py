@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox import files
-from pulumi_sandbox.die_with_parent import tied_to_this_process
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.zygotes.address import forked
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
@@ -39,6 +39,7 @@ class Child:
         Raises SandboxError `program-missing`, when there is no such executable.
         """
         inherited = {key: value for key, value in os.environ.items() if key not in _PASSPHRASES}
+        environment = {**inherited, **env}
         if not os.access(command[0], os.X_OK):
             raise SandboxError(
                 code="program-missing",
@@ -49,12 +50,12 @@ class Child:
         errors = files.opened_to_append(log) if log else None
         try:
             process = await asyncio.create_subprocess_exec(
-                *(tied_to_this_process(*command) if sys.platform == "linux" else command),
+                *(forked([*command], environment) if sys.platform == "linux" else command),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors or asyncio.subprocess.PIPE,
                 cwd=cwd,
-                env={**inherited, **env},
+                env=environment,
                 process_group=0,
                 limit=_LINE_LIMIT,
             )

@@ -1,0 +1,37 @@
+"""The zygote of a sandbox, kept beside its API server."""
+
+import os
+import sys
+from pathlib import Path
+
+from pulumi_sandbox.files import make_folder
+from pulumi_sandbox.services import processes
+from pulumi_sandbox.zygotes.address import FOLDER, SERVER, socket_of
+
+
+def keep_zygote(folder: Path) -> None:
+    """Have what this process deploys forked from now on; a zygote of another environment is let go."""
+    if sys.platform != "linux" or FOLDER in os.environ:
+        return
+    os.environ[FOLDER] = str(folder)
+    address = socket_of(folder, Path(sys.executable), os.environ)
+    if not (address.exists() and processes.find(SERVER.name, str(address))):
+        let_zygotes_go(folder)
+        start_zygote(folder)
+
+
+def start_zygote(folder: Path, *, die_with_parent: bool = False) -> None:
+    """Start a zygote for this interpreter and environment; it is asked as soon as it listens."""
+    address = socket_of(folder, Path(sys.executable), os.environ)
+    processes.spawn(
+        [sys.executable, "-u", "-P", str(SERVER), str(address)],
+        make_folder(folder) / "log",
+        environment=os.environ,
+        die_with_parent=die_with_parent,
+    )
+
+
+def let_zygotes_go(folder: Path) -> None:
+    """Take away the sockets of all zygotes in a folder: each sees it and ends, what it forked goes on."""
+    for address in folder.glob("*.sock"):
+        address.unlink(missing_ok=True)

@@ -1,0 +1,218 @@
+"""A process that has imported what a deployment's processes need, and becomes them by forking (Linux).
+
+A script of its own interpreter: `server.py SOCKET`. Whoever connects hands over its standard input, output
+and errors, a command line, a folder and an environment; what is forked runs that command as a new interpreter
+would. It imports what its children imported, as far as that is installed and not of a project, and ends when
+one of those files changes or its socket is gone: nothing that it gives away is stale.
+See sandbox/docs/engine-facts.md, processes that are forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import marshal
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+_FIRST: Final = ("asyncio", "grpc.aio", "pulumi", "dill")
+"""What every one of these processes imports."""
+
+_OWN: Final = Path(__file__).resolve().parents[1]
+_INSTALLED: Final = (str(Path(sys.prefix).resolve()), str(_OWN))
+_PATIENCE: Final = 2.0
+_LOOK: Final = 1.0
+"""How long without work until it looks whether its socket is still there, in seconds."""
+
+_WORD: Final = 4
+STARTED, COLD = b"S", b"C"
+"""What a client is answered: the command runs (its exit code follows), or it shall start it itself."""
+
+
+class Zygote:
+    """It learns what to import, and forks."""
+
+    def __init__(self, address: Path) -> None:
+        """Listen in the folder of `address`; the last to listen there is the one that is asked."""
+        os.chdir(address.parent)
+        self._name = address.name
+        self._listener = socket.socket(socket.AF_UNIX)
+        mine = f"{self._name}.{os.getpid()}"
+        self._listener.bind(mine)
+        self._listener.listen(64)
+        self._inode = os.stat(mine).st_ino
+        Path(mine).rename(self._name)
+        self._learned, self._tell = os.pipe()
+        os.set_blocking(self._tell, False)
+        self._wanted: list[str] = list(_FIRST)
+        self._seen: set[str] = set()
+        folders = [place for place in sys.path if place.startswith(sys.prefix)]
+        self._files = {folder: _stamp(folder) for folder in folders}
+
+    def serve(self) -> None:
+        """Fork for whoever asks, and import between two requests, until what was imported changes."""
+        while self._is_mine():
+            ready, _, _ = select.select([self._listener, self._learned], [], [], 0 if self._wanted else _LOOK)
+            if self._learned in ready:
+                self._wanted += os.read(self._learned, 1 << 16).decode(errors="replace").split("\n")
+            if self._listener in ready:
+                client, _ = self._listener.accept()
+                with client:
+                    if not self._is_fresh():
+                        Path(self._name).unlink(missing_ok=True)
+                        return
+                    if os.fork() == 0:
+                        self._listener.close()
+                        _attend(client, self._tell)
+            elif self._wanted:
+                self._import(self._wanted.pop(0))
+
+    def _is_mine(self) -> bool:
+        try:
+            return os.stat(self._name).st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _is_fresh(self) -> bool:
+        return threading.active_count() == 1 and all(
+            _stamp(file) == stamp for file, stamp in self._files.items()
+        )
+
+    def _import(self, name: str) -> None:
+        """Import a module that a child imported, if it is installed; a part of a message names nothing."""
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        if name not in sys.modules and _is_installed(name):
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+        gc.freeze()
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file not in self._files:
+                self._files[file] = _stamp(file)
+
+
+def _stamp(file: str) -> tuple[int, int, int]:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a module is of this environment, or of this package: another project has none of the two."""
+    top = name.partition(".")[0]
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return False
+    places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
+    return any(str(Path(place).resolve()).startswith(_INSTALLED) for place in places if place)
+
+
+def _attend(client: socket.socket, tell: int) -> None:
+    """Run one command for a client, end it with the client, and tell how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, ancillary, _, _ = client.recvmsg(_WORD, socket.CMSG_SPACE(3 * _WORD))
+    size, body = int.from_bytes(head, "little"), b""
+    while len(body) < size and (part := client.recv(size - len(body))):
+        body += part
+    streams = [
+        int.from_bytes(data[at : at + _WORD], sys.byteorder)
+        for _, _, data in ancillary
+        for at in range(0, len(data), _WORD)
+    ]
+    if len(body) < size or len(streams) != 3:
+        os._exit(1)
+    command, folder, environment = marshal.loads(body)  # noqa: S302 - of this user: nobody else opens the folder
+    if command[1:2] != ["-u"] or command[2:3] not in (["-P"], ["-m"]):
+        client.sendall(COLD)
+        os._exit(0)
+    pid = os.fork()
+    if pid == 0:
+        client.close()
+        os.setpgid(0, 0)
+        _become(command[2:], folder, environment, streams, tell)
+    for stream in streams:
+        os.close(stream)
+    client.sendall(STARTED)
+    _watch(client, pid)
+    os._exit(0)
+
+
+def _watch(client: socket.socket, pid: int) -> None:
+    """Pass the end of the child on; a client that asks for it, or is gone, ends the child and its group."""
+    child, deadline = os.pidfd_open(pid), None
+    poll = select.poll()
+    poll.register(child, select.POLLIN)
+    poll.register(client, select.POLLIN)
+    while True:
+        left = None if deadline is None else max(deadline - time.monotonic(), 0) * 1000
+        ready = dict(poll.poll(left))
+        if child in ready:
+            _, status = os.waitpid(pid, 0)
+            with contextlib.suppress(OSError):
+                client.sendall(os.waitstatus_to_exitcode(status).to_bytes(_WORD, "little", signed=True))
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGTERM if ready else signal.SIGKILL)
+        if ready and not client.recv(1):
+            poll.unregister(client)
+            deadline = time.monotonic() + _PATIENCE
+
+
+def _become(
+    words: list[str], folder: str, environment: dict[str, str], streams: list[int], tell: int
+) -> NoReturn:
+    """Run what the words of a command line name, as the interpreter would, and leave as it would."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    _report_imports(tell)
+    try:
+        if words[0] == "-m":
+            sys.path.insert(0, folder)
+            sys.argv = words[1:]
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = words[1:]
+            main = sys.modules["__main__"] = ModuleType("__main__")
+            main.__file__ = words[1]
+            exec(compile(Path(words[1]).read_bytes(), words[1], "exec"), main.__dict__)  # noqa: S102 - as Python does
+    except Exception as error:
+        frames = error.__traceback__ and error.__traceback__.tb_next
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        sys.exit(1)
+    sys.exit()
+
+
+def _report_imports(tell: int) -> None:
+    """Write the name of each module that will be imported into the pipe; what does not fit is left out."""
+
+    def hear(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "import" and arguments[0] not in sys.modules:
+            with contextlib.suppress(OSError):
+                os.write(tell, f"{arguments[0]}\n".encode())
+
+    sys.addaudithook(hear)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    Zygote(Path(sys.argv[1])).serve()
