@@ -139,7 +139,7 @@ def _attend(client: socket.socket, tell: int) -> None:
         os._exit(1)
     command, folder, environment = marshal.loads(body)  # noqa: S302 - of this user: nobody else opens the folder
     if command[1:2] != ["-u"] or command[2:3] not in (["-P"], ["-m"]):
-        client.sendall(COLD)
+        _tell(client, COLD)
         os._exit(0)
     pid = os.fork()
     if pid == 0:
@@ -148,7 +148,7 @@ def _attend(client: socket.socket, tell: int) -> None:
         _become(command[2:], folder, environment, streams, tell)
     for stream in streams:
         os.close(stream)
-    client.sendall(STARTED)
+    _tell(client, STARTED)
     _watch(client, pid)
     os._exit(0)
 
@@ -164,14 +164,27 @@ def _watch(client: socket.socket, pid: int) -> None:
         ready = dict(poll.poll(left))
         if child in ready:
             _, status = os.waitpid(pid, 0)
-            with contextlib.suppress(OSError):
-                client.sendall(os.waitstatus_to_exitcode(status).to_bytes(_WORD, "little", signed=True))
+            _tell(client, os.waitstatus_to_exitcode(status).to_bytes(_WORD, "little", signed=True))
             return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGTERM if ready else signal.SIGKILL)
-        if ready and not client.recv(1):
+        if ready and _is_gone(client):
             poll.unregister(client)
             deadline = time.monotonic() + _PATIENCE
+
+
+def _tell(client: socket.socket, word: bytes) -> None:
+    """Send a word; a client that is gone is seen by whoever waits for it."""
+    with contextlib.suppress(OSError):
+        client.sendall(word)
+
+
+def _is_gone(client: socket.socket) -> bool:
+    """Whether there was nothing more to hear; a client that is killed before it read all resets it."""
+    try:
+        return not client.recv(1)
+    except ConnectionError:
+        return True
 
 
 def _become(

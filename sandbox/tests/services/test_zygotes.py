@@ -5,8 +5,10 @@ Not here: that deployments come out alike either way; tests/program runs forked,
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
+import socket
 import subprocess
 import sys
 import venv
@@ -172,17 +174,25 @@ def test_an_installed_module_is_imported_once_and_never_given_away_when_it_chang
 
 
 @pytest.mark.usefixtures("zygote")
-def test_what_is_forked_ends_with_whoever_asked_for_it(tmp_path: Path):
+@pytest.mark.parametrize("heard", [True, False], ids=["after it heard of it", "before it heard of it"])
+def test_what_is_forked_ends_with_whoever_asked_for_it(tmp_path: Path, heard: bool):
     script = tmp_path / "script.py"
     script.write_text(
         "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(os.getpid())\ntime.sleep(600)"
     )
-    command = forked([sys.executable, "-u", "-P", str(script)], os.environ)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as asking:
-        assert asking.stdout
-        child = os.pidfd_open(int(asking.stdout.readline()))
-        asking.kill()
+    command = [sys.executable, "-u", "-P", str(script)]
+    body = marshal.dumps((command, str(tmp_path), dict(os.environ)))
+    told, tell = os.pipe()
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(socket_of(Path(os.environ[FOLDER]), Path(sys.executable), os.environ)))
+        socket.send_fds(asking, [len(body).to_bytes(4, "little")], [tell, tell, tell])
+        asking.sendall(body)
+        with os.fdopen(told) as lines:
+            child = os.pidfd_open(int(lines.readline()))
+        if heard:
+            assert asking.recv(1) == b"S"
+    os.close(tell)
     assert processes.first_ended([_pid_of(child)], 60.0) is not None
     os.close(child)
 
