@@ -196,7 +196,9 @@ class SecretStores(pulumi.ComponentResource):
         """Declare what ESO is to do once it is known to be there, and say what is left out."""
         if not wanted:
             return pulumi.Output.from_input({})
-        args = EsoLookoutArgs(reads=[*self._eso_reads()], callers=[*self._eso_callers()])
+        args = EsoLookoutArgs(
+            reads=[*self._eso_reads()], callers=[*self._eso_callers()], pushes=[*self._eso_pushes()]
+        )
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
         waits = told({each.role: each.waits for each in wanted})
         return pulumi.Output.all(lookout.kinds, waits).apply(
@@ -215,6 +217,19 @@ class SecretStores(pulumi.ComponentResource):
                     "name": read.name or key,
                     "target": self._section.target(key),
                     "owner": self._owner("reads", key),
+                }
+
+    def _eso_pushes(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the pushes of ESO, as the lookout is given them; whose Secrets they are of is no matter."""
+        for key, push in self._section.pushes.items():
+            if push.backend is Backend.ESO:
+                document = self._section.push_document(key, str)
+                way = self._way(_Consumer(key, push, document, pulumi.Output.from_input("")), "pushes")
+                yield {
+                    **way,
+                    "place": self._section.place("pushes", key),
+                    "namespace": push.namespace,
+                    "push": document,
                 }
 
     def _eso_callers(self) -> Iterator[Mapping[str, Any]]:
@@ -256,8 +271,15 @@ class SecretStores(pulumi.ComponentResource):
 
     def _eso_consumers(self, reads: Iterable[_Consumer], pushes: Iterable[_Consumer]) -> Iterator[EsoObject]:
         for role, roles, consumers, version, model, compiled in (
-            ("read", "reads", reads, V1, ExternalSecret, compile_read),
-            ("push", "pushes", pushes, V1ALPHA1, PushSecret, compile_push),
+            ("read", "reads", reads, V1, ExternalSecret, lambda _: compile_read),
+            (
+                "push",
+                "pushes",
+                pushes,
+                V1ALPHA1,
+                PushSecret,
+                lambda key: partial(compile_push, owner=self._owner("pushes", key)),
+            ),
         ):
             for each in consumers:
                 if each.entry.backend is Backend.ESO:
@@ -270,7 +292,7 @@ class SecretStores(pulumi.ComponentResource):
                         namespace=self._args.namespace(each.entry.namespace),
                         home=each.entry.namespace,
                         spec=pulumi.Output.from_input(each.document).apply(
-                            partial(self._compiled, each.entry, model, compiled)
+                            partial(self._compiled, each.entry, model, compiled(each.key))
                         ),
                         needs=[f"{self._name}/{each.entry.store}-store"],
                         waits=each.waits,

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from components.errors import EsoError, Problem
 from components.labels import PREFIX
 from components.secret_stores.admission import read_objections
+from components.secret_stores.clients.kubernetes import PUSHED_BY
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import embed
 from components.secret_stores.durations import as_go_writes
@@ -115,8 +116,8 @@ def _gathered(read: ExternalSecret, kind: Kind) -> Iterator[Manifest]:
         yield document
 
 
-def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) -> Manifest:
-    """Write a push; `provider` is its store's.
+def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, owner: str = "") -> Manifest:
+    """Write a push; `provider` is its store's. owner: whose Secrets it makes in a cluster, as they say.
 
     Raises EsoError with all that stands in the way.
     """
@@ -129,7 +130,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
         remote = {"remoteKey": each.remote_key}
         if (name := property_of(kind, each.property_name)) is not None:
             remote["property"] = name
-        alone = {"metadata": _metadata(each.remote_namespace)} if kind.has_namespaces else {}
+        alone = {"metadata": _metadata(each.remote_namespace, owner)} if kind.has_namespaces else {}
         match = {"secretKey": each.key, "remoteRef": remote}
         data.append({"conversionStrategy": "None", "match": match, **alone})
     return {
@@ -148,11 +149,12 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister) ->
     }
 
 
-def _metadata(namespace: str | None) -> Manifest:
-    """Say to ESO that labels and annotations stay, and in which namespace a pushed Secret is."""
+def _metadata(namespace: str | None, owner: str) -> Manifest:
+    """Say to ESO that labels and annotations stay, whose a pushed Secret is and in which namespace."""
     named = {"apiVersion": "kubernetes.external-secrets.io/v1alpha1", "kind": "PushSecretMetadata"}
     elsewhere = {} if namespace is None else {"remoteNamespace": namespace}
-    return {**named, "spec": {"sourceMergePolicy": "Replace", **elsewhere}}
+    mark = {"annotations": {PUSHED_BY: owner}} if owner else {}
+    return {**named, "spec": {"sourceMergePolicy": "Replace", **mark, **elsewhere}}
 
 
 def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) -> dict[str, str | None]:

@@ -29,13 +29,14 @@ class EsoLookoutArgs:
 
     reads: those that ESO is to make, each {place, namespace, name, target, owner}. callers: who uses a store
     whose conditions go by labels, each {place, namespace, store, conditions, labels}; labels: as far as the
-    stack declares them.
+    stack declares them. pushes: those that ESO is to make, each as a `SecretPush` is stated, with its place.
     """
 
     group: str = ESO
     kinds: Sequence[str] | None = None
     reads: Sequence[Mapping[str, str]] | None = field(default=None, compare=False)
     callers: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
+    pushes: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
 
 
 class EsoLookoutProvider(Shell):
@@ -55,6 +56,7 @@ class EsoLookoutProvider(Shell):
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what ESO would take from somebody else, and what a store of it refuses."""
         with ALONE:
+            from components.secret_stores.eso_pushes import obstacles
             from components.secret_stores.eso_targets import objections
             from components.secret_stores.stack_cluster import StackCluster
 
@@ -66,6 +68,9 @@ class EsoLookoutProvider(Shell):
             return
         for each in found:
             yield CheckFailure("", str(each))
+        for push in (inputs["pushes"] or ()) if f"{ESO}/v1alpha1/PushSecret" in inputs["kinds"] else ():
+            for each in obstacles(push, cluster, self.configured):
+                yield CheckFailure("", str(each))
 
     def _served(self, group: str) -> list[str]:
         from components.secret_stores.stack_cluster import StackCluster

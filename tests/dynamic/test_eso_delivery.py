@@ -16,6 +16,7 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 
 from components.projection.model import PROJECTED_BY
+from components.secret_stores.clients.kubernetes import PUSHED_BY
 from components.secret_stores.delivery import EsoDeliveryProvider
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretReadProvider
@@ -24,6 +25,7 @@ from tests.dynamic.test_secret_stores import way
 from tests.support.cases import cases
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.eso import ExternalSecrets, serve
+from tests.support.people import grant
 from tests.support.secrets import Secrets
 from tests.support.stores import cluster_store, provider, ref
 
@@ -62,6 +64,7 @@ def host(plane: ControlPlane) -> Generator[Host]:
 def lookout(host: Host, eso_admin: DynamicClient) -> Provider:
     """The lookout, once the kinds are served."""
     serve(eso_admin, "ExternalSecret")
+    serve(eso_admin, "PushSecret", "v1alpha1")
     lookout = host.provider(EsoLookoutProvider())
     assert KIND in lookout.check({"group": "external-secrets.io"})["kinds"]
     return lookout
@@ -151,6 +154,69 @@ def test_a_read_stays_direct_until_the_operator_is_there(
         tenant.put("copy", {"password": "one"}, annotations={PROJECTED_BY: OWNER})
         (reason,) = lookout.refusals(wanted(tenant))
     assert "it would go, and nobody would make it again" in reason
+
+
+PUSH_PLACE = "credfleet:secretStores.pushes.it"
+
+
+def pushed(tenant: Secrets, **said: str) -> Properties:
+    """What the lookout is told of a push that ESO is to make, to Secret `there` of the same namespace."""
+    auth = {"serviceAccount": {"name": "pusher"}}
+    of = provider("Kubernetes", {"remoteNamespace": tenant.namespace, "auth": auth})
+    store = {"kind": "ClusterSecretStore", "name": "store"}
+    data = [{"secret": "s", "key": "k", "remoteKey": "there", "property": "p"}]
+    push = {
+        "place": PUSH_PLACE,
+        "namespace": tenant.namespace,
+        "owner": OWNER,
+        "push": {"name": "it", "store": store, "data": data, **said},
+        **way(cluster_store(providerRef=ref(of)), of),
+    }
+    return {"group": "external-secrets.io", "pushes": [push]}
+
+
+@pytest.fixture
+def pusher(eso_admin: DynamicClient, tenant: Secrets) -> Secrets:
+    """The namespace, and in it the ServiceAccount that pushes there."""
+    accounts = eso_admin.resources.get(api_version="v1", kind="ServiceAccount")
+    accounts.create(body={"metadata": {"name": "pusher"}}, namespace=tenant.namespace)
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    grant(eso_admin, tenant.namespace, f"system:serviceaccount:{tenant.namespace}:pusher", [rule])
+    return tenant
+
+
+def test_what_somebody_else_has_at_the_place_of_a_push_is_never_written_over_by_the_operator(
+    lookout: Provider, pusher: Secrets, eso_admin: DynamicClient
+) -> None:
+    assert lookout.refusals(pushed(pusher)) == []
+    pusher.put("there", {"q": "theirs"})
+    (reason,) = lookout.refusals(pushed(pusher))
+    assert reason.startswith(
+        f"{PUSH_PLACE}: there, property p is in store already; this push did not write it"
+    )
+    served = {"api_version": "external-secrets.io/v1alpha1", "kind": "PushSecret"}
+    live = {
+        "apiVersion": served["api_version"],
+        "kind": served["kind"],
+        "metadata": {"name": "it", "namespace": pusher.namespace},
+        "spec": {"data": [{"match": {"remoteRef": {"remoteKey": "there", "property": "p"}}}]},
+    }
+    eso_admin.resources.get(**served).create(body=live)
+    assert lookout.refusals(pushed(pusher)) == []
+
+
+@cases(
+    "data, marks, said",
+    {
+        "its-own": ({"p": "x"}, {PUSHED_BY: OWNER}, {}),
+        "kept": ({"p": "x"}, {}, {"updatePolicy": "IfNotExists"}),
+    },
+)
+def test_what_the_same_push_wrote_or_only_keeps_is_no_obstacle_to_the_operator(
+    lookout: Provider, pusher: Secrets, data: dict[str, str], marks: dict[str, str], said: dict[str, str]
+) -> None:
+    pusher.put("there", data, annotations=marks)
+    assert lookout.refusals(pushed(pusher, **said)) == []
 
 
 @cases(

@@ -16,11 +16,11 @@ GROUP: Final = "external-secrets.io"
 _SHAPE: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def definition(kind: str) -> dict[str, Any]:
+def definition(kind: str, version_: str) -> dict[str, Any]:
     """The CustomResourceDefinition of a kind, with a status of its own."""
     plural = f"{kind.lower()}s"
     scope = "Cluster" if kind.startswith("Cluster") else "Namespaced"
-    version = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    version = {"name": version_, "served": True, "storage": True, "subresources": {"status": {}}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -34,17 +34,17 @@ def definition(kind: str) -> dict[str, Any]:
     }
 
 
-def serve(admin: DynamicClient, kind: str) -> None:
+def serve(admin: DynamicClient, kind: str, version: str = "v1") -> None:
     """Make the API server serve a kind, and wait until it does."""
     api = admin.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
-    made = definition(kind)
+    made = definition(kind, version)
     api.create(body=made)
     name = made["metadata"]["name"]
     assert any(_established(event["raw_object"]) for event in api.watch(name=name, timeout=_SECONDS)), name
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline:
         try:
-            admin.request("get", f"/apis/{GROUP}/v1/{made['spec']['names']['plural']}")
+            admin.request("get", f"/apis/{GROUP}/{version}/{made['spec']['names']['plural']}")
         except NotFoundError:
             continue
         return

@@ -558,14 +558,17 @@ CLUSTER = {"kind": "ClusterSecretStore", "name": "s"}
 def test_the_operator_pushes_the_value_alone_to_a_secret_of_the_namespace_that_is_said(
     given: dict[str, Any], elsewhere: dict[str, str]
 ) -> None:
-    spec = compile_push(
-        push("ClusterSecretStore/s", name="p", data=[given]), provider("Kubernetes", {}), KINDS
-    )["spec"]
+    wanted, of = push("ClusterSecretStore/s", name="p", data=[given]), provider("Kubernetes", {})
+    spec = compile_push(wanted, of, KINDS, "its owner")["spec"]
     assert spec["template"]["type"] == "Opaque"
     assert spec["data"][0]["metadata"] == {
         "apiVersion": "kubernetes.external-secrets.io/v1alpha1",
         "kind": "PushSecretMetadata",
-        "spec": {"sourceMergePolicy": "Replace", **elsewhere},
+        "spec": {
+            "sourceMergePolicy": "Replace",
+            "annotations": {"credfleet.io/pushed-by": "its owner"},
+            **elsewhere,
+        },
     }
 
 

@@ -1,0 +1,44 @@
+"""Whose the values are that a push of External Secrets Operator (ESO) would write over.
+
+ESO writes over whatever is at the place (docs/design/store-facts.md, pushes), and the direct back end only
+over what its push wrote. So a place that somebody else has is refused, unless the push's own PushSecret
+writes there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from components.errors import CredfleetError, Problem
+from components.secret_stores.direct_consumers import DirectPush
+from components.secret_stores.eso import V1ALPHA1
+from components.secret_stores.eso_states import path_of
+from components.secret_stores.stack_cluster import StackCluster
+
+
+def obstacles(
+    push: Mapping[str, Any], cluster: StackCluster, configured: Callable[[str], str | None]
+) -> Iterator[Problem]:
+    """Yield what is in the way of a push, as the lookout is given it; nothing where nobody can look."""
+    document = push["push"]
+    try:
+        live = cluster.found(
+            path_of(V1ALPHA1, "PushSecret", push["namespace"], document["name"]), push["place"]
+        )
+        told = {_place_of(each) for each in (live or {}).get("spec", {}).get("data", ())}
+        new = [
+            each for each in document["data"] if (each["remoteKey"], each.get("remoteNamespace")) not in told
+        ]
+        if not new:
+            return
+        consumer = DirectPush({**push, "push": {**document, "data": new}}, configured)
+        for each in consumer.obstacles():
+            yield Problem(push["place"], each.cause, each.mend)
+    except CredfleetError:
+        return
+
+
+def _place_of(told: Mapping[str, Any]) -> tuple[str, str | None]:
+    elsewhere = (told.get("metadata") or {}).get("spec", {}).get("remoteNamespace")
+    return told["match"]["remoteRef"]["remoteKey"], elsewhere
