@@ -30,7 +30,6 @@ from components.secret_stores.login import login_data, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
 from components.secret_stores.model import AnyProvider, SecretStore, goes_by_labels
 from components.secret_stores.provider import SecretPush, SecretPushArgs, SecretRead, SecretReadArgs
-from components.secret_stores.registry import RefRegister
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
 from components.waiting import joined, told, unless
 
@@ -270,19 +269,13 @@ class SecretStores(pulumi.ComponentResource):
             )
 
     def _eso_consumers(self, reads: Iterable[_Consumer], pushes: Iterable[_Consumer]) -> Iterator[EsoObject]:
-        for role, roles, consumers, version, model, compiled in (
-            ("read", "reads", reads, V1, ExternalSecret, lambda _: compile_read),
-            (
-                "push",
-                "pushes",
-                pushes,
-                V1ALPHA1,
-                PushSecret,
-                lambda key: partial(compile_push, owner=self._owner("pushes", key)),
-            ),
+        for role, roles, consumers, version, model in (
+            ("read", "reads", reads, V1, ExternalSecret),
+            ("push", "pushes", pushes, V1ALPHA1, PushSecret),
         ):
             for each in consumers:
                 if each.entry.backend is Backend.ESO:
+                    compiled = partial(self._compiled, each.key, each.entry)
                     yield EsoObject(
                         role=f"{self._name}/{each.key}-{role}",
                         place=self._section.place(roles, each.key),
@@ -291,18 +284,18 @@ class SecretStores(pulumi.ComponentResource):
                         name=each.entry.name or each.key,
                         namespace=self._args.namespace(each.entry.namespace),
                         home=each.entry.namespace,
-                        spec=pulumi.Output.from_input(each.document).apply(
-                            partial(self._compiled, each.entry, model, compiled(each.key))
-                        ),
+                        spec=pulumi.Output.from_input(each.document).apply(compiled),
                         needs=[f"{self._name}/{each.entry.store}-store"],
                         waits=each.waits,
                     )
 
-    def _compiled(
-        self, entry: ReadEntry | PushEntry, model: type[Any], compiled: _Compiler, document: Document
-    ) -> Document:
-        given = model.model_validate({**document, "namespace": entry.namespace, "backend": Backend.ESO})
-        return compiled(given, _sound(self._section.provider_of(entry.store)), KINDS)["spec"]
+    def _compiled(self, key: str, entry: ReadEntry | PushEntry, document: Document) -> Document:
+        given = {**document, "namespace": entry.namespace, "backend": Backend.ESO}
+        provider = _sound(self._section.provider_of(entry.store))
+        if isinstance(entry, ReadEntry):
+            return compile_read(ExternalSecret.model_validate(given), provider, KINDS)["spec"]
+        owner = self._owner("pushes", key)
+        return compile_push(PushSecret.model_validate(given), provider, KINDS, owner)["spec"]
 
     def _reference(self, store: str, caller: str) -> str | None:
         reference = self._section.reference(store, caller)
@@ -313,9 +306,6 @@ class SecretStores(pulumi.ComponentResource):
     def _credential_of(self, store: str, caller: str = "") -> list[pulumi.Resource]:
         reference = self._reference(store, caller)
         return [] if reference not in self._credentials else [self._credentials[reference]]
-
-
-_Compiler: TypeAlias = Callable[[Any, AnyProvider, RefRegister], Mapping[str, Any]]
 
 
 def _accounts(entry: ReadEntry | PushEntry) -> Sequence[str]:

@@ -6,7 +6,7 @@ what ESO cannot express.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from components.errors import Problem
 from components.secret_stores.admission import CONTROLLER, place_objections, push_objections
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
+from components.secret_stores.eso_habits import unfollowed
 from components.secret_stores.gjson import as_path
 from components.secret_stores.model import (
     AnyProvider,
@@ -55,44 +56,22 @@ class Properties(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How ESO treats a kind: its selectors, told by their paths, and its pushes.
-
-    pinned: in a ClusterSecretStore it takes these with a namespace only. followed: there it knows that these
-    mean the caller's when they have none; while a store is validated, all others are looked up.
-    """
+    """How ESO treats properties of a kind, in reads and pushes."""
 
     reading: Reading = Reading.OWN
-
-    pinned: Set[str] = frozenset()
-    followed: Set[str] = frozenset()
     properties: Properties = Properties.ANY
 
 
 _UNKNOWN: Final = Habits()
-"""Those of a kind of the stack's own: it is not known to follow a caller."""
+"""Those of any other kind."""
 
 _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
     {
-        "fake": Habits(reading=Reading.PATH, properties=Properties.IGNORED),
-        "kubernetes": Habits(
-            pinned={"auth.cert.clientCert", "auth.token.bearerToken"},
-            followed={"auth.cert.clientKey", "auth.serviceAccount"},
-            reading=Reading.KEY,
-        ),
-        "gcpsm": Habits(
-            followed={
-                "auth.secretRef.secretAccessKeySecretRef",
-                "auth.workloadIdentity.serviceAccountRef",
-            },
-            reading=Reading.PATH,
-            properties=Properties.UNSEEN,
-        ),
-        "gitlab": Habits(pinned={"auth.SecretRef.accessToken"}, reading=Reading.PATH),
-        "azurekv": Habits(
-            followed={"authSecretRef.clientId", "authSecretRef.clientSecret", "serviceAccountRef"},
-            reading=Reading.PATH,
-            properties=Properties.IGNORED,
-        ),
+        "fake": Habits(Reading.PATH, Properties.IGNORED),
+        "kubernetes": Habits(Reading.KEY),
+        "gcpsm": Habits(Reading.PATH, Properties.UNSEEN),
+        "gitlab": Habits(Reading.PATH),
+        "azurekv": Habits(Reading.PATH, Properties.IGNORED),
     }
 )
 """By the key of the embedded block."""
@@ -107,7 +86,7 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator
             "leave controller out, or name the class of the ESO that is meant",
         )
     if isinstance(store, ClusterSecretStore):
-        yield from _cluster_store_limits(store, provider, _habits(kind))
+        yield from _cluster_store_limits(store, provider, kind)
     for path, selector in selectors(provider.spec):
         if isinstance(selector, SecretSelector | CaSelector) and selector.key is None:
             yield Problem(
@@ -117,27 +96,15 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator
             )
 
 
-def _cluster_store_limits(
-    store: ClusterSecretStore, provider: AnyProvider, habits: Habits
-) -> Iterator[Problem]:
+def _cluster_store_limits(store: ClusterSecretStore, provider: AnyProvider, kind: Kind) -> Iterator[Problem]:
     ref = store.spec.provider_ref
-    if not isinstance(provider, ClusterProvider):
-        if ref is not None and ref.namespace is None:
-            yield Problem(
-                store.title,
-                "spec.providerRef means another provider for each caller, and a store of ESO holds one",
-                "add the namespace of the provider, or refer to one of the whole cluster",
-            )
-        return
-    absent = [path for path, selector in selectors(provider.spec) if selector.namespace is None]
-    followed = habits.followed & {*absent}
-    for path in absent:
-        if path in habits.pinned:
-            cause = f"ESO takes a {provider.kind} of a ClusterSecretStore with one only"
-        elif not followed:
-            cause = "ESO looks for it before anybody calls, so the store never gets ready"
-        else:
-            continue
+    if not isinstance(provider, ClusterProvider) and ref is not None and ref.namespace is None:
+        yield Problem(
+            store.title,
+            "spec.providerRef means another provider for each caller, and a store of ESO holds one",
+            "add the namespace of the provider, or refer to one of the whole cluster",
+        )
+    for path, _, cause in unfollowed(provider, kind.embedded):
         yield Problem(
             provider.key.title,
             f"{provider.key.title}: {path} has no namespace, and {cause}",

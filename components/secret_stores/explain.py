@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from components.errors import Problem
 from components.secret_stores.conditions import allows
+from components.secret_stores.eso_habits import Habit, unfollowed
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
@@ -160,6 +161,7 @@ def _verdict(
         refusals.extend(spec_objections(provider, kinds))
         if around.as_they_stand:
             refusals.extend(missed_by_eso(store, provider, kinds))
+            refusals.extend(_never_ready(store, provider, kinds))
     refusals.extend(each for each in (provider, resolution) if isinstance(each, Problem))
     if refusals:
         return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
@@ -169,6 +171,18 @@ def _verdict(
         deferred = "validation is deferred: a selector means the caller's namespace, and nobody calls"
         return Ready.UNKNOWN, (), deferred
     return Ready.READY, (), None
+
+
+def _never_ready(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
+    """Find selectors that keep an embedded block from getting ready, as far as ESO was seen to treat them."""
+    if not isinstance(store, ClusterSecretStore) or store.spec.provider is None:
+        return
+    for path, habit, cause in unfollowed(provider, kinds.kind_of(provider).embedded):
+        if habit is not Habit.UNSEEN:
+            place = provider.key.title
+            yield Problem(
+                place, f"{place}: {path} has no namespace, and {cause}", "add the namespace it is in"
+            )
 
 
 def provider_for(store: AnyStore, caller: str, around: KnownObjects) -> AnyProvider | Problem | None:

@@ -20,7 +20,8 @@ apiVersion: external-secrets.io/v1
 kind: ClusterSecretStore
 metadata: {name: shared, uid: "17"}
 spec:
-  provider: {gitlab: {projectID: "7", auth: {SecretRef: {accessToken: {name: login, key: token}}}}}
+  provider:
+    gcpsm: {projectID: "7", auth: {secretRef: {secretAccessKeySecretRef: {name: login, key: token}}}}
 status: {capabilities: ReadOnly}
 """
 OWN = """\
@@ -62,9 +63,9 @@ def test_a_use_of_a_store_is_told_with_every_field() -> None:
             "store": "ClusterSecretStore/shared",
             "caller": "b",
             "admitted": True,
-            "provider": "GitLab/shared",
+            "provider": "GCPSM/shared",
             "referent": True,
-            "selectors": {"auth.SecretRef.accessToken": "b"},
+            "selectors": {"auth.secretRef.secretAccessKeySecretRef": "b"},
             "ready": "Ready",
             "reason": None,
         }
@@ -166,9 +167,9 @@ def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_an_unknown_field_is_told_with_its_path_and_the_one_that_was_meant() -> None:
-    found = problems(REFERENT.replace("SecretRef", "secretRef").replace("key: token", "kee: s3cr3t"))
-    place = "standard input, document 1: ClusterSecretStore/shared: spec.provider.gitlab.auth"
-    assert found[f"{place}.secretRef"][1] == "did you mean SecretRef?"
+    found = problems(REFERENT.replace("{secretRef", "{SecretRef").replace("key: token", "kee: s3cr3t"))
+    place = "standard input, document 1: ClusterSecretStore/shared: spec.provider.gcpsm.auth"
+    assert found[f"{place}.SecretRef"][1] == "did you mean secretRef?"
 
 
 def test_a_fault_in_a_fake_secret_is_told_without_its_value() -> None:
@@ -258,14 +259,14 @@ def test_what_a_namespace_reaches_is_told_with_what_lies_between() -> None:
     assert json.loads(result.stdout) == [
         {
             "store": "ClusterSecretStore/shared",
-            "provider": "GitLab/shared",
+            "provider": "GCPSM/shared",
             "reads": True,
-            "writes": False,
+            "writes": True,
             "admittedBy": [],
-            "where": {"projectID": "7"},
+            "where": {"projectID": "7", "secretVersionSelectionPolicy": "LatestOrFail"},
             "between": [
                 {
-                    "path": "auth.SecretRef.accessToken",
+                    "path": "auth.secretRef.secretAccessKeySecretRef",
                     "kind": "Secret",
                     "namespace": "b",
                     "name": "login",
@@ -275,7 +276,7 @@ def test_what_a_namespace_reaches_is_told_with_what_lies_between() -> None:
         }
     ]
     shown = run("reach", "-", "--namespace", "b", stdin=REFERENT)
-    assert "Secret b/login (auth.SecretRef.accessToken)" in shown.stdout
+    assert "Secret b/login (auth.secretRef.secretAccessKeySecretRef)" in shown.stdout
     assert "reaches nothing" in run("reach", "-", "-n", "b", stdin=OWN).stdout
 
 
@@ -385,7 +386,7 @@ def test_documents_are_converted_there_and_back_again() -> None:
     assert apart.exit_code == 0
     assert [each["kind"] for each in yaml_documents(apart.stdout)] == [
         "ClusterSecretStore",
-        "GitLab",
+        "GCPSM",
         "SecretStore",
         "Fake",
     ]
@@ -398,6 +399,6 @@ def test_documents_are_converted_there_and_back_again() -> None:
 
 
 def test_what_has_no_other_form_is_told_as_a_problem() -> None:
-    told = run("convert", "-", stdin=REFERENT.replace("gitlab", "vault"))
+    told = run("convert", "-", stdin=REFERENT.replace("gcpsm", "vault"))
     assert told.exit_code == 2
     assert "ClusterSecretStore/shared" in told.stderr

@@ -366,7 +366,7 @@ MIXED = {
     "authSecretRef": {"clientId": selector("b", key="k"), "clientCertificate": SECRET},
 }
 ONLY_WITH = "ESO takes a .* of a ClusterSecretStore with one only"
-NEVER_READY = "ESO looks for it before anybody calls"
+NEVER_READY = "ESO looks for it before anybody calls|nobody here knows that ESO follows it"
 
 
 def ca_spec(namespace: str | None) -> dict[str, Any]:

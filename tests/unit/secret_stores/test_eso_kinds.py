@@ -5,6 +5,7 @@ That the shapes are those of its definition is asked of the definition, where th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +17,17 @@ from pydantic import BaseModel
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.convert import convert
-from components.secret_stores.explain import Ready
+from components.secret_stores.eso_habits import Habit, unfollowed
+from components.secret_stores.eso_limits import store_limits
+from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import CaSelector, ProviderSpec, SecretStore, Selector
 from components.secret_stores.referent import selectors
 from components.secret_stores.registry import Kind, RefRegister
+from tests.support.cases import cases
 from tests.support.shapes import SELECTORS, SHAPES, least, plain, selectors_of
 from tests.support.stores import cluster_store, store_in, told
+from tests.witness.eso_habits import VERSION, WORDS
 from tests.witness.eso_shapes import providers, reduced
 
 ROOT: Final = Path(__file__).parents[3]
@@ -112,6 +117,50 @@ def test_the_rule_of_references_holds_for_every_selector_of_every_kind(
     assert (pinned.ready, pinned.referent, {*pinned.selectors.values()}) == (Ready.READY, False, {"n"})
     if any(isinstance(each, CaSelector) for each in _selectors(store_in("a", provider=block(None)))):
         assert told(cluster_store(provider=block(None)), "b").ready is Ready.INVALID
+
+
+def test_what_the_operators_providers_did_is_known_of_every_selector() -> None:
+    table = json.loads((ROOT / "components/secret_stores/eso_habits.json").read_text())
+    assert table["source"] == {"operator": "External Secrets Operator", "version": VERSION}
+    assert table["words"] == WORDS
+    assert {*WORDS} == {*Habit}
+    assert {(key, path) for key, told in table["selectors"].items() for path in told} == {
+        (key, ".".join(path)) for key, shape in SHAPES.items() for path in selectors_of(shape)
+    }
+
+
+@pytest.mark.parametrize(("key", "path"), CASES)
+def test_a_store_is_invalid_only_for_what_the_operator_was_seen_to_do(
+    key: str, path: tuple[str, ...]
+) -> None:
+    store = cluster_store(provider=block_of(key, path, None, "ca"))
+    provider = convert(store, store.spec.provider or {}, KINDS)
+    assert not isinstance(provider, Problem)
+    as_it_stands = explain(store, "b", KnownObjects(KINDS, {}, {}, as_they_stand=True))
+    refused = [
+        each.cause for each in store_limits(store, provider, kind_of(key)) if "namespace" in each.cause
+    ]
+    judged = {where: habit for where, habit, _ in unfollowed(provider, key)}
+    assert len(refused) == len(judged)
+    assert (as_it_stands.ready is Ready.INVALID) == any(each is not Habit.UNSEEN for each in judged.values())
+
+
+@cases(
+    "key, path, habit",
+    {
+        "aws-by-token": ("aws", "auth.jwt.serviceAccountRef", Habit.FOLLOWED),
+        "vault-by-account": ("vault", "auth.kubernetes.serviceAccountRef", Habit.FOLLOWED),
+        "vault-by-certificate": ("vault", "tls.certSecretRef", Habit.EARLY),
+        "onepassword": ("onepassword", "auth.secretRef.connectTokenSecretRef", Habit.REFUSED),
+        "webhook": ("webhook", "secrets.secretRef", Habit.UNSEEN),
+    },
+)
+def test_a_habit_is_that_of_the_kinds_own_provider(key: str, path: str, habit: Habit) -> None:
+    store = cluster_store(provider={key: least(SHAPES[key], path.split("."))})
+    provider = convert(store, store.spec.provider or {}, KINDS)
+    assert not isinstance(provider, Problem)
+    found = {re.sub(r"\[\d+\]", "", where): each for where, each, _ in unfollowed(provider, key)}
+    assert found.get(path, Habit.FOLLOWED) is habit
 
 
 def _selectors(store: SecretStore) -> list[Selector]:

@@ -1,0 +1,62 @@
+"""What External Secrets Operator (ESO) does with a selector without a namespace in a ClusterSecretStore.
+
+Each provider of ESO decides that in code of its own. `eso_habits.json` is what those of the version it names
+did when `tests/witness/eso_habits.py` asked them, selector by selector.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from components.secret_stores.model import AnyProvider, CaSelector, ClusterProvider
+from components.secret_stores.referent import selectors
+
+_FILE: Final = Path(__file__).with_name("eso_habits.json")
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+
+class Habit(StrEnum):
+    """What becomes of such a selector; what each means stands in the file."""
+
+    FOLLOWED = "followed"
+    REFUSED = "refused"
+    EARLY = "early"
+    UNSEEN = "unseen"
+
+
+def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, Habit, str]]:
+    """Yield each selector that has to say its namespace: its path, what ESO does, and that as a cause.
+
+    Certificates have to anyhow, and in a provider of a namespace all mean that. Where one selector is
+    followed, ESO looks for none before somebody calls. embedded: the key of the kind.
+    """
+    if not isinstance(provider, ClusterProvider):
+        return
+    told = _told().get(embedded, {})
+    absent = {
+        path: Habit(told.get(_INDEX.sub("", path), Habit.UNSEEN))
+        for path, selector in selectors(provider.spec)
+        if selector.namespace is None and not isinstance(selector, CaSelector)
+    }
+    follows = Habit.FOLLOWED in absent.values()
+    for path, habit in absent.items():
+        if habit is Habit.REFUSED or (habit is not Habit.FOLLOWED and not follows):
+            yield path, habit, _CAUSES[habit].format(provider.kind)
+
+
+_CAUSES: Final[Mapping[Habit, str]] = {
+    Habit.REFUSED: "ESO takes a {} of a ClusterSecretStore with one only",
+    Habit.EARLY: "ESO looks for it before anybody calls, so the store never gets ready",
+    Habit.UNSEEN: "nobody here knows that ESO follows it to the caller",
+}
+
+
+@cache
+def _told() -> Mapping[str, Mapping[str, str]]:
+    return json.loads(_FILE.read_text(encoding="utf-8"))["selectors"]
