@@ -12,7 +12,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import pulumi
 from pulumi_gcp import secretmanager
@@ -72,6 +72,13 @@ class PullSecretArgs:
     start: pulumi.Resource | None
     begun: pulumi.Output[bool] | None
     waits: pulumi.Output[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What stands for a resource among those that another is replaced with: its URN, or none."""
+
+    urn: pulumi.Output[str | None]
 
 
 class PullSecret(pulumi.ComponentResource):
@@ -138,7 +145,9 @@ class PullSecret(pulumi.ComponentResource):
         if credential is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
         text = args.credentials.secret(credential, bytes.decode)
-        entry, namespace = self._entry(args.project), self._namespace()
+        existing = self._existing(args.project)
+        gone = self._where_gone(existing)
+        entry, namespace = self._entry(args.project, existing, gone), self._namespace()
         locations = entry.replication.apply(locations_of)
         locations.apply(lambda kept: self._warn(misplaced(kept, section.locations)))
         for grant in section.grants(args.cluster.id):
@@ -148,7 +157,7 @@ class PullSecret(pulumi.ComponentResource):
                 secret_id=entry.secret_id,
                 role=grant.role,
                 member=grant.member,
-                opts=child,
+                opts=pulumi.ResourceOptions(parent=self, replace_with=gone, delete_before_replace=True),
             )
         version = secretmanager.SecretVersion(
             f"{self._name}-version",
@@ -208,14 +217,27 @@ class PullSecret(pulumi.ComponentResource):
             verifiedAt=verification.verified_at,
         )
 
-    def _entry(self, project: pulumi.Input[str]) -> secretmanager.Secret:
+    def _where_gone(self, existing: pulumi.Output[GetSecretsSecretResult | None]) -> list[pulumi.Resource]:
+        """Return what else to replace a resource with where others deleted the entry; elsewhere nothing."""
+
+        def urn(start: pulumi.Resource) -> pulumi.Output[str | None]:
+            return pulumi.Output.all(existing, start.urn).apply(lambda told: None if told[0] else told[1])
+
+        return [cast("pulumi.Resource", _Named(urn(start))) for start in self._first]
+
+    def _entry(
+        self,
+        project: pulumi.Input[str],
+        existing: pulumi.Output[GetSecretsSecretResult | None],
+        gone: list[pulumi.Resource],
+    ) -> secretmanager.Secret:
         """Declare the entry. Its labels are repaired; its replication is settled when it is made.
 
         It is retained beside being abandoned, or its protection from deletion would keep a cluster from
-        leaving.
+        leaving. Of an entry that is made anew the former one is deleted first: both have one name.
         """
         args, section = self._args, self._section
-        logical, existing = f"{self._name}-entry", self._existing(project)
+        logical = f"{self._name}-entry"
         return secretmanager.Secret(
             logical,
             project=project,
@@ -231,6 +253,8 @@ class PullSecret(pulumi.ComponentResource):
                 aliases=[_IMPORTED],
                 depends_on=self._first,
                 retain_on_delete=section.on_delete is not Retention.DESTROY,
+                replace_with=gone,
+                delete_before_replace=section.on_delete is Retention.DESTROY,
                 hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, project, existing)]),
             ),
         )

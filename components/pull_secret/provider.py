@@ -71,7 +71,7 @@ class PullSecretStartProvider(Shell):
     """Remembers that a cluster was ready for its pull secret once, and tells when the pull secret is gone.
 
     All else of the pull secret depends on it, so it goes last. Another one is made where the version in use
-    can never be read again, since the version in Secret Manager is replaced with it.
+    can never be read again, or its entry is gone, since these are replaced with it.
     """
 
     args = PullSecretStartArgs
@@ -92,7 +92,12 @@ class PullSecretStartProvider(Shell):
         manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["secretName"])) or {}
         made_from = str((found.get("metadata", {}).get("annotations") or {}).get(STORED_AS, ""))
-        name = lost_version(manager, _secret(props), made_from)
+        try:
+            name = lost_version(manager, _secret(props), made_from)
+        except SecretManagerError as error:
+            if error.code != "absent":
+                raise
+            name = _secret(props)
         if name and self._deletion(props["cluster"]) is None:
             yield f"{name} can never be read again; the update adds the pull secret anew"
 

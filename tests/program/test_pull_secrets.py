@@ -281,10 +281,21 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
     assert not any(b"sentinel-" in path.read_bytes() for path in states)
 
+    made, readers = stack.manager.secret(entry(EAST)), stack.readers(EAST)
+    assert made is not None
+    assert readers
+    stack.manager.delete(entry(EAST), made.etag)
+    gone = f"{entry(EAST)} can never be read again; the update adds the pull secret anew"
+    assert gone in stack.run("preview").out
+    stack.update()
+    assert (stack.content(EAST), stack.versions(EAST)) == (payload("sentinel-1"), {1: "ENABLED"})
+    assert stack.readers(EAST) == readers
+    assert "anew" not in stack.run("preview").out
+
     renamed = cluster("east", name="middle")
     stack.configure({"east": "sentinel-2"}, {EAST: renamed}, onDelete="destroy", onReplace="destroy")
     stack.update()
-    assert stack.versions(EAST) == {4: "ENABLED", 3: "DESTROYED", 2: "DESTROYED", 1: "DISABLED"}
+    assert stack.versions(EAST) == {2: "ENABLED", 1: "DESTROYED"}
 
     stack.run("destroy")
     assert stack.manager.secret(entry(EAST)) is None
