@@ -11,23 +11,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from typer.main import get_command
+
+from operations.main import app
+
 ROOT: Final = Path(__file__).parents[2]
 _FOLDERS: Final = ("components", "operations", "policies", "sandbox/pulumi_sandbox")
-_SUBJECTS: Final = "pool|doctor|sandbox|config|aso|stores|services|pull-secret|preview-report"
+_SUBJECTS: Final = "|".join(map(str, vars(get_command(app))["commands"]))
+_TARGETS: Final = "|".join(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 _COMMAND: Final = re.compile(
-    rf"(?<![\w./-])(?:credfleet (?:{_SUBJECTS})\b|kubectl (?:get|config|create)\b"
-    r"|make (?:up|down|env|build)\b|pulumi (?:import|up|preview|config|stack)\b)[^`\"),;|>]*"
+    rf"(?<![\w./-])(?:credfleet (?:{_SUBJECTS})\b|make (?:{_TARGETS})\b"
+    r"|kubectl (?:get|config|create|patch)\b|pulumi (?:import|up|preview|config|stack)\b)[^`\"),;|>]*"
 )
 
 
-def advised() -> dict[str, set[str]]:
-    """Return each command that is advised somewhere, with the files that do."""
-    found: dict[str, set[str]] = {}
+def advised() -> dict[str, list[str]]:
+    """Return each command that is advised somewhere, with the file of each place that does."""
+    found: dict[str, list[str]] = {}
     for path in sorted(file for folder in _FOLDERS for file in (ROOT / folder).rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         for text in _texts(ast.parse(source)) if _COMMAND.search(source) else ():
             for command in _COMMAND.findall(text):
-                found.setdefault(command.strip(" .'"), set()).add(str(path.relative_to(ROOT)))
+                found.setdefault(command.strip(" .'"), []).append(str(path.relative_to(ROOT)))
     return found
 
 

@@ -44,7 +44,8 @@ def memory_cluster(monkeypatch: pytest.MonkeyPatch) -> Generator[MemoryServer]:
 
 
 def credfleet(*arguments: str) -> Result:
-    """Run a command line."""
+    """Run a command line, as a process of its own does: no pool is open yet."""
+    pools._pools.clear()  # pyright: ignore[reportPrivateUsage] - of the process that the tests run in
     return CliRunner().invoke(app, list(arguments))
 
 

@@ -6,10 +6,12 @@ refusals advise is in tests/cluster/test_mends.py. Whatever is advised and stand
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,7 @@ from components.account_pool.calls import Found, Kind
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember, refusals
 from components.account_pool.keys import (
+    CLAIM_TOKEN,
     CLEANING_TOKEN,
     POOL_RECORD,
     POOL_STATE,
@@ -123,6 +126,29 @@ def unreadable_record(world: World) -> str:
     return printed
 
 
+def second_record_of_a_slot(world: World) -> str:
+    world.claim()
+    (record,) = world.server.records
+    body = replace(record, name=f"claim-{'0' * 40}", uid="", member="m1").render(NAMESPACE)
+    world.server.create(Kind.RECORD, body)
+    printed = world.doctor()
+    (typed,) = re.findall(r"`(kubectl patch configmap [^`]*)`", printed)
+    *_, name, _, _, _, _, _, patch = shlex.split(typed)
+    found = world.server.get(Kind.RECORD, name)
+    assert isinstance(found, Found)
+    data = {**found.body["data"], **json.loads(patch)["data"]}
+    world.server.replace(Kind.RECORD, {**found.body, "data": data})
+    return printed
+
+
+def second_account_of_a_slot(world: World) -> str:
+    name = world.claim()
+    (record,) = world.server.records
+    other = "m1" if name == "m0" else "m0"
+    world.server.by_hand(other, {TENANT_NAME: record.tenant_label}, {CLAIM_TOKEN: str(record.token)})
+    return world.doctor()
+
+
 def restored_claim(world: World) -> str:
     world.claim()
     world.restore()
@@ -209,13 +235,27 @@ def brought_along(world: World) -> str:
     return world.previewed(DeclaredMember("aws", "1", "acme"), DeclaredMember("aws", "1"))
 
 
-def held(world: World) -> str:
+def hold(world: World) -> Found:
     metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
     world.server.create(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap().render()})
     answer("hold", "--reason", "accounts are moved")
     found = world.server.get(Kind.RECORD, CONFIG_MAP)
     assert isinstance(found, Found)
-    return settings_of_pool(Reply(200, found.body), NAMESPACE)[1].mend
+    return found
+
+
+def held(world: World) -> str:
+    return settings_of_pool(Reply(200, hold(world).body), NAMESPACE)[1].mend
+
+
+def held_and_asked_for(world: World) -> str:
+    hold(world)
+    return world.refused("claim", "--type", "aws", "--tenant", TENANT)
+
+
+def held_and_looked_at(world: World) -> str:
+    hold(world)
+    return credfleet("pool", "status", "-n", NAMESPACE).output
 
 
 def is_untouched(world: World) -> bool:
@@ -230,6 +270,8 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
     "a dead claim": ("credfleet pool sweep -n {}", dead_claim, has_no_claim),
     "a release nobody ended": ("credfleet pool sweep -n {}", half_released, has_no_claim),
     "a record nobody can read": ("credfleet pool sweep -n {}", unreadable_record, has_no_claim),
+    "a record under another name": ("credfleet pool sweep -n {}", second_record_of_a_slot, World.is_well),
+    "a token on a second account": ("credfleet pool sweep -n {}", second_account_of_a_slot, World.is_well),
     "a restored claim": ("credfleet pool recover --namespace {}", restored_claim, World.is_well),
     "a restored claim that is asked for": (
         "credfleet pool recover --namespace {}",
@@ -288,11 +330,18 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
         given_up_and_marked,
         lambda world: world.state() == "dirty",
     ),
-    "a held pool": (
-        "credfleet pool resume -n {}",
-        held,
-        lambda world: world.claim() in ("m0", "m1"),
-    ),
+    **{
+        f"a held pool, {where}": (
+            "credfleet pool resume -n {}",
+            situation,
+            lambda world: world.claim() in ("m0", "m1"),
+        )
+        for where, situation in (
+            ("to the doctor", held),
+            ("asked for an account", held_and_asked_for),
+            ("looked at", held_and_looked_at),
+        )
+    },
     "a retained account": (
         "credfleet pool return {} -n {}",
         retained,
@@ -400,6 +449,8 @@ def test_every_command_that_is_advised_is_run_by_a_test() -> None:
     found = {advice: by for advice, by in advised().items() if advice.split()[0] not in OF_OTHER_PROGRAMS}
     assert {advice: by for advice, by in found.items() if advice not in known} == {}, "no test runs it"
     assert known - set(found) == set(), "nobody advises it any more"
+    cases = Counter(advice for advice, _, _ in CASES.values())
+    assert {advice: by for advice, by in found.items() if 0 < cases[advice] < len(by)} == {}, "in each place"
 
 
 @pytest.mark.parametrize("place", sorted(set(ELSEWHERE.values())))
