@@ -24,7 +24,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove tutorial bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove fire sbom audit tutorial bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -105,6 +105,20 @@ model: env ## explore the claim protocol's model whole; the wrong variants must 
 prove: env ## all that the claim protocol is proved with, at its full counts
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m tests.prove
+
+fire: env ## lives of stacks, damaged documents, histories of claims, at full counts: docs/reliability.md
+	@$(BIN)/credfleet sandbox build
+	@$(BIN)/python -m tests.prove --fire
+
+sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
+	@mkdir -p .sandbox
+	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --all-packages --format cyclonedx1.5 --preview-features sbom-export \
+	  --output-file .sandbox/sbom.json > /dev/null
+
+audit: env ## ask osv.dev for known vulnerabilities of what is locked, and Go's database for the control plane's; needs Go
+	@VIRTUAL_ENV= $(BIN)/uv audit --locked --preview-features audit
+	@cd sandbox/pulumi_sandbox/control-plane && go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -scan package \
+	  go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
 
 tutorial: env ## paste every command of docs/tutorial.md, and compare what is printed
 	@$(BIN)/python -m tests.tutorial

@@ -1,7 +1,9 @@
 """Runs all that the claim protocol was proved with, at its full counts, and says at the end what was tried.
 
 The model has one core to itself; pools that are drawn, writes that are tried on the API server and deliberate
-faults share the other. What a part printed is kept in `.sandbox/prove/`. Exits with 1 when a part failed.
+faults share the other. What stands under fire, `--fire`: the engine and the readers on one core, histories of
+claims and deliberate faults of the engine on the other. What a part printed is kept in `.sandbox/prove/`.
+Exits with 1 when a part failed.
 """
 
 import argparse
@@ -54,6 +56,16 @@ TRIALS: Final = (
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
     Part("faults", ("-m", "tests.mutants", "components/")),
 )
+FIRE: Final = (
+    (
+        Part("stacks", (*_PYTEST, "tests/fire/engine")),
+        Part("documents", (*_PYTEST, "tests/fire/readers")),
+    ),
+    (
+        Part("histories", (*_PYTEST, "tests/fire/claims")),
+        Part("engine", ("-m", "tests.mutants", "sandbox/")),
+    ),
+)
 
 
 def _run(part: Part) -> Done:
@@ -88,21 +100,24 @@ def _table(parts: Sequence[Done]) -> str:
     return "\n".join(["| Tried | |", "|---|---|", *rows])
 
 
-def chosen(arguments: Sequence[str] | None = None) -> Sequence[str]:
-    """Return the names of the parts that a command line means."""
-    names = [part.name for part in (*MODEL, *TRIALS)]
+def chosen(arguments: Sequence[str] | None = None) -> list[list[Part]]:
+    """Return the parts that a command line means, by the core they are for."""
     parser = argparse.ArgumentParser("python -m tests.prove", description=__doc__)
-    parser.add_argument("part", nargs="*", help=f"of {', '.join(names)}; without one, all")
-    parts: list[str] = parser.parse_args(arguments).part
-    for unknown in set(parts) - set(names):
+    parser.add_argument(
+        "--fire", action="store_true", help="what stands under fire, in place of the protocol"
+    )
+    parser.add_argument("part", nargs="*", help="without one, all")
+    given = parser.parse_args(arguments)
+    lanes = FIRE if given.fire else (MODEL, TRIALS)
+    names = [part.name for lane in lanes for part in lane]
+    for unknown in set(given.part) - set(names):
         parser.error(f"there is no part {unknown}; there are {', '.join(names)}")
-    return parts or names
+    return [[part for part in lane if part.name in (given.part or names)] for lane in lanes]
 
 
 def main() -> int:
     """Run the parts that are named, else all, two at a time, and print what they tried."""
-    named = chosen()
-    lanes = [[part for part in lane if part.name in named] for lane in (MODEL, TRIALS)]
+    lanes = chosen()
     KEPT.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with ThreadPoolExecutor(2) as pool:
