@@ -50,10 +50,20 @@ MODEL: Final = (Part("model", _CHECKER), Part("mistakes", (*_CHECKER, "-wrong"))
 TRIALS: Final = (
     Part("pools", (*_PYTEST, f"{_UNIT}/test_agreement.py")),
     Part("cluster", (*_PYTEST, "tests/cluster/test_claims_agree.py")),
-    Part("lives", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_long_lives", "test_wrong_variants")))),
+    Part(
+        "lives",
+        (
+            *_PYTEST,
+            *(
+                f"{_UNIT}/{each}.py"
+                for each in ("test_long_lives", "test_wrong_variants", "test_interleavings")
+            ),
+        ),
+    ),
     Part("sequences", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_sequences", "test_worlds")))),
     Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
+    Part("kills", (*_PYTEST, "tests/program", "-k", "killed")),
     Part("faults", ("-m", "tests.mutants", "components/")),
 )
 FIRE: Final = (

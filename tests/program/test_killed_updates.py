@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.program.accounts import accounts, owned
 from tests.support.fleet_project import FleetProject
+from tests.support.proving import counted
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def test_updates_killed_after_ever_more_writes_end_in_one_that_finds_everything_done_once(
     project: FleetProject, admin: DynamicClient
 ):
-    for writes in count(1):
+    for writes in count(1, counted(3, 1)):
         code = project.up_until(writes)
         if code == 0:
             break

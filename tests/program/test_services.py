@@ -11,6 +11,7 @@ import pytest
 
 from tests.program.conftest import tenant_of
 from tests.support.fleet_project import FleetProject
+from tests.support.proving import counted
 from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def test_a_migration_that_is_killed_is_finished_by_the_next_update_and_moves_onc
     stack.here.put("it", LEGACY, "servicebinding.io/rabbitmq")
     legacy = {"legacy": True, "namespace": stack.here.namespace}
     stack.configure(None, **legacy)
-    for writes in count(1):
+    for writes in count(1, counted(3, 1)):
         code = stack.project.up_until(writes)
         if code == 0:
             break

@@ -6,7 +6,7 @@ ever, and that there is an end. What is left there is checked here: a sweep mend
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -31,6 +31,7 @@ from tests.support.memory_pool import (
     is_free,
     run,
 )
+from tests.support.proving import PROVES
 
 ANY = frozenset({Fault.CRASH, Fault.LOST, Fault.FAILED})
 
@@ -148,7 +149,13 @@ LIVES = {
 }
 
 
-@pytest.mark.parametrize("scope", LIVES.values(), ids=LIVES.keys())
+LARGE: Final = () if PROVES else ("release against reuse", "shared, one consumer twice")
+"""Worlds that `make prove` explores."""
+
+
+@pytest.mark.parametrize(
+    "scope", [pytest.param(scope, id=name) for name, scope in LIVES.items() if name not in LARGE]
+)
 def test_claims_come_and_go_and_a_sweep_mends_what_crashes_left(scope: Scope) -> None:
     assert left_after_a_sweep(explore(scope.world())) == []
 
