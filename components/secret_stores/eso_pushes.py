@@ -20,22 +20,25 @@ from components.secret_stores.stack_cluster import StackCluster
 def obstacles(
     push: Mapping[str, Any], cluster: StackCluster, configured: Callable[[str], str | None]
 ) -> Iterator[Problem]:
-    """Yield what is in the way of a push, as the lookout is given it; nothing where nobody can look."""
+    """Yield what is in the way of a push, as the lookout is given it; nothing where nobody can look.
+
+    A kind without properties to push to is asked for whole values: ESO writes into what is there.
+    """
     document = push["push"]
+    path = path_of(V1ALPHA1, "PushSecret", push["namespace"], document["name"])
     try:
-        live = cluster.found(
-            path_of(V1ALPHA1, "PushSecret", push["namespace"], document["name"]), push["place"]
-        )
-        told = {_place_of(each) for each in (live or {}).get("spec", {}).get("data", ())}
-        new = [
-            each for each in document["data"] if (each["remoteKey"], each.get("remoteNamespace")) not in told
-        ]
-        if not new:
-            return
-        consumer = DirectPush({**push, "push": {**document, "data": new}}, configured)
-        for each in consumer.obstacles():
-            yield Problem(push["place"], each.cause, each.mend)
+        live = cluster.found(path, push["place"])
     except CredfleetError:
+        return
+    told = {_place_of(each) for each in (live or {}).get("spec", {}).get("data", ())}
+    new = [each for each in document["data"] if (each["remoteKey"], each.get("remoteNamespace")) not in told]
+    whole = {each["remoteKey"]: {**each, "property": None} for each in new}
+    for data in (new, [*whole.values()]):
+        try:
+            found = DirectPush({**push, "push": {**document, "data": data}}, configured).obstacles()
+        except CredfleetError:
+            continue
+        yield from (Problem(push["place"], each.cause, each.mend) for each in found)
         return
 
 

@@ -6,8 +6,10 @@ definitions are the whole cluster's.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +17,16 @@ from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 
+from components.connection import ClusterTarget
 from components.projection.model import PROJECTED_BY
+from components.secret_manager import SecretManagerTarget, new_secret_manager, secret_name
 from components.secret_stores.clients.kubernetes import PUSHED_BY
 from components.secret_stores.delivery import EsoDeliveryProvider
+from components.secret_stores.eso_pushes import obstacles
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretReadProvider
+from components.secret_stores.stack_cluster import StackCluster
+from sandbox.tests.support.clouds import secret_manager
 from sandbox.tests.support.cluster import client_for
 from tests.dynamic.test_secret_stores import way
 from tests.support.cases import cases
@@ -217,6 +224,25 @@ def test_what_the_same_push_wrote_or_only_keeps_is_no_obstacle_to_the_operator(
 ) -> None:
     pusher.put("there", data, annotations=marks)
     assert lookout.refusals(pushed(pusher, **said)) == []
+
+
+def test_a_secret_of_google_that_is_there_is_no_place_for_a_property_of_the_operators(
+    plane: ControlPlane, lookout: Provider, tenant: Secrets, tmp_path: Path
+) -> None:
+    cluster = json.dumps({"kubeconfig": str(plane.kubeconfig(ADMIN.name))})
+    with secret_manager(tmp_path) as google:
+        endpoint = f"{google.url}/v1/"
+        said = {"gcp:secretManagerCustomEndpoint": endpoint, "gcp:accessToken": "any", "cluster": cluster}
+        of = provider("GCPSM", {"projectID": "acme-prod"})
+        (push,) = pushed(tenant)["pushes"]
+        push = {**push, **way(cluster_store(providerRef=ref(of)), of)}
+        live = StackCluster(ClusterTarget.parse(cluster))
+        assert [*obstacles(push, live, said.get)] == []
+        manager = new_secret_manager(SecretManagerTarget(endpoint, "any"))
+        manager.create(name := secret_name("acme-prod", "there"), {})
+        manager.add(name, b'{"q": "theirs"}')
+        (problem,) = obstacles(push, live, said.get)
+    assert problem.cause.startswith("there is in store already")
 
 
 @cases(
