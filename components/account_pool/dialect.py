@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from components.account_pool.calls import Found, Kind, Page, PoolApi, Result
-from components.account_pool.keys import INTERNAL, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.keys import INTERNAL, POOL_STATE, SHARED_CAPACITY, STATE_BEFORE
 from components.account_pool.model import JsonObject, State
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
@@ -77,6 +77,8 @@ class Dialect:
             del labels[SHARED]
         if given.get(dirty or "") == _TRUE:
             labels.setdefault(POOL_STATE, str(State.DIRTY))
+            if labels[POOL_STATE] == State.QUARANTINED:  # marked since: no cleaner has seen it
+                notes = {STATE_BEFORE: str(State.DIRTY), **notes}
         if self.shared_capacity is not None and SHARED in labels:
             notes = {SHARED_CAPACITY: str(self.shared_capacity), **notes}
         unfit = next(self._unfit(given, labels), "")

@@ -135,6 +135,16 @@ def test_a_quarantined_account_comes_back_as_it_was() -> None:
     assert (labels["dirty"], POOL_STATE in labels) == ("true", False)
 
 
+def test_an_account_that_kyma_marks_while_it_is_quarantined_comes_back_to_be_cleaned() -> None:
+    found, server = pool()
+    found.quarantine("m0", "why")
+    server.by_hand("m0", {"dirty": "true"})
+    found.unquarantine("m0")
+    assert server.member("m0").labels["dirty"] == "true"
+    with pytest.raises(PoolError, match="1 dirty"):
+        found.claim(ACME)
+
+
 def test_a_shared_account_that_does_not_say_how_many_claims_it_takes_takes_what_the_pool_says() -> None:
     found, _ = pool(shared="true")
     for tenant in ("a", "b"):
