@@ -8,6 +8,9 @@ from typing import Any, ClassVar
 
 import pulumi
 
+from components.aso_credentials.keys import GLOBAL_SETTINGS, SETTINGS_MEND
+from components.connection import ClusterTarget
+from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
 from components.service_credentials.component import declare_services
 from components.settings.stack import Settings
@@ -39,6 +42,9 @@ class Fleet(pulumi.ComponentResource):
     skipped: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
+        cluster = ClusterTarget.parse(pulumi.Config().get("cluster"))
+        sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
+        opts = pulumi.ResourceOptions.merge(opts, sparing)
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
         self._settings = settings

@@ -90,7 +90,6 @@ class AsoSecret(pulumi.ComponentResource):
             subscription_id=args.subscription,
             allow_change=args.allow_subscription_change,
             place=args.place,
-            composed=args.composed is not None or None,
         )
         return [SubscriptionPin(f"{name}-subscription", pin, pulumi.ResourceOptions(parent=self))]
 

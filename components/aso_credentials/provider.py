@@ -17,7 +17,7 @@ from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
 from components.aso_credentials.keys import CLIENT_SECRET, GLOBAL_SETTINGS
-from components.aso_credentials.running import is_foreign, mode_of, were_started_since
+from components.aso_credentials.running import mode_of, were_started_since
 from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, is_unknown
 from components.errors import CredfleetError, ProjectionError
@@ -31,14 +31,12 @@ class SubscriptionPinArgs:
     """A Secret, namespace/name, and the subscription it opens.
 
     allow_change: let this update change it. place: of the credential in the configuration, for messages.
-    composed: whether an AsoProjection writes the Secret, which looks itself whose it is.
     """
 
     secret: Input[str] = field(metadata=IDENTITY)
     subscription_id: str
     allow_change: bool = False
     place: str
-    composed: bool | None = None
 
 
 class SubscriptionPinProvider(Shell):
@@ -48,11 +46,8 @@ class SubscriptionPinProvider(Shell):
     named_by = ("secret",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse another subscription for a Secret that is there, unless it is allowed, and one of others."""
+        """Refuse another subscription for a Secret that is there, unless it is allowed."""
         before, now, secret = olds.get("subscriptionId"), inputs["subscriptionId"], inputs["secret"]
-        is_new = not olds or olds.get("composed")
-        if is_new and not inputs["composed"] and not is_unknown(inputs):
-            yield from _taken(self.cluster, str(secret), inputs["place"], "remove it, or take another name")
         if not before or is_unknown(inputs) or inputs["allowChange"] or olds.get("secret") != secret:
             return
         if str(before).lower() != str(now).lower():
@@ -143,11 +138,7 @@ class OperatorPinProvider(Shell):
         return {**inputs, "trusted": list(inputs["trusted"])}
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse settings of others, and a trust that goes while the operator may still need it."""
-        if inputs["writesSettings"] and not olds.get("writesSettings"):
-            secret, place = f"{inputs['namespace']}/{GLOBAL_SETTINGS}", f"{inputs['place']}.globalSettings"
-            mend = "if the operator's chart made it: createAzureOperatorSecret: false in its values"
-            yield from _taken(self.cluster, secret, place, mend)
+        """Refuse that a trust goes while the operator may still need it."""
         before, now = list(olds.get("trusted") or []), inputs["trusted"]
         lost = [each for each in before if each not in now]
         if not (lost and now) or inputs["allowChange"]:
@@ -194,24 +185,6 @@ class OperatorPin(DynamicResource[OperatorPinArgs], module="credfleet", name="Op
     """How the operator runs. What writes its settings depends on it."""
 
     provider = OperatorPinProvider
-
-
-def _taken(cluster: str | None, secret: str, place: str, mend: str) -> Iterator[CheckFailure]:
-    """Refuse a Secret that others have written; in a cluster that cannot be seen, the update says it."""
-    namespace, name = secret.split("/")
-    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(name, safe='')}"
-    try:
-        found = _body(connect(ClusterTarget.parse(cluster)), path)
-    except (CredfleetError, NoReply):
-        return
-    if found and is_foreign(found):
-        logical = "aso" if name == GLOBAL_SETTINGS else place.rpartition(".")[2]
-        command = f"pulumi import kubernetes:core/v1:Secret {logical}-secret {secret}"
-        yield CheckFailure(
-            "secret",
-            f"{place}: Secret {secret} exists, and no stack has written it, so it is not overwritten\n→"
-            f" {mend}; or make it this stack's: {command}",
-        )
 
 
 def _body(connection: Connection, path: str) -> Mapping[str, Any]:

@@ -7,23 +7,11 @@ they are runs with former ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from components.aso_credentials import keys
-from components.projection.model import PROJECTED_BY
 
 Json: TypeAlias = Mapping[str, Any]
-
-_OURS: Final = ("pulumi", "credfleet")
-"""How managers of fields begin that a stack writes under."""
-
-
-def is_foreign(secret: Json) -> bool:
-    """Whether a Secret was written by others than Pulumi: a chart, a person, or a projection."""
-    metadata = secret.get("metadata", {})
-    entries = metadata.get("managedFields") or []
-    ours = any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
-    return not ours or PROJECTED_BY in (metadata.get("annotations") or {})
 
 
 def mode_of(settings: Json) -> str:

@@ -1,20 +1,26 @@
 """What a tenant is delivered: copies of the Secrets it may use, in its own namespace.
 
-Owns the copies only. The sources stay where they are; a copy goes before the claim it was made for.
+Owns the copies only. The sources stay where they are; a copy goes before the claim it was made for. And what
+keeps a stack from taking over Secrets of others, in whatever room it declares them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 import pulumi
 
-from components.errors import ProjectionError
+from components.connection import ClusterTarget, NoReply, connect
+from components.errors import CredfleetError, ProjectionError
+from components.http_answers import Answer
 from components.projection.foresight import digests
 from components.projection.keys import AsoMethod, plan_keys
+from components.projection.kubernetes_secrets import path_of
+from components.projection.model import SecretRef, is_of_others
 from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.waiting import unless
 
@@ -98,3 +104,50 @@ class TenantDeliveries(pulumi.ComponentResource):
             foreseen=delivery.foreseen,
         )
         return SecretProjection(name, args, pulumi.ResourceOptions(parent=self))
+
+
+_SECRET: Final = "kubernetes:core/v1:Secret"  # noqa: S105 - the name of a type
+
+
+def sparing_others(cluster: ClusterTarget, mends: Mapping[str, str]) -> pulumi.ResourceOptions:
+    """Return the options of a parent below which no Secret of others is overwritten.
+
+    One that would be made and is there already is refused, in a preview too, with the line that imports it.
+    mends: name of a Secret → what else may be done about it.
+    """
+
+    async def look(args: pulumi.ResourceHookArgs) -> None:
+        await _refuse(cluster, mends, args)
+
+    hook = pulumi.ResourceHook("secrets-of-others", look, pulumi.ResourceHookOptions(on_dry_run=True))
+
+    def bound(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if args.type_ != _SECRET:
+            return None
+        hooks = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook]))
+        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, hooks))
+
+    return pulumi.ResourceOptions(transformations=[bound])
+
+
+async def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi.ResourceHookArgs) -> None:
+    metadata: Mapping[str, Any] = (args.new_inputs or {}).get("metadata") or {}
+    namespace, name = metadata.get("namespace"), metadata.get("name")
+    if not (isinstance(namespace, str) and isinstance(name, str)):
+        return
+    ref = SecretRef(namespace, name)
+    if await asyncio.to_thread(_is_of_others, cluster, ref):
+        mend = mends.get(name, "delete it if nobody reads it, or take another name")
+        raise pulumi.RunError(
+            f"Secret {ref} exists, and no stack has written it, so it is not overwritten\n"
+            f"→ {mend}; or make it this stack's: pulumi import {_SECRET} {args.name} {ref}"
+        )
+
+
+def _is_of_others(cluster: ClusterTarget, ref: SecretRef) -> bool:
+    """Whether others wrote a Secret; in a cluster that cannot be seen, the API server says it."""
+    try:
+        reply = connect(cluster).call("GET", path_of(ref))
+    except (CredfleetError, NoReply):
+        return False
+    return reply.answer is Answer.DONE and is_of_others(reply.body)

@@ -25,7 +25,7 @@ class KubernetesSecrets:
 
     def get(self, ref: SecretRef) -> JsonObject | None:
         """Read one."""
-        reply = self._call("GET", _path(ref), ref)
+        reply = self._call("GET", path_of(ref), ref)
         return _done(reply)
 
     def create(self, body: JsonObject) -> JsonObject | None:
@@ -37,13 +37,13 @@ class KubernetesSecrets:
     def replace(self, body: JsonObject) -> JsonObject | None:
         """PUT with the resourceVersion in the body."""
         ref = _ref(body)
-        return _done(self._call("PUT", _path(ref) + _WRITTEN, ref, body))
+        return _done(self._call("PUT", path_of(ref) + _WRITTEN, ref, body))
 
     def delete(self, body: JsonObject) -> bool:
         """DELETE with both preconditions."""
         ref, metadata = _ref(body), body["metadata"]
         preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-        return _done(self._call("DELETE", _path(ref), ref, {"preconditions": preconditions})) is not None
+        return _done(self._call("DELETE", path_of(ref), ref, {"preconditions": preconditions})) is not None
 
     def _call(self, method: str, path: str, ref: SecretRef, body: JsonObject | None = None) -> Reply | None:
         """Make a call; None when a write may or may not have been done."""
@@ -91,5 +91,6 @@ def _collection(ref: SecretRef) -> str:
     return f"/api/v1/namespaces/{quote(ref.namespace, safe='')}/secrets"
 
 
-def _path(ref: SecretRef) -> str:
+def path_of(ref: SecretRef) -> str:
+    """Return where the API server has a Secret."""
     return f"{_collection(ref)}/{quote(ref.name, safe='')}"

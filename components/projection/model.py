@@ -21,6 +21,13 @@ PROJECTED_BY: Final = f"{PREFIX}projected-by"
 PROJECTED_FROM: Final = f"{PREFIX}projected-from"
 
 
+COMPOSED: Final = f"{PREFIX}composed"
+"""Annotation of a target that was made of the Secrets a configuration names."""
+
+_OURS: Final = ("pulumi", "credfleet")
+"""How managers of fields begin that a stack writes under."""
+
+
 @dataclass(frozen=True, slots=True)
 class SecretRef:
     """A Secret by its namespace and name."""
@@ -100,6 +107,14 @@ def is_owned(target: JsonObject, owner: str) -> bool:
     """Whether a projection of this owner wrote a Secret."""
     annotations = target["metadata"].get("annotations") or {}
     return annotations.get(PROJECTED_BY) == owner
+
+
+def is_of_others(secret: JsonObject) -> bool:
+    """Whether a declared Secret would overwrite another: of a chart, of a person, or of a composition."""
+    metadata = secret.get("metadata", {})
+    entries = metadata.get("managedFields") or []
+    ours = any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
+    return not ours or COMPOSED in (metadata.get("annotations") or {})
 
 
 def data_of(secret: JsonObject) -> Mapping[str, str]:

@@ -15,7 +15,14 @@ from typing import Any, Final
 
 from components.errors import ProjectionError
 from components.labels import PREFIX
-from components.projection.model import PROJECTED_BY, PROJECTED_FROM, JsonObject, SecretRef, data_of
+from components.projection.model import (
+    COMPOSED,
+    PROJECTED_BY,
+    PROJECTED_FROM,
+    JsonObject,
+    SecretRef,
+    data_of,
+)
 
 SHARED_WITH: Final = f"{PREFIX}shared-with"
 """Annotation of a Secret: the namespaces, with commas between them, whose configuration may name it."""
@@ -115,7 +122,11 @@ class Composition:
             "name": self.target.name,
             "namespace": self.target.namespace,
             "labels": dict(self.labels),
-            "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
+            "annotations": {
+                PROJECTED_BY: self.owner,
+                PROJECTED_FROM: str(self.source),
+                COMPOSED: "true",
+            },
         }
         return {
             "apiVersion": "v1",

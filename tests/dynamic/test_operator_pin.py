@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.aso_credentials.provider import OperatorPinProvider, SubscriptionPinProvider
+from components.aso_credentials.provider import OperatorPinProvider
 from tests.support.dynamic_host import Host, Properties, Provider
 
 if TYPE_CHECKING:
@@ -128,37 +128,6 @@ def test_a_started_operator_and_the_published_issuer_end_a_change(
     other = f"strict https://other.example {ACCOUNT}"
     (reason,) = provider.refusals(pin(namespace, other), pin(namespace, other, old))
     assert f"issued by {issuer}" in reason
-
-
-def test_settings_that_a_chart_wrote_are_refused_with_the_charts_value_and_the_import_line(
-    provider: Provider, namespace: str, cluster: Cluster
-) -> None:
-    assert provider.refusals(pin(namespace)) == []
-    cluster.say("relaxed", "helm")
-    (reason,) = provider.refusals(pin(namespace))
-    assert "createAzureOperatorSecret: false" in reason
-    assert f"pulumi import kubernetes:core/v1:Secret aso-secret {namespace}/aso-controller-settings" in reason
-    assert provider.refusals(pin(namespace), pin(namespace)) == []
-    assert provider.refusals(pin(namespace, writesSettings=False)) == []
-    cluster.say("relaxed")
-    assert provider.refusals(pin(namespace)) == []
-
-
-def test_a_credential_that_others_wrote_is_refused_with_the_import_line(
-    host: Host, namespace: str, api: Any
-) -> None:
-    provider = host.provider(SubscriptionPinProvider())
-    given = {
-        "secret": f"{namespace}/aso-credential",
-        "subscriptionId": "00000000-0000-4000-8000-0000000000aa",
-        "allowChange": False,
-        "place": f"{PLACE}.namespaces.{namespace}",
-    }
-    assert provider.refusals(given) == []
-    api.create(body={"metadata": {"name": "aso-credential"}}, namespace=namespace)
-    (reason,) = provider.refusals(given)
-    assert f"Secret {namespace}-secret {namespace}/aso-credential" in reason
-    assert provider.refusals(given, given) == []
 
 
 def test_it_changes_nothing_and_a_refresh_tells_the_same(provider: Provider, namespace: str) -> None:

@@ -123,6 +123,16 @@ def test_a_migrated_secret_of_another_type_is_named_and_left_as_it_is(stack: Sta
     assert stack.here.data("it-migrated") == {"a": "b"}
 
 
+def test_a_secret_of_others_is_refused_in_a_preview_with_the_line_that_imports_it(stack: Stack) -> None:
+    stack.here.put("it", {"theirs": "x"})
+    stack.configure({"a": "1"}, namespace=stack.here.namespace)
+    refused = stack.project.sandbox("preview")
+    said = " ".join((refused.out + refused.err).split())
+    assert refused.code != 0
+    assert f"Secret {stack.here.namespace}/it exists, and no stack has written it" in said
+    assert f"pulumi import kubernetes:core/v1:Secret it-source {stack.here.namespace}/it" in said
+
+
 def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_plain_up(
     stack: Stack,
 ) -> None:
