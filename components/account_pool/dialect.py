@@ -34,6 +34,8 @@ DIRTY: Final = "dirty"
 
 _FLAGS: Final = frozenset({SHARED, EU_ACCESS, INTERNAL})
 _TRUE: Final = "true"
+_STATE: Final = "<state>"
+"""In place of the key of the state, where no other key is to be put beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,12 @@ class Dialect:
             word = rf"{dirty}.optMap(word, word == '{_TRUE}' ? '{State.DIRTY}' : word)"
             either = rf"\1[?'{POOL_STATE}'].or({word})"
             text = re.sub(said, either, text)
+            # Below another state the label says what nobody else does: it is like any other there.
+            below = f"{_STATE} in variables.oldLabels && {_STATE} in variables.newLabels"
+            listed = rf"key in (\[[^]]*)'{re.escape(POOL_STATE)}'([^]]*\])"
+            text = re.sub(listed, rf"key in ({below} ? \1{_STATE}\2 : \1{_STATE}, '{self.dirty}'\2)", text)
             text = re.sub(rf"(?<!\?)'{re.escape(POOL_STATE)}'", rf"'{POOL_STATE}', '{self.dirty}'", text)
+            text = text.replace(_STATE, f"'{POOL_STATE}'")
         for own, theirs in self.renamed.items():
             text = text.replace(f"'{own}'", f"'{theirs}'")
         if self.shared_capacity is not None:

@@ -279,6 +279,7 @@ def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kym
         "eu": {"euAccess": "true"},
         "many": {"shared": "true"},
         "odd": {"dirty": "false"},
+        "kept": {"dirty": "true", POOL_STATE: "quarantined"},
     }
     for name, labels in accounts.items():
         metadata = {"name": name, "labels": {"hyperscalerType": "aws", **labels}}
@@ -297,13 +298,14 @@ def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kym
 
             return refusal(write)
 
-    states = ["free", "dirty", "owned", "free", "shared", "misconfigured"]
+    states = ["free", "dirty", "owned", "free", "shared", "misconfigured", "quarantined"]
     assert place.standings() == dict(zip(accounts, states, strict=True))
     assert claim(place, "acme") == "free"
     assert labels_of("free") == {"hyperscalerType": "aws", "tenantName": "acme"}
     assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "initech").code == 4
     assert " account-owner: " in (change("admin", "free", tenantName="initech") or "")
     assert " account-state: " in (change("provisioner", "dirty", dirty=None) or "")
+    assert " account-labels: " in (change("provisioner", "kept", dirty=None) or "")
     place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
     assert labels_of("free") == {"hyperscalerType": "aws", "tenantName": "acme", "dirty": "true"}
     cleaned = place.ask("janitor", "pool", "clean", "--command", "aws=true", "--yes")["cleaned"]
