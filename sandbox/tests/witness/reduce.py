@@ -244,7 +244,10 @@ _PROSE: Final = frozenset({"description", "example", "examples", "summary", "tag
 
 
 def reduced(published: Document, paths: Sequence[str]) -> dict[str, Any]:
-    """Return what of an OpenAPI document these paths say and mean; raises KeyError for a path it has not."""
+    """Return what of an OpenAPI document these paths say and mean; raises ValueError where one is not."""
+    for path in paths:
+        if path not in published["paths"]:
+            raise ValueError(f"it has no {path}: a package may have left out the API version of this folder")
     kept = {path: _terse(published["paths"][path]) for path in paths}
     components: dict[str, dict[str, Any]] = {}
     open_ = [*_references(kept)]
