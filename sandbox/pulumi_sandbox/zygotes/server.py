@@ -1,9 +1,9 @@
 """A process that has imported what a deployment's processes need, and becomes them by forking (Linux).
 
-A script of its own interpreter: `server.py SOCKET`. Whoever connects hands over its standard input, output
-and errors, a command line, a folder and an environment; what is forked runs that command as a new interpreter
-would. It imports what its children imported, as far as that is installed and not of a project, and ends when
-one of those files changes or its socket is gone: nothing that it gives away is stale.
+A script of its own interpreter: `server.py SOCKET [MODULE…]`. Whoever connects hands over its standard
+input, output and errors, a command line, a folder and an environment; what is forked runs that command as a
+new interpreter would. It imports what its children imported, if that is installed and not of a project,
+and ends when one of those files changes or its socket is gone: nothing that it gives away is stale.
 See sandbox/docs/engine-facts.md, processes that are forked.
 """
 
@@ -43,8 +43,11 @@ STARTED, COLD = b"S", b"C"
 class Zygote:
     """It learns what to import, and forks."""
 
-    def __init__(self, address: Path) -> None:
-        """Listen in the folder of `address`; the last to listen there is the one that is asked."""
+    def __init__(self, address: Path, left_out: list[str]) -> None:
+        """Listen in the folder of `address`; the last to listen there is the one that is asked.
+
+        left_out: modules that cannot be imported.
+        """
         os.chdir(address.parent)
         self._name = address.name
         self._listener = socket.socket(socket.AF_UNIX)
@@ -56,7 +59,7 @@ class Zygote:
         self._learned, self._tell = os.pipe()
         os.set_blocking(self._tell, False)
         self._wanted: list[str] = list(_FIRST)
-        self._seen: set[str] = set()
+        self._seen = set(left_out)
         folders = [place for place in sys.path if place.startswith(sys.prefix)]
         self._files = {folder: _stamp(folder) for folder in folders}
 
@@ -95,13 +98,24 @@ class Zygote:
             return
         self._seen.add(name)
         if name not in sys.modules and _is_installed(name):
-            with contextlib.suppress(Exception):
+            try:
                 importlib.import_module(name)
+            except Exception as error:
+                if not isinstance(error, ModuleNotFoundError) or error.name != name:
+                    # What was imported by half goes with this program.
+                    os.execv(sys.executable, [*sys.orig_argv, name])  # noqa: S606 - itself, no shell
         gc.freeze()
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str) and file not in self._files:
+        for file in filter(None, map(_file_of, list(sys.modules.values()))):
+            if file not in self._files:
                 self._files[file] = _stamp(file)
+
+
+def _file_of(module: object) -> str | None:
+    """Return where a module was read from; asking a lazy one for its attribute would load it."""
+    try:
+        return object.__getattribute__(module, "__dict__").get("__file__")
+    except AttributeError:  # cffi lists what is no module
+        return None
 
 
 def _stamp(file: str) -> tuple[int, int, int]:
@@ -228,4 +242,4 @@ def _report_imports(tell: int) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    Zygote(Path(sys.argv[1])).serve()
+    Zygote(Path(sys.argv[1]), sys.argv[2:]).serve()
