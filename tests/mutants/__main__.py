@@ -44,7 +44,7 @@ def _is_caught(fault: Fault, tree: Path) -> bool:
     try:
         command = [sys.executable, "-m", "pytest", *_QUIET, *fault.tests]
         small = {key: text for key, text in os.environ.items() if key != "CREDFLEET_PROVE"}
-        small["CREDFLEET_SEARCH"] = "1"
+        small |= {"CREDFLEET_SEARCH": "1", "PYTHONPATH": str(tree / "sandbox")}
         done = subprocess.run(
             command,
             cwd=tree,

@@ -1,4 +1,4 @@
-"""A process of claimers, each of one slot, that write down every call they make, before it and after it.
+"""A process of claimers, two for each slot, that write down every call they make, before it and after it.
 
 Started as a module with KUBECONFIG, NAMESPACE, FOLDER, NAME, SLOTS and SEED; it ends when the folder has a
 file `enough`. Killed at any moment, its files say what was begun: a line is one invocation or one answer.
@@ -25,12 +25,12 @@ PATIENCE_SECONDS: Final = 5.0
 
 
 class Claimer:
-    """One slot: claims, claims again, reads and releases, in an order drawn from a seed."""
+    """A holder of a slot: claims, claims again, reads and releases, in an order drawn from a seed."""
 
-    def __init__(self, pool: Pool, slot: str, to: Path, seed: str) -> None:
-        self._pool, self._slot, self._random = pool, slot, Random(seed)
+    def __init__(self, pool: Pool, slot: str, holder: str, to: Path, seed: str) -> None:
+        self._pool, self._slot, self._holder, self._random = pool, slot, holder, Random(seed)
         self._file = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._request = ClaimRequest(slot, "aws", holder=f"holder-of-{slot}", policy=Policy.RELEASE)
+        self._request = ClaimRequest(slot, "aws", holder=holder, policy=Policy.RELEASE)
         self._has: Claimed | None = None
 
     def run(self, enough: Path) -> None:
@@ -40,7 +40,7 @@ class Claimer:
     def _one(self) -> None:
         drawn = self._random.random()
         kind = "claim" if self._has is None or drawn < 0.1 else "release" if drawn < 0.25 else "read"
-        self._note({"kind": kind, "slot": self._slot, "call": time.monotonic_ns()})
+        self._note({"kind": kind, "slot": self._slot, "holder": self._holder, "call": time.monotonic_ns()})
         try:
             end, member = self._do(kind)
         except Exhausted:
@@ -74,8 +74,8 @@ def main(arguments: Sequence[str]) -> None:
     enough = Path(folder) / "enough"
     pool = Pool.open(ClusterTarget(kubeconfig=kubeconfig), namespace)
     claimers = [
-        Claimer(pool, f"{name}-{n}", Path(folder) / f"{name}-{n}.jsonl", f"{seed}/{name}/{n}")
-        for n in range(int(slots))
+        Claimer(pool, f"{name}-{n // 2}", f"h{n}", Path(folder) / f"{name}-{n}.jsonl", f"{seed}/{name}/{n}")
+        for n in range(2 * int(slots))
     ]
     with ThreadPoolExecutor(len(claimers)) as threads:
         for future in [threads.submit(claimer.run, enough) for claimer in claimers]:

@@ -22,6 +22,7 @@ class Operation:
     client: int
     kind: str
     slot: str
+    holder: str
     called: int
     answered: int
     end: str
@@ -68,6 +69,7 @@ def operations_in(folder: Path) -> Iterator[Operation]:
                         client,
                         begun["kind"],
                         begun["slot"],
+                        begun["holder"],
                         begun["call"],
                         told["return"],
                         told["end"],
@@ -79,7 +81,7 @@ def operations_in(folder: Path) -> Iterator[Operation]:
 
 def _unanswered(client: int, begun: dict[str, Any] | None) -> Iterator[Operation]:
     if begun and begun["kind"] != "read":
-        yield Operation(client, begun["kind"], begun["slot"], begun["call"], -1, "unknown")
+        yield Operation(client, begun["kind"], begun["slot"], begun["holder"], begun["call"], -1, "unknown")
 
 
 def judge(operations: Iterable[Operation], pages: Path, *, offline: bool) -> Judgement:

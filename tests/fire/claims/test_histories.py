@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 OPERATIONS: Final = counted(300, 100_000)
 EVENTS: Final = counted(3, 120)
 PROCESSES: Final = 3
-SLOTS: Final = counted(2, 4)
+SLOTS: Final = counted(1, 2)
 SHARE: Final = 0.03
 SEED: Final = 1
 
@@ -64,7 +64,7 @@ def judged(operations: Iterator[Operation] | list[Operation], folder: Path) -> J
 def test_the_judge_finds_both_kinds_of_a_double_claim(
     calls: list[tuple[str, int, int, str]], wrong: list[str], tmp_path: Path
 ) -> None:
-    history = [Operation(n, "claim", slot, on, to, "ok", m) for n, (slot, on, to, m) in enumerate(calls)]
+    history = [Operation(n, "claim", slot, "h", on, to, "ok", m) for n, (slot, on, to, m) in enumerate(calls)]
     judgement = judged(history, tmp_path)
     assert [part["of"] for part in judgement.wrong] == wrong
     assert len([*tmp_path.glob("*.html")]) == len(wrong)

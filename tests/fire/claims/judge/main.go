@@ -27,6 +27,7 @@ type Operation struct {
 	Client int    `json:"client"`
 	Kind   string `json:"kind"`
 	Slot   string `json:"slot"`
+	Holder string `json:"holder"`
 	Call   int64  `json:"call"`
 	Return int64  `json:"return"`
 	End    string `json:"end"`
@@ -34,54 +35,91 @@ type Operation struct {
 }
 
 func (o Operation) String() string {
-	return strings.TrimRight(fmt.Sprintf("%s %s: %s %s", o.Kind, o.Slot, o.End, o.Member), " ")
+	return strings.TrimRight(fmt.Sprintf("%s %s for %s: %s %s", o.Kind, o.Slot, o.Holder, o.End, o.Member), " ")
 }
 
 // some is the account of a slot whose claim was done without an answer: any one.
 const some = "?"
 
-// A slot has no account, or one: a claim that is answered with another one, or with none, broke it.
+// held is what has what: an account of a slot, or a slot of an account, and for whom; "" and nobody is free.
+type held struct{ what, holders string }
+
+func (h held) String() string { return strings.TrimSpace(h.what + " " + h.holders) }
+
+func (h held) with(what, holder string) held {
+	for _, each := range strings.Fields(h.holders) {
+		if each == holder {
+			return held{what, h.holders}
+		}
+	}
+	all := append(strings.Fields(h.holders), holder)
+	sort.Strings(all)
+	return held{what, strings.Join(all, " ")}
+}
+
+func (h held) without(holder string) held {
+	var left []string
+	for _, each := range strings.Fields(h.holders) {
+		if each != holder {
+			left = append(left, each)
+		}
+	}
+	if left == nil {
+		return held{}
+	}
+	return held{h.what, strings.Join(left, " ")}
+}
+
+func (h held) by(holder string) bool { return h.with(h.what, holder) == h && h.holders != "" }
+
+// A slot has one account while anybody holds it: a claim that is answered with another one, or with none, broke it.
 func slot(state any, input any, _ any) []any {
-	has, op := state.(string), input.(Operation)
+	now, op := state.(held), input.(Operation)
+	isIts := now.what == some || now.what == op.Member
 	switch op.Kind + " " + op.End {
 	case "claim ok":
-		if has == "" || has == some || has == op.Member {
-			return []any{op.Member}
+		if now.what == "" || isIts {
+			return []any{now.with(op.Member, op.Holder)}
 		}
 	case "claim unknown":
-		if has == "" {
-			return []any{"", some}
+		if now.what == "" {
+			return []any{now, now.with(some, op.Holder)}
 		}
-		return []any{has}
-	case "claim none", "read none":
-		if has == "" {
-			return []any{""}
+		return []any{now, now.with(now.what, op.Holder)}
+	case "claim none":
+		if now.what == "" {
+			return []any{now}
+		}
+	case "read none":
+		if !now.by(op.Holder) {
+			return []any{now}
 		}
 	case "read ok":
-		if has == some || has == op.Member {
-			return []any{op.Member}
+		if isIts && now.by(op.Holder) {
+			return []any{held{op.Member, now.holders}}
 		}
 	case "release ok":
-		return []any{""}
+		return []any{now.without(op.Holder)}
 	case "release unknown":
-		return []any{has, ""}
+		return []any{now, now.without(op.Holder)}
 	}
 	return nil
 }
 
-// An account has no slot, or one: a claim that is answered with it while another slot has it broke it.
+// An account has one slot while anybody holds it: a claim that is answered with it while another slot has it broke it.
 func account(state any, input any, _ any) []any {
-	owner, op := state.(string), input.(Operation)
-	isMine := owner == op.Slot
+	now, op := state.(held), input.(Operation)
+	isMine := now.what == op.Slot
+	mayBeMine := isMine || now.what == ""
 	switch op.Kind + " " + op.End {
 	case "claim ok":
-		if owner == "" || isMine {
-			return []any{op.Slot}
+		if !mayBeMine {
+			return nil
 		}
-		return nil
+		return []any{now.with(op.Slot, op.Holder)}
 	case "claim unknown":
-		if owner == "" {
-			return []any{"", op.Slot}
+		if mayBeMine {
+			return []any{now, now.with(op.Slot, op.Holder)}
 		}
 	case "read ok":
 		if !isMine {
@@ -89,22 +127,22 @@ func account(state any, input any, _ any) []any {
 		}
 	case "release ok":
 		if isMine {
-			return []any{""}
+			return []any{now.without(op.Holder)}
 		}
 	case "release unknown":
 		if isMine {
-			return []any{owner, ""}
+			return []any{now, now.without(op.Holder)}
 		}
 	}
-	return []any{owner}
+	return []any{now}
 }
 
 func model(step func(any, any, any) []any) porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
-		Init:              func() []any { return []any{""} },
+		Init:              func() []any { return []any{held{}} },
 		Step:              step,
 		DescribeOperation: func(input any, _ any) string { return input.(Operation).String() },
-		DescribeState:     func(state any) string { return fmt.Sprintf("%q", state) },
+		DescribeState:     func(state any) string { return state.(held).String() },
 	}
 	return nondeterministic.ToModel()
 }
