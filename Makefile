@@ -24,12 +24,14 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove fire sbom audit tutorial bench bench-peers stacks preview comment approved deploy drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove fire sbom audit tutorial bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
 REVIEW := .sandbox/reviews/$$STACK
-MARK := <!-- credfleet preview of $$STACK -->
+KIND ?= preview
+MARK := <!-- credfleet $(KIND) of $$STACK -->
+RECORD ?= $(wildcard .sandbox/records/$(STACK).json)
 PULUMI := pulumi --non-interactive --stack "$$STACK"
 POLICIES := --policy-pack policies $(addprefix --policy-pack-config=,$(wildcard policies/config/$(STACK).json))
 
@@ -137,6 +139,36 @@ preview: env cli ## preview STACK with the Pulumi CLI and the policies, and writ
 	@status=0; PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true $(PULUMI) preview --json $(POLICIES) > "$(REVIEW).json" || status=$$?; \
 	  { echo "$(MARK)"; $(BIN)/credfleet preview-report "$(REVIEW).json" --format markdown; } > "$(REVIEW).part"; \
 	  mv "$(REVIEW).part" "$(REVIEW).md"; cat "$(REVIEW).md"; exit $$status
+
+review: env ## preview STACK of CHECKOUT without keys, against RECORD: nothing is decrypted, nobody is asked
+	@mkdir -p .sandbox/reviews && rm -f "$(REVIEW)".*
+	@status=0; $(BIN)/credfleet review --stack "$$STACK" $${CHECKOUT:+--checkout "$$CHECKOUT"} \
+	  $(if $(RECORD),--record "$(RECORD)") > "$(REVIEW).page" || status=$$?; \
+	  { echo "<!-- credfleet review of $$STACK -->"; cat "$(REVIEW).page"; } > "$(REVIEW).md"; rm "$(REVIEW).page"; \
+	  echo "$${PULL_REQUEST:-}" > "$(REVIEW).pull-request"; cat "$(REVIEW).md"; exit $$status
+
+record: env cli ## write what reviews of STACK are made against, right after its update: no value, no ciphertext
+	@mkdir -p .sandbox/records
+	@$(PULUMI) stack export --show-secrets | $(BIN)/credfleet review export --stack "$$STACK" --state - > ".sandbox/records/$$STACK.json"
+
+recorded: ## get the record that the latest deployment of STACK kept; none is told by the review
+	@mkdir -p .sandbox/records && touch ".sandbox/records/.of-$$STACK"
+	@run=$$(gh run list --repo "$$GITHUB_REPOSITORY" --workflow deploy --branch main --status success --limit 1 \
+	    --json databaseId --jq '.[0].databaseId'); \
+	  test -z "$$run" || gh run download "$$run" --repo "$$GITHUB_REPOSITORY" --name "record-$$STACK" --dir .sandbox/records \
+	    || echo "· $$STACK: the latest deployment kept no record"
+
+review-comments: ## write what the run REVIEW_RUN found to its pull request, one comment for each stack
+	@rm -rf .sandbox/reviews && gh run download "$$REVIEW_RUN" --repo "$$GITHUB_REPOSITORY" --pattern 'review-*' --dir .sandbox/found
+	@mkdir -p .sandbox/reviews && cp .sandbox/found/*/* .sandbox/reviews/
+	@for file in .sandbox/reviews/*.pull-request; do stack=$$(basename "$$file" .pull-request); \
+	  GITHUB_RUN_ID="$$REVIEW_RUN" PULL_REQUEST=$$(grep -xE '[0-9]+' "$$file") $(MAKE) comment STACK="$$stack" KIND=review; done
+
+review-edits: env ## review sixty edits without keys, and print the table beside their keyed previews
+	@CREDFLEET_PROVE=1 $(BIN)/pytest -q -s -n 0 -p no:randomly tests/operations/review/test_edits.py
+
+shut-in: ## let this machine's kernel shut a program in, where Ubuntu keeps that from users; needs sudo
+	@sudo sysctl -q -w kernel.apparmor_restrict_unprivileged_userns=0
 
 comment: ## write the review of STACK to PULL_REQUEST, over the one that is there
 	@test -s "$(REVIEW).md" || { echo "✗ $(REVIEW).md: there is no review"; echo "→ make preview"; exit 1; }

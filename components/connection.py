@@ -27,6 +27,21 @@ from components.importing import ALONE
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
+RECORDED: Final = "CREDFLEET_RECORDED_CLUSTER"
+"""Names, in the environment of a process that asks nobody, the file of what was answered once."""
+
+_KEPT: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "labels",
+)
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which kubectl keeps whole objects, Secrets too."""
+
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
 CONNECTIONS: Final = 64
@@ -165,6 +180,81 @@ def _innermost(error: BaseException) -> str:
     return str(error.args[-1]) if error.args else type(error).__name__
 
 
+class Recording(Connection):
+    """Asks a cluster, and keeps what it answers to who only looks."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Ask through a connection."""
+        self._connection = connection
+        self.answers: dict[str, Any] = {}
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._connection.server
+
+    def call(self, method: str, path: str, **given: Any) -> Reply:
+        """Call, and keep the answer."""
+        reply = self._connection.call(method, path, **given)
+        if method == "GET":
+            self.answers[path] = {"status": reply.status, "body": _without_bytes(reply.body)}
+        return reply
+
+
+class RecordedCluster(Connection):
+    """Answers what was recorded; a claim's record is found among those that were listed."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        """Take the answers by the path that was asked."""
+        self._answers = answers
+
+    @classmethod
+    def read(cls, file: Path) -> RecordedCluster:
+        """Read the answers."""
+        return cls(json.loads(file.read_text("utf-8")))
+
+    @property
+    def server(self) -> str:
+        """Say that there is none."""
+        return "the cluster as it was recorded"
+
+    def call(self, method: str, path: str, **_given: Any) -> Reply:
+        """Answer as then. Raises ClusterError for what nobody asked."""
+        known = self._answers.get(path) if method == "GET" else None
+        if known is not None:
+            return Reply(known["status"], known["body"])
+        collection, _, name = path.rpartition("/")
+        listed = [each["body"] for asked, each in self._answers.items() if asked.startswith(f"{collection}?")]
+        if method != "GET" or not listed:
+            raise ClusterError(
+                code="unreachable",
+                place=path.partition("?")[0],
+                cause="this is a review without keys: nobody is asked, and what was recorded does not tell",
+                mend="preview with the cluster to know",
+            )
+        for item in (item for body in listed for item in body.get("items") or ()):
+            if item["metadata"]["name"] == name:
+                return Reply(200, item)
+        return Reply(404, {"reason": "NotFound"})
+
+
+def _without_bytes(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a list or an object says, of a Secret its metadata alone."""
+    if "items" in body:
+        items = [_without_bytes(each) for each in body["items"] or ()]
+        return {"kind": body.get("kind"), "metadata": {}, "items": items}
+    metadata = body.get("metadata") or {}
+    kept = {key: metadata[key] for key in _KEPT if key in metadata}
+    noted = {key: text for key, text in (metadata.get("annotations") or {}).items() if key != _APPLIED}
+    is_config_map = body.get("kind") in (None, "ConfigMap")
+    data = {"data": body["data"]} if is_config_map and "data" in body else {}
+    return {
+        **{key: body[key] for key in ("apiVersion", "kind") if key in body},
+        **data,
+        "metadata": {**kept, **({"annotations": noted} if noted else {})},
+    }
+
+
 _connections: dict[ClusterTarget, Connection] = {}
 _connecting = Lock()
 
@@ -174,6 +264,8 @@ def connect(target: ClusterTarget) -> Connection:
 
     Raises ClusterError (another cluster, no usable kubeconfig, its uid not to be read), NoReply.
     """
+    if file := os.environ.get(RECORDED):
+        return RecordedCluster.read(Path(file))
     with _connecting:
         if target not in _connections:
             connection = Connection(_client(target))
@@ -181,6 +273,14 @@ def connect(target: ClusterTarget) -> Connection:
                 _verify(connection, target.uid)
             _connections[target] = connection
         return _connections[target]
+
+
+def record(target: ClusterTarget) -> Recording:
+    """Keep from now on what the connection to a cluster is answered; raises as `connect`."""
+    recording = Recording(connect(target))
+    with _connecting:
+        _connections[target] = recording
+    return recording
 
 
 def reach(target: ClusterTarget, mend: str) -> Connection:

@@ -2,6 +2,9 @@
 
 A credential is text. Text that is a JSON object has fields; text behind `base64:` is bytes; any other text is
 kept byte for byte. What leaves this module is a shape without values, or a secret output.
+
+In a review without keys other texts stand in for the credentials (docs/review.md). One that nobody knows the
+shape of is a JSON object with the field UNSEEN: it is handed on, and nothing is said of it.
 """
 
 from __future__ import annotations
@@ -9,12 +12,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from pulumi_sandbox.documents import read_json
 
 from components.errors import Problem
 from components.naming import config_path
+from components.seals import UNSEEN
 
 if TYPE_CHECKING:
     import pulumi
@@ -58,7 +62,7 @@ class Credentials:
     def shape(self, name: str) -> Shape | None:
         """Return the shape of a credential, for validators; None when it is unreadable."""
         content = self._contents[name]
-        if content is None:
+        if content is None or self.is_unseen(name):
             return None
         if isinstance(content, bytes):
             return Shape(fields=None)
@@ -83,13 +87,23 @@ class Credentials:
         What `by` returns is told further, so it holds no part of a value.
         """
         content = self._bytes.get(name)
-        return None if content is None else by(content)
+        return None if content is None or self.is_unseen(name) else by(content)
+
+    def is_unseen(self, name: str) -> bool:
+        """Whether another text stands in for the credential, and not even its shape is known."""
+        content = self._contents[name]
+        return isinstance(content, tuple) and [field for field, _ in content] == [UNSEEN]
 
     def secret(self, name: str, by: Callable[[bytes], T]) -> pulumi.Output[T]:
         """Hand a resource what a pure function makes of a credential's bytes, marked secret."""
         import pulumi
 
-        return pulumi.Output.secret(by(self._bytes[name]))
+        try:
+            return pulumi.Output.secret(by(self._bytes[name]))
+        except Exception:
+            if not self.is_unseen(name):
+                raise
+            return cast("pulumi.Output[T]", self.secret_data(name))
 
     def __repr__(self) -> str:
         return "[secret]"

@@ -190,7 +190,8 @@ class FollowingShell(Shell):
         try:
             return not self.is_current(news, str(olds.get("digest"))) or self.is_foreseen_otherwise(news)
         except CredfleetError:
-            return False
+            recorded = olds.get("foreseen")  # by a review without keys alone: what the last update wrote
+            return recorded is not None and recorded != news.get("foreseen")
 
 
 class DynamicResource(Resource, Generic[ArgsT]):

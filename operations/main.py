@@ -12,6 +12,7 @@ from operations.config import commands as config
 from operations.pool import commands as pool
 from operations.preview_report.command import ReportForm, preview_report
 from operations.pull_secret import commands as pull_secret
+from operations.review import commands as review
 from operations.sandbox import commands as sandbox
 from operations.services import commands as services
 from operations.stores import commands as stores
@@ -36,6 +37,7 @@ app.add_typer(pool.app, name="pool")
 app.add_typer(config.app, name="config")
 app.add_typer(aso.app, name="aso")
 app.add_typer(pull_secret.app, name="pull-secret", short_help="Judge pull secrets, and ask about clusters.")
+app.add_typer(review.app, name="review", short_help="Preview a stack without its keys.")
 app.add_typer(services.app, name="services")
 app.add_typer(stores.app, name="stores")
 command(

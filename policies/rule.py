@@ -25,6 +25,8 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UnknownValueError
 
+from components.seals import COULD_NOT, hides
+
 
 class _Unknown:
     """A value that only the update knows; it is no text, no number and empty."""
@@ -34,6 +36,8 @@ class _Unknown:
 
 
 UNKNOWN: Final = _Unknown()
+
+UNDECIDED: Final = f"{COULD_NOT}\n→ preview with the keys, which tells"
 
 SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
 
@@ -108,8 +112,11 @@ def resource_rule(
 
     def make(check: Check) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
-            for violation in check(_applicable(args, types, plain(args.props))):
+            touched = Touched()
+            for violation in check(_applicable(args, types, plain(args.props, touched))):
                 report_violation(f"{violation}\n→ {mend}", None)
+            if touched:
+                report_violation(UNDECIDED, None)
 
         return ResourceValidationPolicy(
             _name(check),
@@ -153,12 +160,16 @@ def stack_rule(
     def make(check: StackCheck) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
             config = args.get_config()
+            touched = {one.urn: Touched() for one in args.resources}
             resources = [
-                Resource(one.resource_type, plain(one.props), one.urn, config)
+                Resource(one.resource_type, plain(one.props, touched[one.urn]), one.urn, config)
                 for one in sorted(args.resources, key=lambda one: (len(one.urn), one.urn))
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {mend}", urn)
+            for one in resources:  # providers are given the whole configuration, which nobody judges
+                if touched[one.urn] and not one.is_a("pulumi:providers:*"):
+                    report_violation(UNDECIDED, one.urn)
 
         return StackValidationPolicy(
             _name(check),
@@ -197,12 +208,59 @@ def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchem
     return PolicyConfigSchema({name: dict(schema) for name, schema in config.items()})
 
 
-def plain(value: Any) -> Any:
-    """Turn what the host passes into plain dicts and lists, unknowns into UNKNOWN."""
+class Touched(list[None]):
+    """Not empty once a rule has looked into what nobody can read: then it did not decide."""
+
+
+class _Sealed(dict[str, Any]):
+    """An object in which something stands in for what nobody knows; it notes who looks into it."""
+
+    def __init__(self, items: Mapping[str, Any], touched: Touched) -> None:
+        super().__init__(items)
+        self._touched = touched
+
+    def __getitem__(self, key: str) -> Any:
+        self._touched.append(None)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self._touched.append(None)
+        return super().__contains__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        self._touched.append(None)
+        return super().__iter__()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._touched.append(None)
+        return super().get(key, default)
+
+    def items(self) -> Any:
+        self._touched.append(None)
+        return super().items()
+
+    def keys(self) -> Any:
+        self._touched.append(None)
+        return super().keys()
+
+    def values(self) -> Any:
+        self._touched.append(None)
+        return super().values()
+
+
+def plain(value: Any, touched: Touched | None = None) -> Any:
+    """Turn what the host passes into plain dicts and lists, unknowns into UNKNOWN.
+
+    touched: is told when a rule looks into an object that holds what stands in for unseen secrets.
+    """
     if isinstance(value, Mapping):
-        return {key: _item(value, key) for key in value}
+        found = {key: _item(value, key, touched) for key in value}
+        sealed = touched is not None and any(
+            hides(each) for pair in found.items() for each in pair if isinstance(each, str)
+        )
+        return _Sealed(found, touched) if sealed and touched is not None else found
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_item(value, index) for index in range(len(value))]
+        return [_item(value, index, touched) for index in range(len(value))]
     return value
 
 
@@ -228,8 +286,8 @@ def revealed(value: Any) -> Any:
     return [revealed(item) for item in value] if isinstance(value, list) else value
 
 
-def _item(holder: Any, key: Any) -> Any:
+def _item(holder: Any, key: Any, touched: Touched | None) -> Any:
     try:
-        return plain(holder[key])
+        return plain(holder[key], touched)
     except UnknownValueError:
         return UNKNOWN

@@ -31,6 +31,8 @@ from pulumi_policy.proxy import (
 )
 from rule import Resource, resource_rule, stack_rule
 
+from components.seals import COULD_NOT, SEALED
+
 _CREDENTIALS: Final = "credfleet:credentials"
 _TELLING_KEY: Final = re.compile(
     r"secret|passw|token|private_?key|auth$|api_?key|certificate|credential", re.IGNORECASE
@@ -186,3 +188,5 @@ def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tu
     """Refuse at the end of the preview what cannot be known when a resource is judged alone."""
     for one in resources:
         yield from ((one.urn, f"{path} is a secret in plain") for path in _SIGHTINGS.hits_of_others(one.urn))
+    if resources and any(SEALED in text for text in get_config_env().values()):
+        yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds

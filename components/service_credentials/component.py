@@ -224,6 +224,8 @@ class UserProvidedService(pulumi.ComponentResource):
         given = self.args.instance
         type_ = self.args.credentials.judged(given.entry or "", lambda text: binding_type(given.read(text)))
         if type_ is None:
+            if self.args.credentials.is_unseen(given.entry or ""):
+                return binding_type(ServiceCredentials({}))
             raise TypeError(f"settings let credential {given.entry} through that cannot be read")
         return type_
 

@@ -52,9 +52,15 @@ def render(review: Review, source: str) -> str:
 
     source: name of the file that holds the whole preview.
     """
-    footer = f"\n<sub>All of it: {code(f'credfleet preview-report {source} --format json')}</sub>\n"
-    written: list[str] = []
-    room = LIMIT - len(_LEFT_OUT) - len(footer)
+    footer = f"\n<sub>All of it: {code(f'credfleet preview-report {source} --format json')}</sub>"
+    return render_sections(review, (), (footer,))
+
+
+def render_sections(review: Review, before: Sequence[str], after: Sequence[str]) -> str:
+    """Write a review with lines before and after it, which are never cut."""
+    head, footer = ("".join(f"{line}\n" for line in lines) for lines in (before, after))
+    written: list[str] = [head]
+    room = LIMIT - len(_LEFT_OUT) - len(footer) - len(head)
     left_out = ""
     for section in _sections(review):
         text = _fitted(section, room // 2)

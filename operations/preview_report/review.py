@@ -53,6 +53,9 @@ class Action(StrEnum):
     OTHER = "other"
 
 
+UNDECIDED: Final = "could not decide"
+"""The level of what a rule could not judge: neither passed nor an objection."""
+
 _ACTIONS: Final[Mapping[str, Action | None]] = {
     "same": None,
     "read": None,
@@ -387,7 +390,7 @@ def _lines(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
 
 
 def _level(level: str) -> str:
-    return level if level in ("mandatory", "remediate") else "advisory"
+    return level if level in ("mandatory", "remediate", UNDECIDED) else "advisory"
 
 
 def _named(urn: str) -> str:

@@ -27,13 +27,19 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.model.events import Outcome as Outcome
     from pulumi_sandbox.engine.model.events import Outputs as Outputs
     from pulumi_sandbox.engine.model.events import Sink as Sink
+    from pulumi_sandbox.engine.model.events import StdoutLine as StdoutLine
     from pulumi_sandbox.engine.model.events import StepFinished as StepFinished
     from pulumi_sandbox.engine.model.events import StepPlanned as StepPlanned
     from pulumi_sandbox.engine.model.resource import Resource as Resource
     from pulumi_sandbox.engine.model.resource import Snapshot as Snapshot
+    from pulumi_sandbox.engine.plugins.process import Confinement as Confinement
     from pulumi_sandbox.engine.plugins.process import start_plugin as start_plugin
+    from pulumi_sandbox.engine.plugins.provider_processes import Trusted as Trusted
     from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter as PassphraseCrypter
     from pulumi_sandbox.engine.project.yaml_file import load_yaml as load_yaml
+    from pulumi_sandbox.engine.sealed import recorded as recorded
+    from pulumi_sandbox.engine.sealed import without_keys as without_keys
+    from pulumi_sandbox.engine.sealed import written as written
     from pulumi_sandbox.engine.show.display import Display as Display
     from pulumi_sandbox.engine.show.display import PreviewDigest as PreviewDigest
     from pulumi_sandbox.engine.show.display import Serialised as Serialised
@@ -55,13 +61,16 @@ PUBLIC: Final = {
         "Outcome",
         "Outputs",
         "Sink",
+        "StdoutLine",
         "StepFinished",
         "StepPlanned",
     ),
     "model.resource": ("Resource", "Snapshot"),
-    "plugins.process": ("start_plugin",),
+    "plugins.process": ("Confinement", "start_plugin"),
+    "plugins.provider_processes": ("Trusted",),
     "project.passphrase": ("PassphraseCrypter",),
     "project.yaml_file": ("load_yaml",),
+    "sealed": ("recorded", "without_keys", "written"),
     "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),
     "show.phrases": ("short_type",),
     "state.checkpoint": ("decode", "verify"),

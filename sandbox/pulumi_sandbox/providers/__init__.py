@@ -1,8 +1,13 @@
 """Resource providers the sandbox serves itself, so that none has to be downloaded."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pulumi_sandbox.providers.offline import Recorded
 
 STAND_INS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -12,3 +17,10 @@ STAND_INS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The module that serves a package, started with `python -m`."""
+
+
+def recorded_providers(recorded: Recorded) -> Mapping[str, Callable[[], object]]:
+    """Return what serves each package within a process, and asks nobody."""
+    from pulumi_sandbox.providers.offline import offline
+
+    return offline(recorded)

@@ -80,3 +80,9 @@ def test_an_asset_from_elsewhere_is_refused(root: Path, value: Asset | Archive):
     with pytest.raises(SandboxError) as caught:
         hashed({"a": value}, root)
     assert caught.value.code == "asset-unsupported"
+
+
+@pytest.mark.parametrize("asset", [Asset(path="/etc/hostname"), Archive(path="/etc"), Asset(text="t")])
+def test_no_file_is_read_for_a_program_that_nobody_trusts(asset: Asset | Archive) -> None:
+    with pytest.raises(SandboxError, match="shut in"):
+        hashed({"asset": asset}, None)

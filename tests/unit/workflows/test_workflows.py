@@ -55,7 +55,15 @@ def jobs() -> Iterator[Any]:
 
 
 def test_these_are_the_workflows() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"ci", "deploy", "deploy-stack", "drift", "preview"}
+    assert {path.stem for path in WORKFLOWS} == {
+        "ci",
+        "deploy",
+        "deploy-stack",
+        "drift",
+        "preview",
+        "review",
+        "review-comment",
+    }
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -66,11 +74,14 @@ def test_a_workflow_may_do_nothing_unless_a_job_says_so(path: Path) -> None:
 @pytest.mark.parametrize("job", [*jobs()])
 def test_a_job_has_the_least_rights_and_an_end(job: Node) -> None:
     signs_in = any(step.get("uses") == "./.github/actions/sign-in" for step in job["steps"])
-    comments = any(step.get("run") == "make comment" for step in job["steps"])
+    runs = {step.get("run") for step in job["steps"]}
+    comments = runs & {"make comment", "make review-comments"}
+    fetches = runs & {"make recorded", "make review-comments"}
 
     wanted = {"contents": "read"}
     wanted |= {"id-token": "write"} if signs_in else {}
     wanted |= {"pull-requests": "write"} if comments else {}
+    wanted |= {"actions": "read"} if fetches else {}
     wanted |= (
         {"issues": "write"} if any(step.get("run") == "make drift-issue" for step in job["steps"]) else {}
     )
@@ -101,7 +112,35 @@ def test_no_text_of_an_event_reaches_a_shell_as_code(step: Node) -> None:
 @pytest.mark.parametrize("step", [*steps()])
 def test_a_checkout_leaves_no_token_behind(step: Node) -> None:
     if step.get("uses", "").startswith("actions/checkout@"):
-        assert step["with"] == {"persist-credentials": "false"}
+        assert step["with"]["persist-credentials"] == "false"
+
+
+def test_only_the_review_sees_a_pull_request_and_it_has_no_right_but_to_read() -> None:
+    """Its rules, its workflow and the environment it is run in are there before the branch is."""
+    seen = {
+        (path.stem, name): job
+        for path in WORKFLOWS
+        for name, job in load(path)["jobs"].items()
+        if any({"ref", "repository"} & step.get("with", {}).keys() for step in job.get("steps", ()))
+    }
+
+    assert seen.keys() == {("review", "review")}
+    review = seen["review", "review"]
+    assert set(workflow("review")["on"]) == {"pull_request_target"}
+    assert review["permissions"] == {"contents": "read"}
+    assert "environment" not in review
+    *_, base, branch, run, _ = review["steps"]
+    assert [base["run"], run["run"]] == ["make env", "make review"]
+    assert branch["with"]["path"] == review["env"]["CHECKOUT"]
+    assert not [step for step in review["steps"] if "GH_TOKEN" in step.get("env", {})]
+
+
+def test_who_comments_on_a_review_has_nothing_of_the_branch() -> None:
+    comment = workflow("review-comment")
+
+    assert comment["on"] == {"workflow_run": {"workflows": ["review"], "types": ["completed"]}}
+    (job,) = comment["jobs"].values()
+    assert [step.get("run", "checkout") for step in job["steps"]] == ["checkout", "make review-comments"]
 
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, SIGN_IN], ids=lambda path: path.stem)
@@ -193,7 +232,7 @@ def test_reviewers_approve_a_plan_and_only_that_is_deployed() -> None:
     assert keep["with"]["path"] == ".sandbox/reviews/${{ inputs.stack }}.md"
     assert take["with"] == {"name": keep["with"]["name"], "path": ".sandbox/approved"}
     runs = [step["run"] for step in jobs["deploy"]["steps"] if "run" in step]
-    assert runs == ["make preview", "make approved", "make deploy"]
+    assert runs == ["make preview", "make approved", "make deploy", "make record"]
 
 
 @pytest.mark.parametrize("name", ["deploy", "drift", "preview"])

@@ -14,15 +14,16 @@ _ARCHIVE_SUFFIXES: Final = (".tar", ".tgz", ".tar.gz", ".zip", ".jar")
 _BLOCK: Final = 512
 
 
-def hashed(properties: Properties, root: Path) -> Properties:
+def hashed(properties: Properties, root: Path | None) -> Properties:
     """Return the properties with the hash of every asset and archive filled in; paths are relative to `root`.
 
+    root: None for a program that nobody trusts: none of the files that it names is read.
     Raises SandboxError `asset-unreadable`, for a file that is not there; `asset-unsupported`, for a URI.
     """
     return cast(Properties, _hashed(properties, root))
 
 
-def _hashed(value: Value, root: Path) -> Value:
+def _hashed(value: Value, root: Path | None) -> Value:
     match value:
         case list():
             return [_hashed(item, root) for item in value]
@@ -30,7 +31,9 @@ def _hashed(value: Value, root: Path) -> Value:
             return {key: _hashed(item, root) for key, item in value.items()}
         case Secret():
             return Secret(_hashed(value.value, root))
-        case Asset() | Archive() if not value.hash:
+        case Asset() | Archive() if root is None:
+            raise _unsupported("an asset of a program that is shut in")
+        case Asset() | Archive() if root and not value.hash:
             return replace(value, hash=hashlib.sha256(_content(value, root)).hexdigest())
         case _:
             return value

@@ -19,7 +19,9 @@ class CallbackError(Exception):
 class Callbacks:
     """Calls functions in the program; channels to its callback servers are shared."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, refused: bool = False) -> None:
+        """Know nobody yet. refused: whether nobody is called, as it is the program that says whom."""
+        self.refused: Final = refused
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     async def call(self, callback: callback_pb2.Callback, request: bytes) -> bytes:
@@ -27,6 +29,8 @@ class Callbacks:
 
         Raises CallbackError with the program's own words.
         """
+        if self.refused:
+            raise CallbackError("a program that nobody trusts is not called back")
         if callback.target not in self._channels:
             self._channels[callback.target] = grpc.aio.insecure_channel(
                 callback.target, options=CHANNEL_OPTIONS
@@ -109,7 +113,7 @@ class Hooks:
         Raises CallbackError when one fails and its errors are not to be ignored.
         """
         resource = new or old
-        if resource is None:
+        if resource is None or self._callbacks.refused:
             return
         for name in resource.resource_hooks.get(moment, ()):
             hook = self._known.get(name)

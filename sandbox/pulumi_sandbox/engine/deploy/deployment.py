@@ -32,7 +32,7 @@ from pulumi_sandbox.engine.model.events import (
     StackStarted,
 )
 from pulumi_sandbox.engine.model.goal import package_of
-from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.model.resource import Resource, Snapshot
 from pulumi_sandbox.engine.plugins.process import Child
 from pulumi_sandbox.engine.plugins.program import ProgramTask
 from pulumi_sandbox.engine.plugins.provider_processes import Plugins, Sources, attached_providers
@@ -79,6 +79,7 @@ class Deployment:
             preview=self._control.preview,
         )
         self._outputs: Properties = {}
+        self._foreseen = Snapshot()
         self._cleanups = contextlib.AsyncExitStack()
         self._program: Child | None = None
         self._plugins: Plugins | None = None
@@ -113,14 +114,15 @@ class Deployment:
         for resource in snapshot.resources:
             control.learn(resource.inputs)
             control.learn(resource.outputs)
-        server, self._address = listen()
+        confinement = self._options.confinement
+        server, self._address = listen(confinement and confinement.address)
         self._cleanups.push_async_callback(server.stop, None)
         self._plugins = Plugins(self._sources(), self._address, partial(control.say, "info"))
         self._cleanups.push_async_callback(self._plugins.stop)
         for package in sorted({package_of(each.type) for each in snapshot.resources if _is_plugin(each)}):
             self._plugins.warm_up(package)
         self._packs = asyncio.create_task(self._start_packs())
-        callbacks = Callbacks()
+        callbacks = Callbacks(refused=confinement is not None)
         self._cleanups.push_async_callback(callbacks.close)
         hooks = Hooks(callbacks, preview=control.preview, warn=control.warn)
         self._journal = Journal(snapshot, None if control.preview else workspace.store.save)
@@ -162,8 +164,10 @@ class Deployment:
             python=self._python,
             logs=logs,
             attached=attached_providers(os.environ.get("PULUMI_DEBUG_PROVIDERS", "")),
-            folders=project.providers,
+            folders={} if self._options.confinement else project.providers,
             modules=self._options.providers,
+            direct=self._options.direct,
+            trusted=self._options.trusted,
         )
 
     async def _start_packs(self) -> tuple[PolicyPack, ...]:
@@ -263,6 +267,7 @@ class Deployment:
             await self._journal.settled()
         except SandboxError as error:
             self._control.flaw(str(error))
+        self._foreseen = self._journal.snapshot()
 
     # Ending
 
@@ -313,7 +318,8 @@ class Deployment:
             code = _FAILED
         elif changed and self._options.expect_no_changes:
             code = _EXPECTED_NO_CHANGES
-        return Result(summary, self._outputs, tuple(control.steps), tuple(control.violations), code)
+        steps, violations = tuple(control.steps), tuple(control.violations)
+        return Result(summary, self._outputs, steps, violations, code, self._foreseen)
 
 
 def _folder(program: Path) -> Path:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import grpc
@@ -184,7 +185,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self.callbacks.transform(transform, request, inputs, options)
         refuse_unsupported(request, options)
-        goal = goal_of(request, hashed(inputs, self.identity.program), options)
+        root = None if self.callbacks.refused else self.identity.program
+        goal = goal_of(request, hashed(inputs, root), options)
         parent = self.resources.goals.get(request.parent)
         if goal.custom and not goal.is_provider:
             goal = goal.served_by(provider_for(goal, parent))
@@ -375,9 +377,12 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         return engine_pb2.RequirePulumiVersionResponse()
 
 
-def listen() -> tuple[grpc.aio.Server, str]:
-    """Make the server of a deployment, not yet started; return it with its address on the loopback."""
+def listen(socket: Path | None = None) -> tuple[grpc.aio.Server, str]:
+    """Make the server of a deployment, not yet started; return it with its address, or this one's."""
     server = grpc.aio.server(options=CHANNEL_OPTIONS)
+    if socket is not None:
+        server.add_insecure_port(f"unix:{socket}")
+        return server, f"unix:{socket}"
     port = server.add_insecure_port("127.0.0.1:0")
     return server, f"127.0.0.1:{port}"
 

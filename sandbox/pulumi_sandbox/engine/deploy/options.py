@@ -1,10 +1,13 @@
 """What a deployment is asked for, and how it ended."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pulumi_sandbox.engine.model.events import PolicyViolation, StepFinished, StepPlanned, Summary
+from pulumi_sandbox.engine.model.resource import Snapshot
+from pulumi_sandbox.engine.plugins.process import Confinement
+from pulumi_sandbox.engine.plugins.provider_processes import Trusted
 from pulumi_sandbox.protocol.values import Properties
 
 
@@ -19,6 +22,12 @@ class Options:
 
     policy_configs: folder of a pack → JSON file with levels and properties of its policies, in the form of
     the CLI's `--policy-pack-config`.
+
+    direct: package → what serves it within this process: it asks nobody.
+
+    confinement: how the program is shut in, if nobody trusts it; its hooks and transforms are not called. Its
+    dynamic providers are then those of `trusted`: a folder, and type → the provider to be used for it, as the
+    state holds it; those of other types are not asked.
     """
 
     parallel: int = 16
@@ -27,12 +36,16 @@ class Options:
     policy_configs: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     expect_no_changes: bool = False
     continue_on_error: bool = False
+    direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
+    confinement: Confinement | None = None
+    trusted: Trusted | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """How a deployment ended.
 
+    `foreseen` is the state it left, or would leave.
     `outputs` are the stack's, secrets unmasked inside `Secret`; `exit_code` is 0, 1 failed, 7 changes
     where none were expected, 8 cancelled.
     """
@@ -42,3 +55,4 @@ class Result:
     steps: tuple[StepPlanned | StepFinished, ...]
     policy: tuple[PolicyViolation, ...]
     exit_code: int
+    foreseen: Snapshot = field(default_factory=Snapshot, repr=False)

@@ -62,9 +62,10 @@ def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation:
 
 async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
     project = workspace.project
-    python = project.virtualenv / "bin" / "python" if project.virtualenv else Path(sys.executable)
+    virtualenv = None if options.confinement else project.virtualenv
+    python = virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
     runs_program = operation in ("preview", "update")
-    program = await start_program(python, project.program) if runs_program else None
+    program = await start_program(python, project.program, options.confinement) if runs_program else None
     try:
         from pulumi_sandbox.engine.deploy.deployment import Deployment
 

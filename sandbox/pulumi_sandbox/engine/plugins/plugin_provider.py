@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass
-from typing import Final, TypedDict, TypeVar, cast
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypedDict, TypeVar, cast
 
 import grpc
 import grpc.aio
@@ -23,10 +24,12 @@ from pulumi_sandbox.engine.plugins.provider import (
     Live,
     ProviderError,
 )
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, provider_pb2, provider_pb2_grpc, status_pb2
 from pulumi_sandbox.protocol.values import (
     Properties,
+    Value,
     conceal,
     conceal_like,
     contains_secret,
@@ -36,6 +39,7 @@ from pulumi_sandbox.protocol.values import (
 
 _T = TypeVar("_T")
 
+_PROVIDER: Final = "__provider"
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _LOST: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 _RUN_ERROR: Final = "pulumi.errors.RunError: "
@@ -259,6 +263,65 @@ class PluginProvider:
                 wire.decode(partial.inputs) if partial.HasField("inputs") else None,
             )
             raise InitializationError(tuple(partial.reasons), live) from error
+
+
+class DirectProvider(PluginProvider):
+    """A provider in this very process, of the same calls; see `Provider`."""
+
+    def __init__(self, service: object) -> None:
+        """Take what answers each call, a method of its name in snake case, with the protocol's messages."""
+        self._service = service
+        self._stub = cast("provider_pb2_grpc.ResourceProviderAsyncStub", self)
+        self._abilities = None
+        self._config_known = True
+
+    def __getattr__(self, call: str) -> Callable[[Any], Awaitable[Any]]:
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call).lower()
+        method = getattr(self._service, name)
+
+        async def answer(request: Any) -> Any:
+            try:
+                return method(request)
+            except SandboxError as error:
+                raise ProviderError(str(error)) from error
+
+        return answer
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class TrustedDynamic(PluginProvider):
+    """A host of dynamic providers that loads none the program names, but those that are known by type.
+
+    A resource of another type is taken as it is, and differs where its inputs do.
+    """
+
+    def __init__(self, address: str, engine_address: str, known: Mapping[str, Value]) -> None:
+        """Dial the host."""
+        super().__init__(address, engine_address)
+        self._known = known
+
+    async def check(self, urn: str, olds: Properties | None, news: Properties, *, preview: bool) -> Checked:
+        """See `Provider`."""
+        if urns.parse(urn).type not in self._known:
+            return Checked(news)
+        olds = None if olds is None else self._with_known(urn, olds)
+        answer = await super().check(urn, olds, self._with_known(urn, news), preview=preview)
+        return Checked({**answer.inputs, _PROVIDER: news.get(_PROVIDER)}, answer.failures)
+
+    async def diff(self, old: Resource, new: Resource, *, preview: bool) -> Diff:
+        """See `Provider`."""
+        if new.type not in self._known:
+            return Diff("unknown")
+        inputs, outputs = (self._with_known(old.urn, each) for each in (old.inputs, old.outputs))
+        old = replace(old, inputs=inputs, outputs=outputs)
+        return await super().diff(
+            old, replace(new, inputs=self._with_known(new.urn, new.inputs)), preview=preview
+        )
+
+    def _with_known(self, urn: str, properties: Properties) -> Properties:
+        return {**properties, _PROVIDER: self._known[urns.parse(urn).type]}
 
 
 def _named(urn: str) -> _Named:

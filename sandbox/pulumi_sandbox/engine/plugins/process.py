@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,36 @@ _TAIL_LINES: Final = 12
 _PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """How a program that nobody trusts is shut in, by `confined.py`.
+
+    readable: what it sees of the file system, read-only; hidden: folders of that which are empty to it.
+    environment: all of it. address: where the engine listens, as it sees no network. seconds, size: of wall
+    clock and processor each, and bytes of memory.
+    """
+
+    readable: tuple[Path, ...]
+    address: Path
+    hidden: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    seconds: int = 180
+    size: int = 6 << 30
+
+    def command(self, folder: Path, *command: str) -> list[str]:
+        """Return the command line that runs another one shut in."""
+        script = Path(__file__).with_name("confined.py")
+        spec = {
+            "readable": [*map(str, self.readable), str(self.address.parent)],
+            "hidden": [*map(str, self.hidden)],
+            "environment": dict(self.environment),
+            "folder": str(folder),
+            "seconds": self.seconds,
+            "bytes": self.size,
+        }
+        return [sys.executable, "-I", "-S", str(script), json.dumps(spec), *command]
+
+
 class Child:
     """A running child process."""
 
@@ -31,15 +63,22 @@ class Child:
 
     @classmethod
     async def start(
-        cls, name: str, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path | None = None
+        cls,
+        name: str,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        log: Path | None = None,
+        confinement: Confinement | None = None,
     ) -> Child:
         """Start a process with pipes for its input and output; its errors go to `log`, or to a third pipe.
 
-        The passphrase of the state is not handed on.
+        The passphrase of the state is not handed on; to one that is shut in nothing is.
         Raises SandboxError `program-missing`, when there is no such executable.
         """
         inherited = {key: value for key, value in os.environ.items() if key not in _PASSPHRASES}
-        environment = {**inherited, **env}
+        environment = {**({} if confinement else inherited), **env}
         if not os.access(command[0], os.X_OK):
             raise SandboxError(
                 code="program-missing",
@@ -47,6 +86,7 @@ class Child:
                 cause="it does not exist, so the process cannot be started",
                 mend="check `runtime.options.virtualenv` of the project, or make the environment (make env)",
             )
+        command = confinement.command(cwd, *command) if confinement else command
         errors = files.opened_to_append(log) if log else None
         try:
             process = await asyncio.create_subprocess_exec(

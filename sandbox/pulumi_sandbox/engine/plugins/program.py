@@ -1,10 +1,10 @@
 """The program's process: started early, told where the engine is once the engine knows."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pulumi_sandbox.engine.plugins.process import Child
+from pulumi_sandbox.engine.plugins.process import Child, Confinement
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 
 
@@ -38,7 +38,7 @@ class ProgramTask:
         )
 
 
-async def start_program(python: Path, program: Path) -> Child:
+async def start_program(python: Path, program: Path, confinement: Confinement | None = None) -> Child:
     """Start the language host in the program's folder; it waits for its `ProgramTask` on standard input.
 
     What it prints waits until someone follows it.
@@ -46,4 +46,7 @@ async def start_program(python: Path, program: Path) -> Child:
     """
     host = Path(__file__).with_name("language_host.py")
     folder = program if program.is_dir() else program.parent
-    return await Child.start("program", [str(python), "-u", "-P", str(host)], cwd=folder, env={})
+    command = [str(python), "-u", "-P", str(host)]
+    if confinement:
+        confinement = replace(confinement, readable=(*confinement.readable, host))
+    return await Child.start("program", command, cwd=folder, env={}, confinement=confinement)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
+from pulumi_sandbox.engine.plugins.plugin_provider import DirectProvider, PluginProvider, TrustedDynamic
 from pulumi_sandbox.engine.plugins.process import Child, start_plugin
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Value
 
 DYNAMIC: Final = "pulumi-python"
 """The package of dynamic providers."""
@@ -20,12 +21,21 @@ _CANCEL_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
+class Trusted:
+    """Where dynamic providers are loaded from, and by type which, as the state names them."""
+
+    folder: Path
+    providers: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
 class Sources:
     """All that decides where a package's provider is found.
 
     `attached` maps packages to loopback ports of providers that run already (PULUMI_DEBUG_PROVIDERS),
     `folders` maps packages to folders with an executable (`plugins.providers` of Pulumi.yaml), `modules`
-    to the modules that serve them in this interpreter; `python` is that of the project's environment.
+    to the modules that serve them in this interpreter, `direct` to what serves them in this process;
+    `python` is that of the project's environment. `trusted`: the only dynamic providers that are loaded.
     """
 
     project: str
@@ -35,6 +45,8 @@ class Sources:
     attached: Mapping[str, int] = field(default_factory=dict[str, int])
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
+    direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
+    trusted: Trusted | None = None
 
 
 def attached_providers(variable: str) -> dict[str, int]:
@@ -70,6 +82,8 @@ class Plugins:
 
     def warm_up(self, package: str) -> None:
         """Start a provider that will surely be asked for, while other things happen."""
+        if package in self._sources.direct:
+            return
         with contextlib.suppress(SandboxError):
             self._resolve(package)
             self._warm[package] = asyncio.create_task(self._start(package))
@@ -102,20 +116,27 @@ class Plugins:
         await asyncio.gather(*(child.stop() for child in self._children))
 
     async def _start(self, package: str) -> PluginProvider:
+        if package in self._sources.direct:
+            return DirectProvider(self._sources.direct[package]())
         command = self._resolve(package)
+        trusted = self._sources.trusted if package == DYNAMIC else None
         if isinstance(command, int):
             address = f"127.0.0.1:{command}"
         else:
             child, address = await start_plugin(
                 f"provider {package}",
                 command,
-                cwd=self._sources.program,
+                cwd=trusted.folder if trusted else self._sources.program,
                 env={"PULUMI_PROJECT": self._sources.project},
                 log=self._sources.logs / f"provider-{package}.log",
                 output=self._said if package == DYNAMIC else None,
             )
             self._children.append(child)
-        provider = PluginProvider(address, self._engine_address)
+        provider = (
+            TrustedDynamic(address, self._engine_address, trusted.providers)
+            if trusted
+            else PluginProvider(address, self._engine_address)
+        )
         self._providers.append(provider)
         try:
             await provider.shake_hands(str(self._sources.program))

@@ -25,7 +25,7 @@ def get_secrets(api: Rest, options: Options, args: Properties) -> Properties:
     project = str(args.get("project") or options.project)
     wanted = str(args.get("filter") or "")
     parent = f"projects/{project}/secrets"
-    found = [_shown(each) for each in _pages(api, parent, wanted)]
+    found = [shown(each) for each in _pages(api, parent, wanted)]
     return {
         "filter": wanted or None,
         "id": f"{parent}/filter={wanted}" if wanted else parent,
@@ -46,7 +46,7 @@ def _pages(api: Rest, parent: str, wanted: str) -> Iterator[Properties]:
         query = {**query, "pageToken": str(token)}
 
 
-def _shown(live: Properties) -> Properties:
+def shown(live: Properties) -> Properties:
     """Return one secret as the function's result has it: project and id as its name spells them."""
     name = str(live.get("name", ""))
     _, project, _, secret_id = (*name.split("/"), "", "", "", "")[:4]

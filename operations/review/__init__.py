@@ -1,0 +1,1 @@
+"""`credfleet review`: the preview of any environment, with nothing that could decrypt."""

@@ -1,0 +1,88 @@
+"""A review without keys, for a pull request: what would change, what could not be told, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from operations.preview_report.command import as_document as preview_document
+from operations.preview_report.markdown import code, render_sections
+from operations.preview_report.review import review
+from operations.review.run import Found, unmade_checks
+from operations.review.sealed import Standing
+
+_SHOWN: Final = 20
+_STALE_HOURS: Final = 48
+
+
+def render(found: Found) -> str:
+    """Write a review: first what it is made against, then the preview, then what it could not tell."""
+    return render_sections(review(found.digest), [*_preface(found)], [*_untold(found)])
+
+
+def as_document(found: Found) -> dict[str, Any]:
+    """Return a review for machines."""
+    return {
+        "stack": found.record.stack,
+        "recorded": found.record.at.isoformat(timespec="seconds") if found.record.code else None,
+        "failed": found.failed,
+        "otherCode": found.other_code,
+        "problems": [
+            {"place": each.place, "cause": each.cause, "mend": each.mend} for each in found.problems
+        ],
+        "sealed": {each.name: str(each.standing) for each in found.sealed},
+        "unchecked": unmade_checks(found),
+        "undecided": found.undecided,
+        "mayChange": found.may_change,
+        "preview": preview_document(review(found.digest)),
+    }
+
+
+def _preface(found: Found) -> Iterator[str]:
+    yield f"# Review without keys: {code(found.record.stack)}"
+    yield ""
+    if found.record.code:
+        days, hours = divmod(found.age_hours, 24)
+        age = f"{days} days" if days else f"{hours} hours"
+        stale = ", **which is long ago**" if found.age_hours > _STALE_HOURS else ""
+        yield f"Against the deployment recorded {found.record.at:%Y-%m-%d %H:%M} UTC, {age} ago{stale}."
+    else:
+        yield "**No deployment was recorded, so everything shows as new.**"
+    yield "No secret was decrypted, no cluster and no cloud asked; claims are told by what was recorded."
+    yield ""
+    if found.other_code:
+        yield ""
+        yield "> [!IMPORTANT]"
+        yield "> **This branch has other code than what is deployed.** A program can tell that it is reviewed"
+        yield "> without keys: read its changes, too. The keyed preview shows what this one cannot."
+        yield ""
+    for each in found.problems:
+        yield f"- **✗ {code(each.place)}**: {code(each.cause)} → {code(each.mend)}"
+    yield ""
+
+
+def _untold(found: Found) -> Iterator[str]:
+    yield from ("", "## What could not be told, and why", "")
+    changed = [each.name for each in found.sealed if each.standing is Standing.CHANGED]
+    new = [each.name for each in found.sealed if each.standing is Standing.NEW and found.record.code]
+    if not found.sealed:
+        yield "Nothing: this stack has no encrypted value."
+    else:
+        yield f"- What the {len(found.sealed)} encrypted values hold: nobody here can decrypt them."
+    if changed:
+        yield f"- Whether a value is another one or the same encrypted anew, and its form: {_named(changed)}."
+        yield "  What is made of them is shown as changed, by the names of keys that they had before."
+    if new:
+        yield f"- What is in values that are new: {_named(new)}."
+    if unchecked := unmade_checks(found):
+        yield f"- Checks of the configuration that read a credential were not made: {_named(unchecked)}."
+    for rule, resources in found.undecided.items():
+        yield f"- Rule {code(rule)} **could not decide** for {_named(resources)}: a value is sealed."
+    if found.may_change:
+        yield f"- **May change**, made of sealed values by another program: {_named([*found.may_change])}."
+    yield "- What changed in cluster or cloud since it was recorded, and what they would say of each write."
+
+
+def _named(names: list[str] | tuple[str, ...]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(code(each) for each in names[:_SHOWN]) + more

@@ -1,0 +1,300 @@
+"""The record that a review is made against: what the environment's own run exports, and what is read of it.
+
+It holds references, names and digests, no ciphertext and no value: what stands in for each secret of the
+state is what this very program made of what stands in for its credentials.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pulumi_sandbox import engine
+from pulumi_sandbox.documents import read_json
+from pulumi_sandbox.engine import Options, Resource, Snapshot, StackAtRest, Trusted
+from pulumi_sandbox.protocol.values import Properties, Secret, Value, reveal, text
+from pulumi_sandbox.providers import recorded_providers
+
+from components.account_pool.pool import Pool
+from components.connection import RECORDED, ClusterTarget, record
+from components.credentials import KEY
+from components.errors import CredfleetError
+from components.settings.stack import NAMESPACE, Settings
+from operations.review.sealed import (
+    Seals,
+    aligned,
+    ciphertexts,
+    conceal_unmade,
+    in_the_open,
+    is_credential,
+    shape_of,
+    without_port,
+)
+
+VERSION: Final = 1
+_DYNAMIC: Final = "pulumi:providers:pulumi-python"
+_PROVIDER: Final = "__provider"
+_FORESEEN: Final = "foreseen"
+"""The input of copies that only previews know: what the last one foresaw is what the last update wrote."""
+_DIGEST: Final = "digest"
+"""The output in which copies tell what they hold, under a key that anybody can make: one could guess."""
+_DEFAULTS: Final = (
+    "KUBECONFIG",
+    *("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"),
+    *("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
+    *("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
+)
+"""Variables that the SDKs of pulumi-kubernetes and pulumi-gcp take options from that are no secrets."""
+_CODE: Final = (
+    "__main__.py",
+    "Pulumi.yaml",
+    "components",
+    "sandbox/pulumi_sandbox",
+    "pyproject.toml",
+    "uv.lock",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A state without secrets, how its sealed values are known, what its cluster said, and when that was.
+
+    code: a digest of the program that was deployed. environment: of its run, names that become defaults of
+    providers.
+    """
+
+    stack: str
+    at: datetime
+    code: str
+    seals: Seals
+    snapshot: Snapshot
+    cluster: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+    @classmethod
+    def none(cls, stack: str) -> Record:
+        """Return what is known of a stack that nobody recorded: nothing."""
+        return cls(stack, datetime.now(UTC), "", Seals(secrets.token_hex(16), {}, {}), Snapshot(), {}, {})
+
+    @classmethod
+    def read(cls, file: Path, stack: str) -> Record:
+        """Read what `write` wrote. Raises CredfleetError, code `record-unreadable`."""
+        try:
+            given: Any = read_json(file.read_text("utf-8"))
+            if given["version"] != VERSION or given["stack"] != stack:
+                raise _unreadable(file, f"it is of stack {given['stack']}, version {given['version']}")
+            return cls(
+                stack,
+                datetime.fromisoformat(given["at"]),
+                given["code"],
+                Seals(**given["seals"]),
+                engine.recorded(given["deployment"]),
+                given["cluster"],
+                given["environment"],
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            raise _unreadable(file, "it is no record of a stack") from None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "version": VERSION,
+            "stack": self.stack,
+            "at": self.at.isoformat(timespec="seconds"),
+            "code": self.code,
+            "seals": {"key": self.seals.key, "digests": self.seals.digests, "shapes": self.seals.shapes},
+            "deployment": engine.written(self.snapshot),
+            "cluster": self.cluster,
+            "environment": self.environment,
+        }
+
+    def options(self, project: Path) -> Options:
+        """Return how a preview asks nobody. project: whose dynamic providers are trusted."""
+        recorded = {each.urn: (each.type, each.id, _plain(each.outputs)) for each in self.snapshot.resources}
+        known = {
+            each.type: each.inputs[_PROVIDER] for each in self.snapshot.resources if _PROVIDER in each.inputs
+        }
+        return Options(direct=recorded_providers(recorded), trusted=Trusted(project, known))
+
+
+def code_of(project: Path) -> str:
+    """Return a digest of the program in a folder: its modules, and the packages it is locked to."""
+    digest = hashlib.sha256()
+    for root in (project / each for each in _CODE):
+        files = sorted(root.rglob("*.py")) if root.is_dir() else [root]
+        for file in (each for each in files if each.is_file() and not each.is_symlink()):
+            digest.update(f"{file.relative_to(project)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@contextmanager
+def asking_nobody(cluster: Mapping[str, Any]) -> Generator[Path]:
+    """Let no provider started here ask anybody; yield a private folder. cluster: what was recorded of it."""
+    with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
+        file = Path(folder, "cluster.json")
+        file.write_text(json.dumps(cluster), "utf-8")
+        before = os.environ.get(RECORDED)
+        os.environ[RECORDED] = str(file)
+        try:
+            yield Path(folder)
+        finally:
+            os.environ.pop(RECORDED)
+            if before is not None:
+                os.environ[RECORDED] = before
+
+
+def made(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> Record:
+    """Make the record of a stack that has just been deployed.
+
+    state: with its secrets in plain. settings: the configuration it was deployed with.
+    Raises CredfleetError: `not-deployed`, when the state is of another configuration; `record-failed`.
+    """
+    sealed = ciphertexts(at_rest.stack_file.config)
+    configured = _configured(state)
+    _refuse_undeployed(at_rest, configured)
+    shown = frozenset(text for each in state.resources for text in _plain_texts(each.inputs))
+    credentials: Any = read_json(text(reveal(configured.get(NAMESPACE + KEY))) or "{}")
+    shapes = {
+        f"{NAMESPACE}{KEY}.{name}": shape
+        for name, held in credentials.items()
+        if isinstance(held, str) and (shape := shape_of(held, _ends(shown))) is not None
+    }
+    key = secrets.token_hex(16)
+    blank = Seals(key, {}, {})
+    others = {name: {"text": 32} for name in sealed if not is_credential(name)}
+    seals = Seals(key, {name: blank.identity(each) for name, each in sealed.items()}, shapes | others)
+    record = Record(
+        at_rest.stack,
+        datetime.now(UTC),
+        code_of(at_rest.project.directory),
+        seals,
+        state,
+        _cluster(settings),
+        {name: os.environ[name] for name in _DEFAULTS if name in os.environ},
+    )
+    return replace(record, snapshot=_sealed(record, at_rest))
+
+
+def _configured(state: Snapshot) -> Properties:
+    """Return the configuration that the state was made with: its dynamic providers were given all of it."""
+    return next((each.inputs for each in state.resources if each.type == _DYNAMIC), {})
+
+
+def _refuse_undeployed(at_rest: StackAtRest, configured: Properties) -> None:
+    """Refuse a state that another configuration made, or what changed since would count as deployed."""
+    config, _ = at_rest.read()
+    names = {key for key in config.values if key not in config.secret_keys}
+    if not configured or all(_meant(config.values[key]) == _meant(configured.get(key)) for key in names):
+        return
+    raise CredfleetError(
+        code="not-deployed",
+        place=str(at_rest.stack_file.path),
+        cause="it is not what the stack was last updated with, so changes in it would count as deployed",
+        mend="run the update first, then export: the deploy workflow does both",
+    )
+
+
+def _meant(value: Value) -> Any:
+    """Return what a text of the configuration says, whatever its spaces."""
+    said = without_port(text(reveal(value)))
+    try:
+        return read_json(said)
+    except ValueError:
+        return said
+
+
+def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
+    """Return the state with what stands in for each secret, as the program itself makes it."""
+    with asking_nobody(record.cluster) as folder:
+        workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
+        heard = _Heard()
+        result = engine.preview(workspace, record.options(at_rest.project.directory), heard)
+    if result.exit_code:
+        raise CredfleetError(
+            code="record-failed",
+            place=f"stack {record.stack}",
+            cause=f"its program does not run without keys: {'; '.join(heard.errors) or 'it ended early'}",
+            mend="correct what it says, deploy, and export again",
+        )
+    run = {each.urn: each for each in result.foreseen.resources if not each.delete}
+    return Snapshot(tuple(_without_secrets(each, run.get(each.urn)) for each in record.snapshot.resources))
+
+
+class _Heard:
+    """Keeps what went wrong; no secret is known to who says it."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def handle(self, event: engine.Event) -> None:
+        """Keep an error."""
+        if isinstance(event, engine.Diagnostic) and event.severity == "error":
+            self.errors.append(event.message)
+
+
+def _without_secrets(resource: Resource, run: Resource | None) -> Resource:
+    made_now = {} if run is None else run.inputs
+    inputs, became = aligned(resource.inputs, made_now)
+    became = {**in_the_open(resource.inputs), **became}
+    outputs = cast("Properties", conceal_unmade(resource.outputs, became))
+    if isinstance(metadata := outputs.get("metadata"), dict):
+        outputs = {**outputs, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
+    if _DIGEST in outputs and not isinstance(outputs[_DIGEST], Secret):
+        outputs = {**outputs, _DIGEST: ""}
+    foreseen = {_FORESEEN: made_now[_FORESEEN]} if made_now.get(_FORESEEN) is not None else {}
+    return replace(resource, inputs={**inputs, **foreseen}, outputs={**outputs, **foreseen})
+
+
+def texts(seals: Seals, at_rest: StackAtRest) -> Any:
+    """Return what says which text stands in for a ciphertext of a stack's file."""
+    known = {each: seals.text(name, each) for name, each in ciphertexts(at_rest.stack_file.config).items()}
+    return known.__getitem__
+
+
+def _cluster(settings: Settings) -> Mapping[str, Any]:
+    """Look at the pool, and keep what the cluster says; nothing where there is no pool."""
+    if settings.account_pool is None:
+        return {}
+    cluster = settings.cluster
+    target = ClusterTarget(cluster.context, cluster.kubeconfig, cluster.uid)
+    recording = record(target)
+    Pool.census(target, settings.account_pool.namespace)
+    return recording.answers
+
+
+def _plain(properties: Properties) -> Properties:
+    return cast("Properties", reveal(properties))
+
+
+def _plain_texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _plain_texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _plain_texts(item)
+
+
+def _ends(shown: frozenset[str]) -> frozenset[str]:
+    """Return the texts, and what stands behind their last slash: the type of a binding is told so."""
+    return shown | {each.rpartition("/")[2] for each in shown}
+
+
+def _unreadable(file: Path, cause: str) -> CredfleetError:
+    return CredfleetError(
+        code="record-unreadable",
+        place=str(file),
+        cause=cause,
+        mend="give it what `credfleet review export` wrote for this stack",
+    )

@@ -1,0 +1,260 @@
+"""A review: a branch's program, shut in, previewed with nothing that could decrypt, judged by our rules."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import io
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pulumi_sandbox import engine
+from pulumi_sandbox.documents import read_json
+from pulumi_sandbox.engine import Confinement, Event, PreviewDigest, Resource, Result, Serialised, StackAtRest
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import Secret, Value, equal
+
+from components.errors import CredfleetError, Problem
+from components.seals import COULD_NOT
+from operations.folders import Folders
+from operations.preview_report.digest import Digest, parse
+from operations.preview_report.review import UNDECIDED, review
+from operations.review.record import Record, asking_nobody, code_of, texts
+from operations.review.sealed import Standing, ciphertexts, is_credential
+
+_NEW_USER_AND_NETWORK: Final = 0x10000000 | 0x40000000
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_HIDDEN: Final = (".git", ".sandbox", ".venv")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A value of the stack file that nobody here can read, and how it stands."""
+
+    name: str
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a review found.
+
+    digest: of the preview, as `preview-report` reads it. problems: of the configuration, by the base's own
+    rules. sealed: all values that nobody could read. undecided: rule → the resources it could not judge.
+    may_change: resources without a change of which nobody can say so, and why.
+    """
+
+    digest: Digest
+    record: Record
+    problems: tuple[Problem, ...]
+    sealed: tuple[Sealed, ...]
+    undecided: Mapping[str, tuple[str, ...]]
+    may_change: Mapping[str, str]
+    printed: tuple[str, ...]
+    failed: bool
+    other_code: bool
+
+    @property
+    def age_hours(self) -> int:
+        """How old the record is."""
+        return int((datetime.now(UTC) - self.record.at).total_seconds() // 3600)
+
+
+def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool = True) -> Found:
+    """Preview a checkout of the program against a record.
+
+    folders: of the base, whose rules and providers are used. confined: whether the program is shut in.
+    Raises CredfleetError: `not-shut-in`, when the kernel does not allow it; SandboxError, for project files.
+    """
+    at_rest = StackAtRest.find(checkout, record.stack, backend_dir=checkout / ".sandbox" / "none")
+    with asking_nobody(record.cluster) as folder:
+        workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
+        options = replace(record.options(folders.project), policy_packs=folders.policy_packs)
+        if (own := folders.policy_config(record.stack)) is not None:
+            options = replace(options, policy_configs=dict.fromkeys(folders.policy_packs, own))
+        problems: tuple[Problem, ...] = ()
+        if confined:
+            shut = confinement(checkout, folder, record.environment)
+            options = replace(options, confinement=shut)
+            problems = _problems(folders.project, checkout, record.stack, shut)
+        gathered, heard = io.StringIO(), _Printed()
+        with Serialised(PreviewDigest(gathered)) as display:
+            result = engine.preview(workspace, options, _Both(display, heard))
+    document: dict[str, Any] = json.loads(gathered.getvalue())
+    undecided = _undecided(document)
+    digest = parse(json.dumps(document).encode(), "the preview")
+    return Found(
+        digest=digest,
+        record=record,
+        problems=problems,
+        sealed=tuple(
+            Sealed(name, record.seals.standing(name, each))
+            for name, each in ciphertexts(at_rest.stack_file.config).items()
+        ),
+        undecided=undecided,
+        may_change=dict(_may_change(record, result, other_code=_is_other(record, checkout))),
+        printed=tuple(heard.lines),
+        failed=review(digest).failed,
+        other_code=_is_other(record, checkout),
+    )
+
+
+def confinement(checkout: Path, folder: Path, given: Mapping[str, str]) -> Confinement:
+    """Return how the program of a checkout is shut in: it sees itself, Python, and the packages.
+
+    given: variables that providers have their defaults from, as they were when it was recorded.
+    """
+    address = folder / "engine"
+    address.mkdir()
+    packages = Path(sys.prefix)
+    return Confinement(
+        readable=(checkout, Path(sys.base_prefix), packages),
+        hidden=tuple(checkout / each for each in _HIDDEN if checkout / each != packages),
+        address=address / "socket",
+        environment={**given, "PYTHONPATH": str(checkout / "sandbox"), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+def shut_in() -> None:
+    """Leave the network, for this process and all it starts: what is left is a loopback of their own.
+
+    Raises CredfleetError, code `not-shut-in`, when the kernel does not let it, or not a program within.
+    """
+    for name in [each for each in os.environ if each.lower().endswith("_proxy")]:
+        del os.environ[name]  # gRPC would look for the loopback behind it
+    user, group = os.getuid(), os.getgid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_NEW_USER_AND_NETWORK) < 0:
+        raise _not_shut_in(os.strerror(ctypes.get_errno()))
+    try:
+        Path("/proc/self/setgroups").write_text("deny", "ascii")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "ascii")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", "ascii")
+        with socket.socket() as loopback:
+            fcntl.ioctl(loopback, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    except OSError as error:
+        raise _not_shut_in(str(error.strerror)) from None
+    tried = Confinement((Path("/usr"),), Path("/nowhere/socket")).command(Path("/"), "/usr/bin/true")
+    done = subprocess.run(tried, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise _not_shut_in(done.stderr.strip())
+
+
+def _not_shut_in(why: str) -> CredfleetError:
+    return CredfleetError(
+        code="not-shut-in",
+        place="this machine",
+        cause=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other way",
+        mend="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        " (Ubuntu), or run it in a virtual machine of its own",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    first: Serialised
+    second: _Printed
+
+    def handle(self, event: Event) -> None:
+        self.first.handle(event)
+        self.second.handle(event)
+
+
+class _Printed:
+    """Keeps what was said, for the log."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def handle(self, event: Event) -> None:
+        """Keep it."""
+        match event:
+            case engine.Diagnostic(severity, message):
+                self.lines += (f"{severity}: {line}" for line in message.splitlines())
+            case engine.StdoutLine(line):
+                self.lines.append(line)
+            case _:
+                pass
+
+
+def _problems(base: Path, checkout: Path, stack: str, shut: Confinement) -> tuple[Problem, ...]:
+    """Check the configuration with the base's code, shut in: it names files to be read."""
+    code = (base / "operations", base / "components", base / "sandbox" / "pulumi_sandbox")
+    path = os.pathsep.join(map(str, (base, base / "sandbox")))
+    shut = replace(
+        shut, readable=(*shut.readable, *code), environment={**shut.environment, "PYTHONPATH": path}
+    )
+    check = "from operations.main import main; main()"
+    given = ("config", "check", "--stack", stack, "--output", "json")
+    command = shut.command(checkout, sys.executable, "-P", "-c", check, *given)
+    done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    try:
+        error: dict[str, Any] = read_json(done.stdout).get("error") or {}
+    except (ValueError, AttributeError):
+        error = {"message": f"the configuration could not be checked (exit code {done.returncode})"}
+    told = error.get("problems") or ([{"place": stack, "cause": error["message"]}] if error else [])
+    return tuple(
+        Problem(str(each["place"]), str(each["cause"]), str(each.get("mend") or "read the log"))
+        for each in told
+    )
+
+
+def _is_other(record: Record, checkout: Path) -> bool:
+    return record.code not in ("", code_of(checkout))
+
+
+def _undecided(document: dict[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    """Tell what the rules could not decide from what they object to, in a preview."""
+    found: dict[str, list[str]] = {}
+    events: list[dict[str, Any]] = document.get("policyEvents") or []
+    for each in events:
+        if COULD_NOT in str(each.get("message")):
+            each["enforcementLevel"] = UNDECIDED
+            urn = str(each.get("resourceUrn") or "")
+            found.setdefault(str(each["policyName"]), []).append(urns.parse(urn).name if urn else "the stack")
+    return {rule: tuple(dict.fromkeys(names)) for rule, names in found.items()}
+
+
+def _may_change(record: Record, result: Result, *, other_code: bool) -> Iterator[tuple[str, str]]:
+    """Name what has no change here, and may have one: what another program makes of sealed values."""
+    if not other_code:
+        return
+    before = {each.urn: each for each in record.snapshot.resources}
+    for each in result.foreseen.resources:
+        known = before.get(each.urn)
+        if (
+            known
+            and each.custom
+            and not each.is_provider
+            and _has_secret(each)
+            and equal(known.inputs, each.inputs)
+        ):
+            yield urns.parse(each.urn).name, "another program makes it of a sealed value"
+
+
+def _has_secret(resource: Resource) -> bool:
+    return any(_is_sealed(value) for key, value in resource.inputs.items() if not key.startswith("__"))
+
+
+def _is_sealed(value: Value) -> bool:
+    if isinstance(value, Secret):
+        return True
+    if isinstance(value, dict):
+        return any(_is_sealed(item) for item in value.values())
+    return isinstance(value, list) and any(map(_is_sealed, value))
+
+
+def unmade_checks(found: Found) -> list[str]:
+    """Name the credentials whose content nobody checked: those that are not as they were deployed."""
+    return [
+        each.name for each in found.sealed if is_credential(each.name) and each.standing is not Standing.SAME
+    ]

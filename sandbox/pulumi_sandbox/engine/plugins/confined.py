@@ -1,0 +1,152 @@
+"""Shuts a program in before it runs; a script of its own, `confined.py SPEC PROGRAM ARGUMENT…`.
+
+It stands in namespaces of its own: no network but a loopback of its own, no process but its own, and a file
+system that holds what SPEC names, read-only, an empty home and an empty temporary folder. Its environment is
+what SPEC says, it can gain no rights, and its time and memory are bounded. SPEC is JSON: {readable, hidden:
+paths, environment, folder, seconds, bytes}. Nothing of this package may be imported here.
+See sandbox/docs/engine-facts.md, a program that nobody trusts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+import socket
+import stat
+import struct
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+REFUSED: Final = 97
+"""The exit code when the kernel does not let it shut anything in."""
+
+_NEW: Final = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000 | 0x04000000
+"""User, mounts, network, processes, IPC, host name."""
+_BIND, _RECURSIVE, _PRIVATE, _NOSUID, _NODEV, _DETACH = 0x1000, 0x4000, 0x40000, 2, 4, 2
+_MOUNT_SETATTR, _PIVOT_ROOT, _AT_RECURSIVE, _AT_FDCWD = 442, 155, 0x8000, -100
+_READ_ONLY: Final = 1 | 2 | 4
+"""Of mount_setattr: read-only, no set-user-id, no devices."""
+_PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 38, 9
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
+_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_HOME, _TEMPORARY = Path("/private/home"), Path("/private/tmp")
+_FILE_BYTES: Final = 64 << 20
+_PROCESSES: Final = 512
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+
+
+def main(spec: dict[str, Any], command: list[str]) -> int:
+    """Shut this process in, run the command in a child, and return its exit code."""
+    user, group = os.getuid(), os.getgid()
+    _done(_LIBC.unshare(_NEW), "unshare")
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"1000 {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"1000 {group} 1", encoding="ascii")
+    with socket.socket() as loopback:  # of its own: the SDK serves callbacks there, and nobody else hears it
+        fcntl.ioctl(loopback, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    root = Path(tempfile.gettempdir())
+    _done(_LIBC.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount")
+    opened = {path: os.open(path, os.O_PATH) for path in _outermost((*_SYSTEM, *_DEVICES, *spec["readable"]))}
+    _done(_LIBC.mount(b"tmpfs", _raw(root), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
+    for path, descriptor in opened.items():
+        _show(path, descriptor, root)
+        os.close(descriptor)
+    for path in spec["hidden"]:
+        _hide(Path(path), root)
+    for path in (_HOME, _TEMPORARY):
+        (root / path.relative_to("/")).mkdir(parents=True)
+    os.chdir(root)
+    child = os.fork()
+    if child == 0:
+        _LIBC.prctl(_PDEATHSIG, _SIGKILL)
+        os.setsid()  # its parent's group would hear what it sends to its own
+        _done(_LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
+        _done(_LIBC.umount2(b".", _DETACH), "umount")
+        os.chdir(spec["folder"])
+        _bound(spec)
+        _LIBC.prctl(_DUMPABLE, 0, 0, 0, 0)
+        _done(_LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+        at_home = {"HOME": str(_HOME), "TMPDIR": str(_TEMPORARY), "PATH": "/usr/bin", "LANG": "C.UTF-8"}
+        os.execve(command[0], command, {**at_home, **spec["environment"]})  # noqa: S606 - no shell
+
+    def end(*_: object) -> None:
+        os.kill(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(spec["seconds"])
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code if code >= 0 else 128 - code
+
+
+def _outermost(paths: Iterable[str]) -> list[Path]:
+    """Return those that are there and within no other."""
+    found: list[Path] = []
+    for path in map(Path, sorted(paths)):
+        if path.exists() and not any(path.is_relative_to(each) for each in found):
+            found.append(path)
+    return found
+
+
+def _show(path: Path, descriptor: int, root: Path) -> None:
+    """Put a file or folder of the outside at the same place of the new root, which may hide it there."""
+    place = root / path.relative_to("/")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        place.symlink_to(path.readlink())
+        return
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        place.mkdir(exist_ok=True)
+    else:
+        place.touch()
+    source = f"/proc/self/fd/{descriptor}".encode()
+    _done(_LIBC.mount(source, _raw(place), None, _BIND | _RECURSIVE, None), f"mount {path}")
+    if str(path) not in _DEVICES:
+        attributes = struct.pack("QQQQ", _READ_ONLY, 0, 0, 0)
+        call = _LIBC.syscall(
+            _MOUNT_SETATTR, _AT_FDCWD, _raw(place), _AT_RECURSIVE, attributes, len(attributes)
+        )
+        _done(call, f"make {path} read-only")
+
+
+def _hide(path: Path, root: Path) -> None:
+    """Lay an empty folder over one that is shown."""
+    place = root / path.relative_to("/")
+    if place.is_dir():
+        _done(_LIBC.mount(b"tmpfs", _raw(place), b"tmpfs", 1, b"size=4k"), f"hide {path}")
+
+
+def _bound(spec: dict[str, Any]) -> None:
+    """Bound what it may use."""
+    for what, most in (
+        (resource.RLIMIT_AS, spec["bytes"]),
+        (resource.RLIMIT_CPU, spec["seconds"]),
+        (resource.RLIMIT_FSIZE, _FILE_BYTES),
+        (resource.RLIMIT_NPROC, _PROCESSES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (most, most))
+
+
+def _raw(path: Path) -> bytes:
+    return os.fsencode(path)
+
+
+def _done(result: int, what: str) -> None:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))
+    except OSError as error:
+        sys.stderr.write(f"{error.strerror}\n")
+        sys.exit(REFUSED)

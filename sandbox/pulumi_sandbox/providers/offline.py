@@ -1,0 +1,185 @@
+"""The stand-ins as providers that ask nobody: they know what a recorded state says, and nothing else.
+
+What a server alone could tell of a resource that would be made or changed is left unknown, as in any preview.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NoReturn, cast
+
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.paths import Path
+from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.providers.azure_native.package import package as azure_native
+from pulumi_sandbox.providers.contract import Package, Provider, State
+from pulumi_sandbox.providers.gcp.listing import shown
+from pulumi_sandbox.providers.gcp.package import package as gcp
+from pulumi_sandbox.providers.kubernetes import checkpoint, kinds, options
+from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
+from pulumi_sandbox.providers.server import ProviderService
+
+_GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
+_GCP_SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
+_OF_THE_CLUSTER: Final = frozenset(
+    {
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    }
+)
+"""Kinds of Kubernetes itself that are in no namespace; any other is looked up in what is recorded."""
+
+Recorded = Mapping[str, tuple[str, str, Properties]]
+"""URN → type, id and outputs of what a state has."""
+
+
+def offline(recorded: Recorded) -> Mapping[str, Callable[[], object]]:
+    """Return what serves each package within this process, by what is recorded."""
+    return {
+        "kubernetes": partial(ProviderService, replace(KUBERNETES, configure=partial(_kubernetes, recorded))),
+        "gcp": partial(ProviderService, _Silent.over(gcp(), recorded)),
+        "azure-native": partial(ProviderService, _Silent.over(azure_native(), recorded)),
+    }
+
+
+def _kubernetes(recorded: Recorded, given: Mapping[str, str]) -> Provider:
+    chosen = options.read(given)
+    return _Kubernetes(chosen, recorded)
+
+
+class _NoConnection(Connection):
+    """No connection: which kinds are in namespaces is told by what is recorded."""
+
+    def __init__(self, chosen: options.Options, recorded: Recorded) -> None:
+        super().__init__(chosen)
+        self._wide = {
+            kinds.of_type(type_)
+            for type_, _, outputs in recorded.values()
+            if type_.startswith("kubernetes:")
+            and isinstance(metadata := outputs.get("metadata"), dict)
+            and not metadata.get("namespace")
+        }
+
+    @property
+    def default_namespace(self) -> str:
+        """Return the namespace that is there in any cluster."""
+        return "default"
+
+    def find(self, api_version: str, kind: str) -> Kind | None:
+        """Return how a kind is served; its word in paths is used by nobody."""
+        built_in = kinds.is_built_in(api_version) and kind in _OF_THE_CLUSTER
+        return Kind(api_version, kind, not (built_in or (api_version, kind) in self._wide))
+
+    def send(self, *_args: Any, **_options: Any) -> NoReturn:
+        """Refuse."""
+        raise _unasked("the Kubernetes API")
+
+
+class _Kubernetes(KubernetesProvider):
+    """Objects as they are recorded."""
+
+    def __init__(self, chosen: options.Options, recorded: Recorded) -> None:
+        super().__init__(chosen, _NoConnection(chosen, recorded))
+        self._recorded = recorded
+
+    def preview_create(self, urn: str, new: Properties) -> State:
+        """Return the inputs."""
+        del urn
+        return State("", new, {})
+
+    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> State:
+        """Return what is recorded, with the new inputs over it."""
+        del urn, ignored
+        own = {key: value for key, value in checkpoint.live_object(old.outputs).items() if key != "status"}
+        return State("", checkpoint.concealed(_over(own, checkpoint.plain(new)), new), {})
+
+    def read(self, urn: str, old: State) -> State:
+        """Return what is recorded."""
+        return _as_recorded(self._recorded, urn, old)
+
+
+class _Silent:
+    """Another provider, of which only that is asked which needs no answer from outside."""
+
+    def __init__(self, provider: Provider, recorded: Recorded) -> None:
+        self._provider = provider
+        self._recorded = recorded
+
+    @classmethod
+    def over(cls, package: Package, recorded: Recorded) -> Package:
+        """Return the package with its providers silenced."""
+
+        def configure(given: Mapping[str, str]) -> Provider:
+            return cast("Provider", cls(package.configure(given), recorded))
+
+        return replace(package, configure=configure)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._provider, name)
+
+    def read(self, urn: str, old: State) -> State:
+        """Return what is recorded."""
+        return _as_recorded(self._recorded, urn, old)
+
+    def invoke(self, token: str, args: Properties) -> Properties:
+        """Answer from what is recorded: the entries of a project in Secret Manager."""
+        if token != _GET_SECRETS:
+            raise _unasked(token)
+        project = args.get("project")
+        entries = [each for type_, _, each in self._recorded.values() if type_ == _GCP_SECRET]
+        found = [
+            {**shown(each), "project": project, "secretId": each.get("secretId")}
+            for each in entries
+            if each.get("project") == project
+        ]
+        return {
+            "filter": args.get("filter"),
+            "id": f"projects/{project}/secrets",
+            "project": project,
+            "secrets": cast("list[Value]", found),
+        }
+
+
+def _as_recorded(recorded: Recorded, urn: str, old: State) -> State:
+    _, id_, outputs = recorded.get(urn, ("", "", {}))
+    if id_ != old.id:
+        raise _unasked(f"{urn}, {old.id}")
+    return State(old.id, outputs, old.inputs)
+
+
+def _over(below: Properties, above: Properties) -> Properties:
+    """Lay objects over each other, as deep as both have them."""
+    return {
+        **below,
+        **{
+            key: _over(known, value)
+            if isinstance(value, dict) and isinstance(known := below.get(key), dict) and key != "data"
+            else value
+            for key, value in above.items()
+        },
+    }
+
+
+def _unasked(place: str) -> SandboxError:
+    return SandboxError(
+        code="not-recorded",
+        place=place,
+        cause="nobody is asked here, and what is recorded does not tell",
+        mend="preview with the cluster, or deploy and record the state anew",
+    )

@@ -1,0 +1,136 @@
+"""What a program that is shut in gets of what it might look for: nothing but what it is shown.
+
+Not proved: that a flaw of the kernel lets nothing through.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pulumi_sandbox.engine import Confinement
+
+CANARY: Final = "canary-of-the-runner"
+HOSTILE: Final = """
+import ctypes, json, os, signal, socket, sys
+found = {}
+def attempt(name, work):
+    try:
+        found[name] = work()
+    except BaseException as error:
+        found[name] = f"refused: {type(error).__name__}"
+def connect(family, address):
+    with socket.socket(family, socket.SOCK_STREAM) as one:
+        one.settimeout(2)
+        one.connect(address)
+    return "connected"
+port, outside, runner = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+attempt("environment", lambda: sorted(os.environ))
+attempt("outside", lambda: open(outside).read())
+attempt("hidden", lambda: os.listdir(".secrets"))
+attempt("home", lambda: os.listdir(os.environ["HOME"]))
+attempt("temporary", lambda: os.listdir(os.environ["TMPDIR"]))
+attempt("passwords", lambda: open("/etc/passwd").read())
+attempt("checkout", lambda: open("program.py", "a").write("#"))
+attempt("parent's environment", lambda: open(f"/proc/{runner}/environ").read())
+attempt("parent's memory", lambda: open(f"/proc/{runner}/mem", "rb").read(1))
+attempt("ptrace", lambda: ctypes.CDLL(None).ptrace(16, runner, 0, 0))
+attempt("kill", lambda: os.kill(runner, 0))
+attempt("loopback", lambda: connect(socket.AF_INET, ("127.0.0.1", port)))
+attempt("metadata server", lambda: connect(socket.AF_INET, ("169.254.169.254", 80)))
+attempt("abstract socket", lambda: connect(socket.AF_UNIX, chr(0) + f"canary-{port}"))
+attempt("raw socket", lambda: bool(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
+attempt("mount", lambda: ctypes.CDLL(None).mount(b"none", b"/tmp", b"tmpfs", 0, None))
+attempt("memory", lambda: len(bytearray(2 << 30)))
+print(json.dumps(found))
+os.killpg(0, signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run the hostile program shut in, beside what it looks for; return what it found."""
+    folder = tmp_path_factory.mktemp("runner")
+    checkout, secrets = folder / "checkout", folder / "checkout" / ".secrets"
+    secrets.mkdir(parents=True)
+    (secrets / "key").write_text(CANARY)
+    (checkout / "program.py").write_text(HOSTILE)
+    (folder / "outside").write_text(CANARY)
+    (folder / "sockets").mkdir()
+    shut = Confinement(
+        readable=(checkout, Path(sys.base_prefix)),
+        hidden=(secrets,),
+        address=folder / "sockets" / "engine",
+        size=1 << 30,
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
+        port = server.getsockname()[1]
+        abstract.bind(f"\0canary-{port}")
+        abstract.listen()
+        program = [sys.executable, "program.py", str(port), str(folder / "outside"), str(os.getpid())]
+        done = subprocess.run(
+            shut.command(checkout, os.path.realpath(sys.executable), *program[1:]),
+            env={"CANARY": CANARY, "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        server.setblocking(False)
+        heard = [one for one in (server, abstract) if _heard(one)]
+    if done.returncode == 97:
+        pytest.skip(f"this kernel shuts no program in: {done.stderr.strip()}")
+    assert (folder / "outside").read_text() == CANARY
+    assert (checkout / "program.py").read_text() == HOSTILE
+    return {**json.loads(done.stdout), "heard": len(heard), "output": done.stdout + done.stderr}
+
+
+def _heard(listening: socket.socket) -> bool:
+    listening.setblocking(False)
+    try:
+        listening.accept()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def test_its_environment_is_what_it_was_told(tried: dict[str, Any]) -> None:
+    assert set(tried["environment"]) - {"LC_CTYPE"} == {"HOME", "LANG", "PATH", "TMPDIR"}
+
+
+@pytest.mark.parametrize("place", ["hidden", "home", "temporary"])
+def test_its_folders_are_empty(tried: dict[str, Any], place: str) -> None:
+    assert tried[place] == []
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "outside",
+        "passwords",
+        "checkout",
+        "parent's environment",
+        "parent's memory",
+        "kill",
+        "loopback",
+        "metadata server",
+        "abstract socket",
+        "raw socket",
+        "memory",
+    ],
+)
+def test_it_is_refused_whatever_else_it_tries(tried: dict[str, Any], what: str) -> None:
+    assert str(tried[what]).startswith("refused: ")
+
+
+@pytest.mark.parametrize("what", ["ptrace", "mount"])
+def test_its_calls_of_the_kernel_fail(tried: dict[str, Any], what: str) -> None:
+    assert tried[what] == -1
+
+
+def test_nobody_outside_heard_of_it(tried: dict[str, Any]) -> None:
+    assert tried["heard"] == 0
+    assert CANARY not in tried["output"]

@@ -1,0 +1,197 @@
+"""Sixty edits of the stack files: what a review without keys finds is what the keyed preview found.
+
+The keyed previews were recorded on an API server (`recording.py`). Here only the program, the engine and the
+dynamic providers run; of the edits of dev a third, and all by `make review-edits`. Not proved: what a cluster
+that changed meanwhile would say.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from pulumi_sandbox import engine
+from pulumi_sandbox.engine import StackAtRest, load_yaml
+from pulumi_sandbox.engine.deploy import start
+from pulumi_sandbox.engine.plugins.process import Child
+from pulumi_sandbox.protocol import urns
+
+from components.connection import RECORDED as VARIABLE
+from operations.review.record import Record, asking_nobody, texts
+from operations.review.sealed import Standing, ciphertexts
+from tests.operations.review.edits import EDITS, Edit
+from tests.support.proving import counted
+
+ROOT: Final = Path(__file__).parents[3]
+RECORDED: Final = Path(__file__).parent / "recorded"
+NURSERY: Final = ROOT / "tests" / "support" / "program_nursery.py"
+MOST_OTHERWISE: Final = 4
+_NOT_TOLD: Final = ("same", "create-replacement", "delete-replaced")
+"""Steps that the document of a preview leaves out: the halves of a replacement are told as one."""
+_DYNAMIC: Final = ("DYNAMIC", "-u", "-m", "pulumi.dynamic", "127.0.0.1:1")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One edit: what only one of the previews has, and what the review names as not told."""
+
+    edit: Edit
+    keyed_only: frozenset[tuple[str, str]]
+    sealed_only: frozenset[tuple[str, str]]
+    untold: tuple[str, ...]
+    agree_on_failure: bool
+
+    @property
+    def is_equal(self) -> bool:
+        return not (self.keyed_only or self.sealed_only) and self.agree_on_failure
+
+    def __str__(self) -> str:
+        verdict = "equal" if self.is_equal else f"may change: {', '.join(self.untold) or 'NOT TOLD'}"
+        differing = [f"-{op} {urns.parse(urn).name}" for op, urn in sorted(self.keyed_only)]
+        differing += [f"+{op} {urns.parse(urn).name}" for op, urn in sorted(self.sealed_only)]
+        return f"{self.edit.title:70} {verdict}  {' '.join(differing)}"
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """Preview all edits without keys, with one host of dynamic providers for each stack."""
+    folder = tmp_path_factory.mktemp("edits")
+    address = folder / "nursery"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    serve = [sys.executable, str(NURSERY), "serve", str(address)]
+    patched = pytest.MonkeyPatch()
+    with subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE, text=True) as nursery:
+        try:
+            assert nursery.stdout is not None
+            assert nursery.stdout.readline() == "ready\n"
+
+            async def started(_python: Path, program: Path, _confinement: object = None) -> Child:
+                command = [sys.executable, "-I", "-S", str(NURSERY), "run", str(address)]
+                return await Child.start("program", command, cwd=program, env={})
+
+            patched.setattr(start, "start_program", started)
+            found = [row for stack in ("dev", "staging", "prod") for row in _of_stack(stack, folder, patched)]
+        finally:
+            patched.undo()
+            nursery.kill()
+    for row in found:
+        print(row)  # noqa: T201 - the table
+    return found
+
+
+def _of_stack(stack: str, folder: Path, patched: pytest.MonkeyPatch) -> Iterator[Row]:
+    project = folder / stack
+    project.mkdir()
+    for name in ("Pulumi.yaml", "__main__.py", "components", "stacks"):
+        (project / name).symlink_to(ROOT / name)
+    packed = project / "record.json"
+    packed.write_bytes(gzip.decompress((RECORDED / stack / "record.json.gz").read_bytes()))
+    record = Record.read(packed, stack)
+    document: dict[str, Any] = load_yaml(RECORDED / stack / f"Pulumi.{stack}.yaml")
+    keyed: dict[str, Any] = json.loads((RECORDED / stack / "keyed.json").read_text())
+    for name, value in record.environment.items():
+        patched.setenv(name, value)
+    with asking_nobody(record.cluster):
+        host = subprocess.Popen(
+            [sys.executable, *_DYNAMIC[1:]], cwd=ROOT, env={**os.environ}, stdout=subprocess.PIPE, text=True
+        )
+        assert VARIABLE in os.environ
+        assert host.stdout is not None
+        patched.setenv("PULUMI_DEBUG_PROVIDERS", f"pulumi-python:{host.stdout.readline().strip()}")
+        try:
+            unedited = Edit(stack, "", "", "nothing", ())
+            drifted = _compared(unedited, project, document, record, {"steps": [], "failed": False})
+            edits = [each for each in EDITS if each.stack == stack]
+            for edit in edits[:: counted(3, 1) if stack == "dev" else 1]:
+                yield _compared(
+                    edit, project, document, record, keyed[edit.title], drifted=drifted.sealed_only
+                )
+        finally:
+            host.kill()
+            host.wait()
+            host.stdout.close()
+    patched.delenv("PULUMI_DEBUG_PROVIDERS")
+
+
+def _compared(
+    edit: Edit,
+    project: Path,
+    document: Any,
+    record: Record,
+    keyed: Any,
+    *,
+    drifted: frozenset[tuple[str, str]] = frozenset(),
+) -> Row:
+    """Preview an edit. drifted: what today's program would change of what was recorded, without any edit."""
+    edited = edit.applied(document, lambda text: f"v1:{len(text)}:edited")
+    (project / f"Pulumi.{edit.stack}.yaml").write_text(yaml.safe_dump(edited, sort_keys=False))
+    at_rest = StackAtRest.find(project, edit.stack, backend_dir=project)
+    workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), project / "state")
+    result = engine.preview(workspace, record.options(ROOT), _Silent())
+    sealed = {
+        (each.step.op, each.step.urn)
+        for each in result.steps
+        if each.step.op not in _NOT_TOLD and not urns.is_default_provider(each.step.urn)
+    }
+    sealed -= drifted
+    known = {(op, urn) for op, urn in keyed["steps"] if not urns.is_default_provider(urn)}
+    untold = [
+        name
+        for name, each in ciphertexts(at_rest.stack_file.config).items()
+        if record.seals.standing(name, each) is not Standing.SAME
+    ]
+    return Row(
+        edit,
+        frozenset(known - sealed),
+        frozenset(sealed - known),
+        tuple(untold),
+        agree_on_failure=keyed["failed"] == bool(result.exit_code),
+    )
+
+
+class _Silent:
+    def handle(self, event: object) -> None:
+        """Say nothing."""
+
+
+def test_there_are_sixty_edits_of_every_room_and_operation() -> None:
+    assert len(EDITS) == 60
+    assert {each.operation for each in EDITS} == {
+        "add",
+        "break",
+        "change",
+        "move",
+        "remove",
+        "rename",
+        "rotate",
+    }
+    assert {each.stack for each in EDITS} == {"dev", "staging", "prod"}
+
+
+def test_a_review_without_keys_finds_the_operations_of_the_keyed_preview(rows: list[Row]) -> None:
+    otherwise = [str(row) for row in rows if not row.is_equal]
+
+    assert len(otherwise) <= MOST_OTHERWISE, "\n".join(otherwise)
+
+
+def test_what_it_finds_otherwise_it_names_as_not_told(rows: list[Row]) -> None:
+    assert [str(row) for row in rows if not (row.is_equal or row.untold)] == []
+
+
+def test_it_never_says_same_of_what_the_keyed_preview_changes(rows: list[Row]) -> None:
+    false_same = [
+        str(row)
+        for row in rows
+        if {urn for _, urn in row.keyed_only} - {urn for _, urn in row.sealed_only} and row.agree_on_failure
+    ]
+
+    assert false_same == []
