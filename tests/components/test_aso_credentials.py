@@ -550,3 +550,31 @@ def test_what_is_declared_satisfies_the_policies_of_every_environment(
     values = aso_stack(resourceGroups={}, **identity, **without)
     recorder = declared(values, preview=preview)
     assert objections(environment, recorder) == []
+
+
+def test_a_credential_in_the_cluster_is_made_there_behind_its_pin_and_resources_wait_for_it() -> None:
+    recorder = declared(
+        aso_stack(
+            **{
+                "namespaces__team-a__servicePrincipal__secretFrom": {"secret": "team-a/app/password"},
+                "globalSettings__credential": {
+                    "servicePrincipal": {
+                        **{"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT},
+                        "certificateFrom": {"secret": "azureserviceoperator-system/app/pem"},
+                    }
+                },
+            }
+        )
+    )
+    made = recorder.of_type("pulumi-python:dynamic/credfleet:AsoProjection")
+    recipe = made["team-a-projection"].inputs["recipe"]
+    ids = dict(zip(keys.REQUIRED, (SUB, TENANT, CLIENT), strict=True))
+    assert (recipe["plain"], recipe["proofs"], recipe["settings"]) == (ids, ["AZURE_CLIENT_SECRET"], [])
+    (source,) = made["team-a-projection"].inputs["sources"]
+    assert (source["namespace"], source["name"], source["key"]) == ("team-a", "app", "password")
+    own = made["aso-projection"].inputs["recipe"]
+    assert (own["proofs"], own["settings"]) == (["AZURE_CLIENT_CERTIFICATE"], ["AZURE_SYNC_PERIOD"])
+    assert {"team-a-secret", "aso-secret"}.isdisjoint(recorder.of_type(SECRET))
+    assert any(one.endswith("team-a-subscription") for one in made["team-a-projection"].dependencies)
+    shop = recorder.of_type(ASO_GROUP)["team-a/team-a/ResourceGroup/shop"]
+    assert any(one.endswith("team-a-projection") for one in shop.dependencies)
