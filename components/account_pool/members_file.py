@@ -26,6 +26,7 @@ from components.settings.noun import Noun
 from components.settings.words import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")
+_SEPARATORS: Final = {";": "';'", "\t": "tabs", "|": "'|'"}
 _KEYS: Final = {"type": f"label {HYPERSCALER_TYPE}", "accountId": f"annotation {ACCOUNT_ID}"}
 
 
@@ -49,15 +50,19 @@ def read_members_file(
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+    except OSError as error:
         return (), (
             Problem(
                 config_path("accountPool", "membersFrom"),
-                f"{path} cannot be read ({reason}), so its accounts cannot be checked",
+                f"{path} cannot be read ({error.strerror}), so its accounts cannot be checked",
                 "give the path of a CSV file, relative to Pulumi.yaml",
             ),
         )
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        cause = "it is no text in UTF-8 from here on, so its accounts cannot be checked"
+        at = (shown(path), line, 1)
+        return (), (Problem(f"{path.name}:{line}", cause, "save the file in UTF-8", at),)
     rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="", strict=True)
     reading = _Reading(path, text.splitlines(), partition_keys or ())
     last = 0
@@ -122,9 +127,15 @@ class _Reading:
     def header(self, columns: Sequence[str], *, any_column: bool) -> tuple[Problem, ...]:
         """Judge the first line: which columns there are."""
         alone = columns[0] if len(columns) == 1 else ""
-        if separator := next((each for each in (";", "\t", "|") if each in alone), None):
-            cause = f"its columns are separated by {separator!r}, and a comma does that here"
+        if separator := next((each for each in _SEPARATORS if each in alone), None):
+            cause = f"its columns are separated by {_SEPARATORS[separator]}, and a comma does that here"
             self.problem(1, "", cause, "save the file with commas")
+            return tuple(self.problems)
+        if not {*_COLUMNS} & {*columns} or any(each != each.strip() for each in columns):
+            cause = f"the first line does not name the columns, as {', '.join(_COLUMNS)}, without blanks"
+            self.problem(
+                1, "", cause, f"write as the first line: {','.join((*_COLUMNS, *self.partition_keys))}"
+            )
             return tuple(self.problems)
         known = (*_COLUMNS, *self.partition_keys)
         for column in columns if not any_column else ():
@@ -146,6 +157,10 @@ class _Reading:
                 cause = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
                 self.problem(line, "", cause, "quote a field that holds a comma, or add the column")
             self.too_long = True
+            return
+        if sum(map(bool, row.values())) == 1:
+            cause = f"only one of its fields says something, and a row has {', '.join(_COLUMNS)}"
+            self.problem(line, "", cause, "complete it, or remove it; a CSV file has no comments")
             return
         given = {column: row[column] for column in _COLUMNS}
         partition = {key: row[key] for key in self.partition_keys if row.get(key)}

@@ -29,6 +29,7 @@ _ID_FORMS: Final = {
 }
 """Cloud → what the ids of its accounts look like, and those of no other cloud do."""
 
+_ROUNDED: Final = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
 _LONGEST_ID: Final = 128
 
 
@@ -290,6 +291,11 @@ def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
         return (
             f"its type is of {cloud}, and its accountId of {forms[0]}",
             "correct the one or the other",
+        )
+    if _ROUNDED.fullmatch(id_):
+        return (
+            "its accountId was rounded by a spreadsheet",
+            "write all digits; there, format the column as text",
         )
     if len(id_) > _LONGEST_ID:
         return f"its accountId has more than {_LONGEST_ID} characters, as that of no cloud has", "correct it"

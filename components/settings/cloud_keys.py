@@ -6,6 +6,7 @@ Told before the program runs: the providers themselves would ignore an unknown k
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
@@ -100,9 +101,22 @@ NAMESPACES: Final = frozenset({*_FORMS, "kubernetes", "pulumi"})
 """Those that somebody reads, or that are told of elsewhere."""
 
 
+_OTHER_NAMES: Final = {"azure": "azure-native", "google": "gcp", "google-native": "gcp"}
+"""Namespaces of packages that this program does not use."""
+
+
 def is_known(namespace: str, name: str) -> bool:
     """Whether a cloud's provider has such a key."""
     return name in _FORMS[namespace] or (namespace == "gcp" and name.endswith("CustomEndpoint"))
+
+
+def cloud_meant(namespace: str) -> str | None:
+    """Return the cloud's namespace that was meant by one that nobody reads, if it is like one."""
+    if namespace in NAMESPACES:
+        return None
+    written = namespace.lower().replace("_", "-")
+    alike = difflib.get_close_matches(written, _FORMS, n=1, cutoff=0.75)
+    return _OTHER_NAMES.get(written) or next(iter(alike), None)
 
 
 def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:

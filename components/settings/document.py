@@ -25,8 +25,8 @@ _SEE: Final = "see what is meant in: credfleet config schema"
 _NO_MAP: Final = "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
 _PLAIN: Final = {
     "string_type": (
-        "it is no text: YAML takes digits, true and false for something else",
-        "write it in quotes",
+        "it is no text, but a list, a map, or digits, true or false, which YAML takes for something else",
+        "write one text, and where YAML takes it for something else, write it in quotes",
     ),
     "bool_type": (
         "it is neither true nor false",

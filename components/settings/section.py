@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, TypeAlias
 
-from components.credentials import Credentials
+from components.credentials import KEY, Credentials
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource, Delivery
@@ -88,7 +88,7 @@ class Surroundings:
 
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""
-        if name not in self.credentials.names:
+        if name not in self.credentials.names and self.whole(KEY):
             yield Dangling(place, f"{name} is no entry of credentials", nearest(name, self.credentials.names))
 
     def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:

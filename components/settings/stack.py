@@ -26,7 +26,7 @@ from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.certificate_files import read_certificates
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
-from components.settings.cloud_keys import NAMESPACES, review_cloud_keys
+from components.settings.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
 from components.settings.document import read_as_meant, well_formed, without_values
 from components.settings.noun import Noun
 from components.settings.nouns import Cluster, Tenant
@@ -136,8 +136,11 @@ class Settings(Noun):
         stated = _stated(document)
         absent = without_values(document)
         settings, malformed = well_formed(cls, document)
+        around = {each.place for each in malformed}
+        absent = tuple(each for each in absent if not _follows(each, malformed) or each.place in around)
         malformed = (*absent, *(each for each in malformed if not _follows(each, absent)))
-        review = settings._review(stated, root, malformed)
+        whole = [each for each in unreadable if each.place == config_path(KEY)]
+        review = settings._review(stated, root, (*malformed, *whole))
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
         written = (*_foreign(values), *unreadable, *misspelt, *malformed)
         found = (*written, *_told_once(each for each in review if not _follows(each, written)))
@@ -262,6 +265,13 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
         )
     yield from review_cloud_keys(values)
     for key in values:
+        namespace, _, name = key.partition(":")
+        if (cloud := cloud_meant(namespace)) is not None:
+            yield Problem(
+                key,
+                "nobody reads a key of this namespace, so it would be ignored",
+                f"did you mean {cloud}:{name}?",
+            )
         if (near := _meant(key)) is not None:
             yield Problem(
                 key,

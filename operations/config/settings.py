@@ -102,8 +102,11 @@ def judged(at_rest: StackAtRest, crypter: PassphraseCrypter | None = None) -> Se
     config, faults = at_rest.read(crypter)
     problems = [*_of_the_file(at_rest), *plain_credentials(at_rest.stack_file.config)]
     settings = None
+    # What is not of its type at all is no section, and nothing that refers into it is told as well.
+    wrong = {str(one.path[0]): "[]" for one in faults if len(one.path) == 1 and one.path[0] in config.values}
+    values = {**config.values, **wrong}
     try:
-        settings = Settings.parse(config.values, config.secret_keys, at_rest.project.directory, config.sealed)
+        settings = Settings.parse(values, config.secret_keys, at_rest.project.directory, config.sealed)
     except ConfigurationError as error:
         told = {problem.place for problem in problems}
         problems += (problem for problem in error.problems if problem.place not in told)

@@ -47,7 +47,8 @@ def made(row: dict[str, Any]) -> Generator[range]:
     good = file.read_text()
     before, found, after = good.partition(row["was"])
     assert found, f"{file} has no {row['was']!r}"
-    file.write_text(before + row["now"] + after)
+    text = (before + row["now"] + after).replace("\n", row.get("newline", "\n"))
+    file.write_bytes(text.encode(row.get("encoding", "utf-8"), "replace"))
     first = before.count("\n") + 1
     try:
         yield range(max(1, first - 1), first + row["now"].count("\n") + 2)
