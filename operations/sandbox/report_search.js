@@ -1,6 +1,6 @@
 const box = document.querySelector("#search input");
 document.querySelector("#search").hidden = false;
-box.addEventListener("input", () => {
+const look = () => {
   const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
   const holds = (part) => words.every((word) => part.textContent.toLowerCase().includes(word));
   for (const part of document.querySelectorAll(".find")) {
@@ -10,4 +10,9 @@ box.addEventListener("input", () => {
     part.hidden = words.length > 0 && !whole && !holds(part);
     if (words.length > 0 && part.tagName === "DETAILS") part.open = !part.hidden;
   }
-});
+};
+box.addEventListener("input", look);
+if (location.hash.startsWith("#q=")) {
+  box.value = decodeURIComponent(location.hash.slice(3));
+  look();
+}

@@ -11,6 +11,7 @@ import grpc
 import pytest
 import yaml
 
+from components.projection.foresight import digests
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name
 from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
@@ -179,6 +180,9 @@ def test_a_rotated_value_is_followed_and_a_target_changed_by_hand_is_put_right(
     cluster.account(namespace, "db", of=other)
     inputs = read(namespace, "db", kubernetes_way(other))
     made = reads.create(inputs)
+    for word, will_change in (("one", False), ("two", True)):
+        foreseen = digests({"password": base64.b64encode(word.encode()).decode()})
+        assert reads.is_changed(made, {**inputs, "foreseen": {"copy": foreseen}}) is will_change
     cluster.of(other).change("db", "password", "two")
     assert reads.is_changed(made, inputs)
     followed = reads.update(made, inputs)

@@ -1,28 +1,59 @@
-"""That every command of the tutorial is taken as it stands; `make tutorial` runs them and compares output."""
+"""That all commands of the tutorial and the tasks are taken as they stand, and each configuration is sound.
 
+`make tutorial` and `make how-to` run them and compare what is printed.
+"""
+
+import re
 import shlex
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
 
 import pytest
 import typer
+import yaml
 from typer.core import TyperGroup
 
 from operations.main import app
-from tests.tutorial import PAGE, typed
+from tests.support.misconfigurations import copied_stack, told
+from tests.tutorial import HOW_TO, PAGE, blocks, how_to_pages, merged, typed
 
-COMMANDS = [
-    words[1:]
-    for each in typed(PAGE.read_text(encoding="utf-8"))
-    for line in each.command.splitlines()
-    if (words := shlex.split(line.strip(), comments=True) if line.strip().startswith("credfleet ") else [])
-]
+_SET = re.compile(r"--secret --path credfleet:credentials\.([\w-]+)")
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_command_of_the_tutorial_is_taken_with_its_options(words: list[str]) -> None:
-    command, rest = typer.main.get_command(app), words
-    while isinstance(command, TyperGroup):
-        command, rest = command.commands[rest[0]], rest[1:]
-    command.make_context("credfleet", list(rest))
+def commands(page: Path) -> Iterator[list[str]]:
+    for language, block in blocks(page.read_text(encoding="utf-8")):
+        for each in typed(block) if language == "console" else ():
+            for line in each.command.splitlines():
+                if line.strip().startswith("credfleet "):
+                    words = shlex.split(line.strip(), comments=True)[1:]
+                    yield [*takewhile(lambda word: word not in ("|", "||", "<", ">"), words)]
+
+
+COMMANDS = [*commands(PAGE)]
+
+
+@pytest.mark.parametrize("page", [PAGE, *how_to_pages()], ids=lambda page: page.stem)
+def test_the_commands_of_a_page_are_taken_with_their_options(page: Path) -> None:
+    for words in commands(page):
+        command, rest = typer.main.get_command(app), words
+        while isinstance(command, TyperGroup):
+            command, rest = command.commands[rest[0]], rest[1:]
+        command.make_context("credfleet", list(rest))
+
+
+def test_what_the_tasks_write_into_the_stacks_file_is_sound() -> None:
+    pages = how_to_pages()
+    assert {*pages} == {*HOW_TO.glob("*.md")} - {HOW_TO / "README.md"}
+    with copied_stack():
+        file, given = Path("Pulumi.dev.yaml"), set[str]()
+        for page in pages:
+            given |= {f"{name} is no entry of credentials" for name in _SET.findall(page.read_text())}
+            for language, block in blocks(page.read_text(encoding="utf-8")):
+                if language == "yaml":
+                    whole = merged(yaml.safe_load(file.read_text()), yaml.safe_load(block))
+                    file.write_text(yaml.safe_dump(whole))
+            assert [str(each) for each in told() if each.cause not in given] == [], page.name
 
 
 def test_the_tutorial_goes_to_a_second_environment_and_takes_everything_down() -> None:
