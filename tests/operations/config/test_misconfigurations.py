@@ -37,7 +37,8 @@ def test_each_mistake_is_told_where_it_is_with_cause_and_mend_and_in_words_of_ou
         with made(row) as lines:
             problems = told()
             pointed = [problem.at for problem in problems if problem.at]
-            texts = [Path(at[0]).read_text().split("\n")[at[1] - 1] for at in pointed]
+            saved = row.get("encoding", "utf-8")
+            texts = [Path(at[0]).read_text(saved, "replace").split("\n")[at[1] - 1] for at in pointed]
         file = row.get("file", "Pulumi.dev.yaml")
         faults = {
             "accepted": not problems,
