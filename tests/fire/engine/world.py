@@ -155,14 +155,19 @@ class World:
                 depends = old.urn in (*each.get("dependencies", ()), each.get("parent"))
                 if depends and each["id"] in self.things and not _is_spared(each, old.urn):
                     self.wrongs.append(f"{old.urn} is deleted before {each['urn']}, which depends on it")
-        newer = [thing.number for thing in self.things.values() if thing.urn == old.urn]
-        for each in self.seen.values():
-            guest = self.things.get(each["id"])
-            if guest and each.get("deletedWith") == old.urn and guest.number < min(newer, default=math.inf):
-                del self.things[guest.id]
+        self._take_along(old.urn)
         await self._breathe()
         if fault == "lost":
             raise AnswerLostError("the provider's process is gone")
+
+    def _take_along(self, host: str) -> None:
+        """Unmake what goes with a host that is gone, and what goes with that; a newer host has its own."""
+        newer = [thing.number for thing in self.things.values() if thing.urn == host]
+        for each in self.seen.values():
+            guest = self.things.get(each["id"])
+            if guest and each.get("deletedWith") == host and guest.number < min(newer, default=math.inf):
+                del self.things[guest.id]
+                self._take_along(guest.urn)
 
     async def read(self, known: Resource) -> Live:
         """Report a thing as it is."""
