@@ -1,0 +1,107 @@
+"""What a record keeps of a cluster and a program, and when none is made.
+
+Not proved: that a state is what a stack file made (the record is exported right after an update).
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
+
+from components.connection import Connection, RecordedCluster, Recording, Reply
+from components.errors import ClusterError, CredfleetError
+from components.settings.stack import Settings
+from operations.review.record import Record, code_of, made
+
+LIST: Final = "/api/v1/namespaces/pool/secrets?labelSelector=x"
+RECORDS: Final = "/api/v1/namespaces/pool/configmaps?labelSelector=y"
+APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+SECRET: Final = {
+    "kind": "Secret",
+    "metadata": {"name": "aws-1", "labels": {"a": "b"}, "annotations": {APPLIED: "canary", "c": "d"}},
+    "data": {"key": "canary"},
+}
+CLAIM: Final = {"kind": "ConfigMap", "metadata": {"name": "claim-1"}, "data": {"holder": "x"}}
+PROVIDER: Final = "pulumi:providers:pulumi-python"
+
+
+class _Cluster(Connection):
+    def __init__(self) -> None:
+        """Need no client."""
+
+    def call(self, method: str, path: str, **_given: Any) -> Reply:
+        """Answer each kind of list."""
+        assert method == "GET"
+        items = [SECRET] if "secrets" in path else [CLAIM]
+        return Reply(200, {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items})
+
+
+@pytest.fixture
+def recording() -> Recording:
+    recorded = Recording(_Cluster())
+    for path in (LIST, RECORDS):
+        assert recorded.call("GET", path).body["items"]
+    return recorded
+
+
+def test_of_a_secret_nothing_is_kept_but_metadata_without_copies_of_it(recording: Recording) -> None:
+    (kept,) = recording.answers[LIST]["body"]["items"]
+
+    assert kept == {
+        "kind": "Secret",
+        "metadata": {"name": "aws-1", "labels": {"a": "b"}, "annotations": {"c": "d"}},
+    }
+
+
+def test_what_was_asked_is_answered_again_and_a_claim_is_found_by_its_name(recording: Recording) -> None:
+    again = RecordedCluster(recording.answers)
+
+    assert again.call("GET", RECORDS).body["items"][0]["data"] == {"holder": "x"}
+    assert again.call("GET", "/api/v1/namespaces/pool/configmaps/claim-1").body["data"] == {"holder": "x"}
+    assert again.call("GET", "/api/v1/namespaces/pool/configmaps/another").status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", LIST), ("GET", "/api/v1/namespaces/others/secrets/x"), ("GET", "/apis")]
+)
+def test_what_nobody_asked_is_not_answered(recording: Recording, method: str, path: str) -> None:
+    with pytest.raises(ClusterError, match="nobody is asked"):
+        RecordedCluster(recording.answers).call(method, path)
+
+
+def test_no_record_is_made_of_a_state_that_another_stack_file_made(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: credfleet\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {credfleet:tenants: {acme: {namespace: acme}}}\n")
+    at_rest = StackAtRest.find(tmp_path, "dev", backend_dir=tmp_path)
+    urn = f"urn:pulumi:dev::credfleet::{PROVIDER}::default"
+    provider = Resource(urn, PROVIDER, custom=True, id="x", inputs={"credfleet:tenants": "{}"})
+
+    with pytest.raises(CredfleetError) as refused:
+        made(at_rest, Snapshot((provider,)), Settings())
+
+    assert refused.value.code == "not-deployed"
+
+
+def test_another_module_or_lock_is_another_program_and_another_page_is_none(tmp_path: Path) -> None:
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "a.py").write_text("one")
+    before = code_of(tmp_path)
+    (tmp_path / "README.md").write_text("page")
+    assert code_of(tmp_path) == before
+
+    for changed in ("components/a.py", "uv.lock", "__main__.py"):
+        (tmp_path / changed).write_text("another")
+        assert code_of(tmp_path) != before
+        before = code_of(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"version": 1, "stack": "prod"}', "[]"])
+def test_what_is_no_record_of_the_stack_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "record.json"
+    file.write_text(text)
+
+    with pytest.raises(CredfleetError) as refused:
+        Record.read(file, "dev")
+
+    assert refused.value.code == "record-unreadable"
