@@ -260,12 +260,12 @@ def test_a_file_that_is_not_there_is_told_at_the_key_that_names_it(tmp_path: Pat
     assert "relative to Pulumi.yaml" in mend
 
 
-def test_a_file_that_is_no_text_is_told_at_the_key_that_names_it(tmp_path: Path) -> None:
-    (tmp_path / "members.csv").write_bytes(b"\xff\xfe")
+def test_a_file_that_is_no_text_is_told_at_the_line_where_it_is_none(tmp_path: Path) -> None:
+    (tmp_path / "members.csv").write_bytes(b"name,type\n\xff\xfe")
 
     ((place, _),) = from_file(tmp_path)
 
-    assert place == "credfleet:accountPool.membersFrom"
+    assert place == "members.csv:2"
 
 
 def test_a_spreadsheet_may_begin_the_file_with_its_mark(tmp_path: Path) -> None:
