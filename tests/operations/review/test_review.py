@@ -189,3 +189,17 @@ def _words(text: str) -> Iterator[str]:
         yield from _words(each if isinstance(each, str) else json.dumps(each))
     if not inner and len(text) > 16:
         yield text
+
+
+def test_an_environment_of_a_kms_shows_as_new_where_nobody_recorded_it() -> None:
+    """The template itself, for genuine clouds, with no key and no state."""
+    done = subprocess.run(
+        [str(CREDFLEET), "review", "--stack", STACK], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if "kernel does not let a program be shut in" in done.stderr:
+        pytest.skip(done.stderr)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No deployment was recorded, so everything shows as new." in done.stdout
+    assert "to create" in done.stdout
+    assert "0 unchanged." in done.stdout
