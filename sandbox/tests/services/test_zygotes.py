@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -252,9 +251,7 @@ def test_a_process_is_started_by_itself_where_no_zygote_may_fork_it(tmp_path: Pa
         environment["LANG"] = "C"
         command = forked(command[6:], environment)
     elif how == "a zygote that was killed":
-        (pid,) = processes.find(SERVER.name, command[5])
-        os.kill(pid, signal.SIGKILL)
-        processes.first_ended([pid], 60.0)
+        processes.end_all(SERVER.name, command[5], patience=0.0)
     else:
         Path(command[5]).unlink()
     assert not _is_forked(command, environment)
