@@ -433,15 +433,15 @@ def _without_processes(world: World, player: _Player) -> Generator[None]:
         player.monitor = monitor
 
     with (
-        patch.object(deployment, "listen", lambda: (Server(), "127.0.0.1:0")),
+        patch.object(deployment, "listen", _returning((Server(), "127.0.0.1:0"))),
         patch.object(deployment, "serve", serve),
         patch.object(deployment, "Plugins", _returning(world)),
     ):
         yield
 
 
-def _returning(world: World) -> Callable[..., World]:
-    return lambda *_: world
+def _returning(part: _T) -> Callable[..., _T]:
+    return lambda *_: part
 
 
 def live(life: Life, stack: Stack) -> int:
