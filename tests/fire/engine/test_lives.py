@@ -113,3 +113,13 @@ def test_a_life_loses_nothing_makes_nothing_twice_and_converges(
     finally:
         shutil.rmtree(folder)
     tried("lives of a stack")
+
+
+def test_a_replacement_that_was_killed_is_not_forgotten_when_the_resource_is_deleted(
+    crypter: PassphraseCrypter, tmp_path: Path
+) -> None:
+    moments = (
+        Moment("update", (Spec("e"),)),
+        Moment("update", (Spec("e", fixed=1),), kill=Kill(2, False)),
+    )
+    live(Life(moments, last=()), Stack(tmp_path, crypter))

@@ -80,7 +80,8 @@ class Journal:
 
     async def begin(self, type_: OperationType, resource: Resource) -> None:
         """Record that a call is about to be made, and return once that is on disk."""
-        self._interrupted.pop(resource.urn, None)
+        if type_ == "creating":
+            self._interrupted.pop(resource.urn, None)
         self._uncertain.pop(resource.urn, None)
         self._pending[id(resource)] = PendingOperation(resource, type_)
         self._changed()
