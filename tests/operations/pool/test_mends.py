@@ -371,6 +371,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "test_the_schema_is_the_one_that_editors_are_given",
     "credfleet pull-secret observe": "tests/operations/pull_secret/test_commands.py::"
     "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
+    "credfleet review export": "tests/operations/review/test_review.py::"
+    "test_no_credential_of_the_stack_is_in_record_page_or_log",
     "credfleet sandbox config set --secret --path '{}": "tests/operations/config/test_commands.py::"
     "test_a_secret_from_standard_input_is_encrypted_in_the_file_and_read_back_in_plain",
     "credfleet preview-report {} --format json": "tests/operations/preview_report/"
