@@ -5,6 +5,7 @@ The API server is what `credfleet sandbox build` built.
 
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,10 @@ from tests.support.proving import PROVES, TRIED
 
 pytest_plugins = ["sandbox.tests.support.cluster"]
 
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a shell's background jobs ignore it, and so do their children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault(CACHE_VARIABLE, str(cache_folder("credfleet")))
 settings.register_profile("untimed", deadline=None)
 settings.register_profile("prove", max_examples=10_000, deadline=None)
