@@ -1,9 +1,8 @@
 """A process that has imported what a deployment's processes need, and becomes them by forking (Linux).
 
-A script of its own interpreter: `server.py SOCKET [MODULE…]`. Whoever connects hands over its standard
-input, output and errors, a command line, a folder and an environment; what is forked runs that command as a
-new interpreter would. It imports what its children imported, if that is installed and not of a project,
-and ends when one of those files changes or its socket is gone: nothing that it gives away is stale.
+A script of its own interpreter: `server.py SOCKET`. Whoever connects hands over its standard input, output
+and errors, a command line, a folder and an environment; what is forked runs that command as a new interpreter
+would. It ends when a file that it imported changes or its socket is gone: what it gives away is never stale.
 See sandbox/docs/engine-facts.md, processes that are forked.
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.util
 import marshal
 import os
 import runpy
@@ -24,13 +22,11 @@ import threading
 import time
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
-_FIRST: Final = ("asyncio", "grpc.aio", "pulumi", "dill")
-"""What every one of these processes imports."""
+_IMPORTED: Final = ("asyncio", "dill", "grpc.aio", "kubernetes.client", "pulumi")
+"""What most of these processes import, each as it is; not more, since some packages depend on the order."""
 
-_OWN: Final = Path(__file__).resolve().parents[1]
-_INSTALLED: Final = (str(Path(sys.prefix).resolve()), str(_OWN))
 _PATIENCE: Final = 2.0
 _LOOK: Final = 1.0
 """How long without work until it looks whether its socket is still there, in seconds."""
@@ -41,13 +37,17 @@ STARTED, COLD = b"S", b"C"
 
 
 class Zygote:
-    """It learns what to import, and forks."""
+    """It imports, then forks."""
 
-    def __init__(self, address: Path, left_out: list[str]) -> None:
-        """Listen in the folder of `address`; the last to listen there is the one that is asked.
-
-        left_out: modules that cannot be imported.
-        """
+    def __init__(self, address: Path) -> None:
+        """Listen in the folder of `address`; the last to listen there is the one that is asked."""
+        for name in _IMPORTED:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        gc.freeze()
+        folders = [place for place in sys.path if place.startswith(sys.prefix)]
+        files = filter(None, map(_file_of, list(sys.modules.values())))
+        self._stamps = {file: _stamp(file) for file in (*folders, *files)}
         os.chdir(address.parent)
         self._name = address.name
         self._listener = socket.socket(socket.AF_UNIX)
@@ -56,30 +56,21 @@ class Zygote:
         self._listener.listen(64)
         self._inode = os.stat(mine).st_ino
         Path(mine).rename(self._name)
-        self._learned, self._tell = os.pipe()
-        os.set_blocking(self._tell, False)
-        self._wanted: list[str] = list(_FIRST)
-        self._seen = set(left_out)
-        folders = [place for place in sys.path if place.startswith(sys.prefix)]
-        self._files = {folder: _stamp(folder) for folder in folders}
 
     def serve(self) -> None:
-        """Fork for whoever asks, and import between two requests, until what was imported changes."""
+        """Fork for whoever asks, until what was imported changes."""
         while self._is_mine():
-            ready, _, _ = select.select([self._listener, self._learned], [], [], 0 if self._wanted else _LOOK)
-            if self._learned in ready:
-                self._wanted += os.read(self._learned, 1 << 16).decode(errors="replace").split("\n")
-            if self._listener in ready:
-                client, _ = self._listener.accept()
-                with client:
-                    if not self._is_fresh():
-                        Path(self._name).unlink(missing_ok=True)
-                        return
-                    if os.fork() == 0:
-                        self._listener.close()
-                        _attend(client, self._tell)
-            elif self._wanted:
-                self._import(self._wanted.pop(0))
+            ready, _, _ = select.select([self._listener], [], [], _LOOK)
+            if not ready:
+                continue
+            client, _ = self._listener.accept()
+            with client:
+                if not self._is_fresh():
+                    Path(self._name).unlink(missing_ok=True)
+                    return
+                if os.fork() == 0:
+                    self._listener.close()
+                    _attend(client)
 
     def _is_mine(self) -> bool:
         try:
@@ -88,26 +79,8 @@ class Zygote:
             return False
 
     def _is_fresh(self) -> bool:
-        return threading.active_count() == 1 and all(
-            _stamp(file) == stamp for file, stamp in self._files.items()
-        )
-
-    def _import(self, name: str) -> None:
-        """Import a module that a child imported, if it is installed; a part of a message names nothing."""
-        if name in self._seen:
-            return
-        self._seen.add(name)
-        if name not in sys.modules and _is_installed(name):
-            try:
-                importlib.import_module(name)
-            except Exception as error:
-                if not isinstance(error, ModuleNotFoundError) or error.name != name:
-                    # What was imported by half goes with this program.
-                    os.execv(sys.executable, [*sys.orig_argv, name])  # noqa: S606 - itself, no shell
-        gc.freeze()
-        for file in filter(None, map(_file_of, list(sys.modules.values()))):
-            if file not in self._files:
-                self._files[file] = _stamp(file)
+        unchanged = all(_stamp(file) == stamp for file, stamp in self._stamps.items())
+        return unchanged and threading.active_count() == 1
 
 
 def _file_of(module: object) -> str | None:
@@ -126,18 +99,7 @@ def _stamp(file: str) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _is_installed(name: str) -> bool:
-    """Whether a module is of this environment, or of this package: another project has none of the two."""
-    top = name.partition(".")[0]
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return False
-    places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
-    return any(str(Path(place).resolve()).startswith(_INSTALLED) for place in places if place)
-
-
-def _attend(client: socket.socket, tell: int) -> None:
+def _attend(client: socket.socket) -> None:
     """Run one command for a client, end it with the client, and tell how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     head, ancillary, _, _ = client.recvmsg(_WORD, socket.CMSG_SPACE(3 * _WORD))
@@ -159,7 +121,7 @@ def _attend(client: socket.socket, tell: int) -> None:
     if pid == 0:
         client.close()
         os.setpgid(0, 0)
-        _become(command[2:], folder, environment, streams, tell)
+        _become(command[2:], folder, environment, streams)
     for stream in streams:
         os.close(stream)
     _tell(client, STARTED)
@@ -201,9 +163,7 @@ def _is_gone(client: socket.socket) -> bool:
         return True
 
 
-def _become(
-    words: list[str], folder: str, environment: dict[str, str], streams: list[int], tell: int
-) -> NoReturn:
+def _become(words: list[str], folder: str, environment: dict[str, str], streams: list[int]) -> NoReturn:
     """Run what the words of a command line name, as the interpreter would, and leave as it would."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -211,7 +171,6 @@ def _become(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    _report_imports(tell)
     try:
         if words[0] == "-m":
             sys.path.insert(0, folder)
@@ -229,17 +188,6 @@ def _become(
     sys.exit()
 
 
-def _report_imports(tell: int) -> None:
-    """Write the name of each module that will be imported into the pipe; what does not fit is left out."""
-
-    def hear(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "import" and arguments[0] not in sys.modules:
-            with contextlib.suppress(OSError):
-                os.write(tell, f"{arguments[0]}\n".encode())
-
-    sys.addaudithook(hear)
-
-
 if __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    Zygote(Path(sys.argv[1]), sys.argv[2:]).serve()
+    Zygote(Path(sys.argv[1])).serve()
