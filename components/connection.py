@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -208,11 +209,6 @@ class RecordedCluster(Connection):
         """Take the answers by the path that was asked."""
         self._answers = answers
 
-    @classmethod
-    def read(cls, file: Path) -> RecordedCluster:
-        """Read the answers."""
-        return cls(json.loads(file.read_text("utf-8")))
-
     @property
     def server(self) -> str:
         """Say that there is none."""
@@ -265,7 +261,7 @@ def connect(target: ClusterTarget) -> Connection:
     Raises ClusterError (another cluster, no usable kubeconfig, its uid not to be read), NoReply.
     """
     if file := os.environ.get(RECORDED):
-        return RecordedCluster.read(Path(file))
+        return _recorded(Path(file))
     with _connecting:
         if target not in _connections:
             connection = Connection(_client(target))
@@ -273,6 +269,11 @@ def connect(target: ClusterTarget) -> Connection:
                 _verify(connection, target.uid)
             _connections[target] = connection
         return _connections[target]
+
+
+@cache
+def _recorded(file: Path) -> RecordedCluster:
+    return RecordedCluster(json.loads(file.read_text("utf-8")))
 
 
 def record(target: ClusterTarget) -> Recording:
