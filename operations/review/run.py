@@ -91,6 +91,7 @@ def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool
             result = engine.preview(workspace, options, _Both(display, heard))
     document: dict[str, Any] = json.loads(gathered.getvalue())
     undecided = _undecided(document)
+    other_code = record.code not in ("", code_of(checkout))
     digest = parse(json.dumps(document).encode(), "the preview")
     return Found(
         digest=digest,
@@ -101,10 +102,10 @@ def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool
             for name, each in ciphertexts(at_rest.stack_file.config).items()
         ),
         undecided=undecided,
-        may_change=dict(_may_change(record, result, other_code=_is_other(record, checkout))),
+        may_change=dict(_may_change(record, result, other_code=other_code)),
         printed=tuple(heard.lines),
         failed=review(digest).failed,
-        other_code=_is_other(record, checkout),
+        other_code=other_code,
     )
 
 
@@ -206,10 +207,6 @@ def _problems(base: Path, checkout: Path, stack: str, shut: Confinement) -> tupl
         Problem(str(each["place"]), str(each["cause"]), str(each.get("mend") or "read the log"))
         for each in told
     )
-
-
-def _is_other(record: Record, checkout: Path) -> bool:
-    return record.code not in ("", code_of(checkout))
 
 
 def _undecided(document: dict[str, Any]) -> Mapping[str, tuple[str, ...]]:
