@@ -21,7 +21,7 @@ from pulumi_sandbox import engine
 from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine import Confinement, Event, PreviewDigest, Resource, Result, Serialised, StackAtRest
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.values import Secret, Value, equal
+from pulumi_sandbox.protocol.values import contains_secret, equal
 
 from components.errors import CredfleetError, Problem
 from components.seals import COULD_NOT
@@ -239,15 +239,7 @@ def _may_change(record: Record, result: Result, *, other_code: bool) -> Iterator
 
 
 def _has_secret(resource: Resource) -> bool:
-    return any(_is_sealed(value) for key, value in resource.inputs.items() if not key.startswith("__"))
-
-
-def _is_sealed(value: Value) -> bool:
-    if isinstance(value, Secret):
-        return True
-    if isinstance(value, dict):
-        return any(_is_sealed(item) for item in value.values())
-    return isinstance(value, list) and any(map(_is_sealed, value))
+    return any(contains_secret(value) for key, value in resource.inputs.items() if not key.startswith("__"))
 
 
 def unmade_checks(found: Found) -> list[str]:
