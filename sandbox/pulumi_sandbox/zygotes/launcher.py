@@ -40,14 +40,14 @@ def _connect(address: str) -> "_socket.socket | None":
 
 
 def _asked(zygote: "_socket.socket", command: list[str]) -> bool:
-    """Hand everything over; return whether the command was started."""
+    """Hand everything over; return whether the command was started, which any byte says."""
     body = marshal.dumps((command, os.getcwd(), dict(os.environ)))
     streams = b"".join(stream.to_bytes(_WORD, sys.byteorder) for stream in (0, 1, 2))
     try:
         rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
         zygote.sendmsg([len(body).to_bytes(_WORD, "little")], rights)
         zygote.sendall(body)
-        return zygote.recv(1) == b"S"
+        return bool(zygote.recv(1))
     except OSError:
         return False
 

@@ -32,8 +32,8 @@ _LOOK: Final = 1.0
 """How long without work until it looks whether its socket is still there, in seconds."""
 
 _WORD: Final = 4
-STARTED, COLD = b"S", b"C"
-"""What a client is answered: the command runs (its exit code follows), or it shall start it itself."""
+_STARTED: Final = b"S"
+"""What a client is answered whose command runs: its exit code follows. Without an answer it starts it itself."""
 
 
 class Zygote:
@@ -115,7 +115,6 @@ def _attend(client: socket.socket) -> None:
         os._exit(1)
     command, folder, environment = marshal.loads(body)  # noqa: S302 - of this user: nobody else opens the folder
     if command[1:2] != ["-u"] or command[2:3] not in (["-P"], ["-m"]):
-        _tell(client, COLD)
         os._exit(0)
     pid = os.fork()
     if pid == 0:
@@ -124,7 +123,7 @@ def _attend(client: socket.socket) -> None:
         _become(command[2:], folder, environment, streams)
     for stream in streams:
         os.close(stream)
-    _tell(client, STARTED)
+    _tell(client, _STARTED)
     _watch(client, pid)
     os._exit(0)
 
