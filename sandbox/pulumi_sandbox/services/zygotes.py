@@ -2,11 +2,16 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from pulumi_sandbox.files import make_folder
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.zygotes.address import FOLDER, SERVER, socket_of
+
+_IMPORTED: Final = ("asyncio", "dill", "grpc.aio", "kubernetes.client", "pulumi")
+"""What most processes of a deployment import, each as it is; not more: some packages depend on the order."""
 
 
 def keep_zygote(folder: Path) -> None:
@@ -20,15 +25,18 @@ def keep_zygote(folder: Path) -> None:
         start_zygote(folder)
 
 
-def start_zygote(folder: Path, *, die_with_parent: bool = False) -> None:
-    """Start a zygote for this interpreter and environment; it is asked as soon as it listens."""
+def start_zygote(
+    folder: Path, *, modules: Iterable[str] = _IMPORTED, die_with_parent: bool = False
+) -> tuple[int, Path]:
+    """Start a zygote for this interpreter and environment; return its id, and where it will listen."""
     address = socket_of(folder, Path(sys.executable), os.environ)
-    processes.spawn(
-        [sys.executable, "-u", "-P", str(SERVER), str(address)],
+    pid = processes.spawn(
+        [sys.executable, "-u", "-P", str(SERVER), str(address), *modules],
         make_folder(folder) / "log",
         environment=os.environ,
         die_with_parent=die_with_parent,
     )
+    return pid, address
 
 
 def let_zygotes_go(folder: Path) -> None:

@@ -1,8 +1,9 @@
 """A process that has imported what a deployment's processes need, and becomes them by forking (Linux).
 
-A script of its own interpreter: `server.py SOCKET`. Whoever connects hands over its standard input, output
-and errors, a command line, a folder and an environment; what is forked runs that command as a new interpreter
-would. It ends when a file that it imported changes or its socket is gone: what it gives away is never stale.
+A script of its own interpreter: `server.py SOCKET MODULE…`. Whoever connects hands over its standard input,
+output and errors, a command line, a folder and an environment; what is forked runs that command as a new
+interpreter would. It ends when a file that it imported changes or its socket is gone: what it gives away is
+never stale.
 See sandbox/docs/engine-facts.md, processes that are forked.
 """
 
@@ -24,24 +25,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn
 
-_IMPORTED: Final = ("asyncio", "dill", "grpc.aio", "kubernetes.client", "pulumi")
-"""What most of these processes import, each as it is; not more, since some packages depend on the order."""
-
 _PATIENCE: Final = 2.0
 _LOOK: Final = 1.0
 """How long without work until it looks whether its socket is still there, in seconds."""
 
 _WORD: Final = 4
 _STARTED: Final = b"S"
-"""What a client is answered whose command runs: its exit code follows. Without an answer it starts it itself."""
+"""What a client hears whose command runs, before its exit code; one that hears nothing runs it itself."""
 
 
 class Zygote:
     """It imports, then forks."""
 
-    def __init__(self, address: Path) -> None:
-        """Listen in the folder of `address`; the last to listen there is the one that is asked."""
-        for name in _IMPORTED:
+    def __init__(self, address: Path, modules: list[str]) -> None:
+        """Import what is there, and listen in the folder of `address`, where the last to come is asked."""
+        for name in modules:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         gc.freeze()
@@ -189,4 +187,4 @@ def _become(words: list[str], folder: str, environment: dict[str, str], streams:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    Zygote(Path(sys.argv[1])).serve()
+    Zygote(Path(sys.argv[1]), sys.argv[2:]).serve()

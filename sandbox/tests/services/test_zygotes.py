@@ -12,12 +12,13 @@ import subprocess
 import sys
 import venv
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.services import processes, start_zygote
+from pulumi_sandbox.services import processes
 from pulumi_sandbox.zygotes.address import FOLDER, SERVER, forked, socket_of
+
+from sandbox.tests.support.zygotes import zygote_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
@@ -28,36 +29,18 @@ print("to errors", file=sys.stderr)
 """
 
 
-@contextmanager
-def _zygote(folder: Path) -> Generator[None]:
-    """Have a zygote for this interpreter, which listens."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv(FOLDER, str(folder))
-        start_zygote(folder, die_with_parent=True)
-        address = _listening(folder, Path(sys.executable))
-        yield
-    processes.end_all(SERVER.name, str(address), patience=0.0)
-
-
 @pytest.fixture(scope="module")
 def zygote(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """A zygote that no test harms."""
-    with _zygote(tmp_path_factory.mktemp("zygotes")):
+    with zygote_in(tmp_path_factory.mktemp("zygotes")):
         yield
 
 
 @pytest.fixture
 def own_zygote(tmp_path: Path) -> Generator[None]:
     """A zygote of this test."""
-    with _zygote(tmp_path / "zygotes"):
+    with zygote_in(tmp_path / "zygotes"):
         yield
-
-
-def _listening(folder: Path, python: Path) -> Path:
-    address = socket_of(folder, python, os.environ)
-    while not address.exists():
-        os.sched_yield()
-    return address
 
 
 def _is_forked(command: list[str], environment: Mapping[str, str]) -> bool:
@@ -144,10 +127,7 @@ def environment_of_its_own(
     (installed / "__pycache__").mkdir()
     (installed / "dill.py").write_text("import os; WORD, WHERE = 'old', os.getpid()")
     folder = tmp_path / "zygotes"
-    monkeypatch.setenv(FOLDER, str(folder))
     monkeypatch.setattr(sys, "executable", str(python))
-    start_zygote(folder, die_with_parent=False)
-    address = _listening(folder, python)
     script = tmp_path / "script.py"
 
     def run(text: str) -> subprocess.CompletedProcess[str]:
@@ -155,8 +135,8 @@ def environment_of_its_own(
         command = forked([str(python), "-u", "-P", str(script)], os.environ)
         return subprocess.run(command, capture_output=True, text=True, check=True)
 
-    yield installed, run
-    processes.end_all(SERVER.name, str(address), patience=0.0)
+    with zygote_in(folder):
+        yield installed, run
 
 
 def test_an_installed_module_is_imported_once_and_never_given_away_when_it_changed(

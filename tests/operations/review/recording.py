@@ -59,7 +59,6 @@ def _record(stack: str, folder: Path) -> None:
     file.write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
     environment = {**os.environ, "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE}
     environment.pop("KUBECONFIG", None)
-    environment["PULUMI_SANDBOX_ZYGOTES"] = str(folder / "none")  # each process is started by itself
 
     def run(*arguments: str, codes: tuple[int, ...] = (0,)) -> str:
         command = [str(CREDFLEET), *arguments]

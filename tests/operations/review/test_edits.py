@@ -12,7 +12,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,23 +22,34 @@ import pytest
 import yaml
 from pulumi_sandbox import engine
 from pulumi_sandbox.engine import StackAtRest, load_yaml
-from pulumi_sandbox.engine.deploy import start
-from pulumi_sandbox.engine.plugins.process import Child
 from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.zygotes.address import forked
 
-from components.connection import RECORDED as VARIABLE
 from operations.review.record import Record, asking_nobody, texts
 from operations.review.sealed import Standing, ciphertexts
+from sandbox.tests.support.zygotes import zygote_in
 from tests.operations.review.edits import EDITS, Edit
 from tests.support.proving import counted
 
 ROOT: Final = Path(__file__).parents[3]
 RECORDED: Final = Path(__file__).parent / "recorded"
-NURSERY: Final = ROOT / "tests" / "support" / "program_nursery.py"
+IMPORTED: Final = (
+    "pulumi_azure_native.authorization",
+    "pulumi_azure_native.managedidentity",
+    "pulumi_azure_native.resources",
+    "pulumi_gcp.secretmanager",
+    "pulumi_kubernetes.admissionregistration.v1",
+    "pulumi_kubernetes.core.v1",
+    "pulumi_kubernetes.rbac.v1",
+    "pulumi_sandbox.engine.plugins.language_host",
+    "components.fleet",
+    "components.settings.stack",
+    "components.wiring.pull_secrets",
+)
+"""What the program imports, in its order."""
 MOST_OTHERWISE: Final = 4
 _NOT_TOLD: Final = ("same", "create-replacement", "delete-replaced")
 """Steps that the document of a preview leaves out: the halves of a replacement are told as one."""
-_DYNAMIC: Final = ("DYNAMIC", "-u", "-m", "pulumi.dynamic", "127.0.0.1:1")
 
 
 @dataclass(frozen=True)
@@ -65,49 +77,28 @@ class Row:
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     """Preview all edits without keys, with one host of dynamic providers for each stack."""
     folder = tmp_path_factory.mktemp("edits")
-    address = folder / "nursery"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    serve = [sys.executable, str(NURSERY), "serve", str(address)]
-    patched = pytest.MonkeyPatch()
-    with subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE, text=True) as nursery:
-        try:
-            assert nursery.stdout is not None
-            assert nursery.stdout.readline() == "ready\n"
-
-            async def started(_python: Path, program: Path, _confinement: object = None) -> Child:
-                command = [sys.executable, "-I", "-S", str(NURSERY), "run", str(address)]
-                return await Child.start("program", command, cwd=program, env={})
-
-            patched.setattr(start, "start_program", started)
-            found = [row for stack in ("dev", "staging", "prod") for row in _of_stack(stack, folder, patched)]
-        finally:
-            patched.undo()
-            nursery.kill()
+    found = [row for stack in ("dev", "staging", "prod") for row in _of_stack(stack, folder)]
     for row in found:
         print(row)  # noqa: T201 - the table
     return found
 
 
-def _of_stack(stack: str, folder: Path, patched: pytest.MonkeyPatch) -> Iterator[Row]:
+def _of_stack(stack: str, folder: Path) -> Iterator[Row]:
     project = folder / stack
     project.mkdir()
     for name in ("Pulumi.yaml", "__main__.py", "components", "stacks"):
         (project / name).symlink_to(ROOT / name)
+    (project / ".venv").symlink_to(sys.prefix)
     packed = project / "record.json"
     packed.write_bytes(gzip.decompress((RECORDED / stack / "record.json.gz").read_bytes()))
     record = Record.read(packed, stack)
     document: dict[str, Any] = load_yaml(RECORDED / stack / f"Pulumi.{stack}.yaml")
     keyed: dict[str, Any] = json.loads((RECORDED / stack / "keyed.json").read_text())
-    for name, value in record.environment.items():
-        patched.setenv(name, value)
-    with asking_nobody(record.cluster):
-        host = subprocess.Popen(
-            [sys.executable, *_DYNAMIC[1:]], cwd=ROOT, env={**os.environ}, stdout=subprocess.PIPE, text=True
-        )
-        assert VARIABLE in os.environ
-        assert host.stdout is not None
-        patched.setenv("PULUMI_DEBUG_PROVIDERS", f"pulumi-python:{host.stdout.readline().strip()}")
-        try:
+    with pytest.MonkeyPatch.context() as patched, asking_nobody(record.cluster):
+        for name, value in {**record.environment, "PYTHONPATH": str(ROOT)}.items():
+            patched.setenv(name, value)
+        with zygote_in(folder / "zygotes", modules=IMPORTED), _dynamic_host() as port:
+            patched.setenv("PULUMI_DEBUG_PROVIDERS", f"pulumi-python:{port}")
             unedited = Edit(stack, "", "", "nothing", ())
             drifted = _compared(unedited, project, document, record, {"steps": [], "failed": False})
             edits = [each for each in EDITS if each.stack == stack]
@@ -115,11 +106,16 @@ def _of_stack(stack: str, folder: Path, patched: pytest.MonkeyPatch) -> Iterator
                 yield _compared(
                     edit, project, document, record, keyed[edit.title], drifted=drifted.sealed_only
                 )
-        finally:
-            host.kill()
-            host.wait()
-            host.stdout.close()
-    patched.delenv("PULUMI_DEBUG_PROVIDERS")
+
+
+@contextmanager
+def _dynamic_host() -> Generator[str]:
+    """Start a host of dynamic providers for many previews; yield its port."""
+    command = forked([sys.executable, "-u", "-m", "pulumi.dynamic", "127.0.0.1:1"], os.environ)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None
+        yield host.stdout.readline().strip()
+        host.kill()
 
 
 def _compared(
