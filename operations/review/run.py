@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
 import io
 import json
 import os
-import socket
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,8 +27,6 @@ from operations.preview_report.review import UNDECIDED, review
 from operations.review.record import Record, asking_nobody, code_of, texts
 from operations.review.sealed import Standing, ciphertexts, is_credential
 
-_NEW_USER_AND_NETWORK: Final = 0x10000000 | 0x40000000
-_SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 
@@ -132,16 +126,8 @@ def shut_in() -> None:
     """
     for name in [each for each in os.environ if each.lower().endswith("_proxy")]:
         del os.environ[name]  # gRPC would look for the loopback behind it
-    user, group = os.getuid(), os.getgid()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_NEW_USER_AND_NETWORK) < 0:
-        raise _not_shut_in(os.strerror(ctypes.get_errno()))
     try:
-        Path("/proc/self/setgroups").write_text("deny", "ascii")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "ascii")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", "ascii")
-        with socket.socket() as loopback:
-            fcntl.ioctl(loopback, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+        engine.leave_network(os.getuid(), os.getgid())
     except OSError as error:
         raise _not_shut_in(str(error.strerror)) from None
     tried = Confinement((Path("/usr"),), Path("/nowhere/socket")).command(Path("/"), "/usr/bin/true")

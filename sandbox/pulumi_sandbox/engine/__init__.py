@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.model.events import StepPlanned as StepPlanned
     from pulumi_sandbox.engine.model.resource import Resource as Resource
     from pulumi_sandbox.engine.model.resource import Snapshot as Snapshot
+    from pulumi_sandbox.engine.plugins.confined import leave_network as leave_network
     from pulumi_sandbox.engine.plugins.process import Confinement as Confinement
     from pulumi_sandbox.engine.plugins.process import start_plugin as start_plugin
     from pulumi_sandbox.engine.plugins.provider_processes import Trusted as Trusted
@@ -66,6 +67,7 @@ PUBLIC: Final = {
         "StepPlanned",
     ),
     "model.resource": ("Resource", "Snapshot"),
+    "plugins.confined": ("leave_network",),
     "plugins.process": ("Confinement", "start_plugin"),
     "plugins.provider_processes": ("Trusted",),
     "project.passphrase": ("PassphraseCrypter",),

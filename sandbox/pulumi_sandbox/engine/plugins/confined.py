@@ -27,8 +27,9 @@ from typing import Any, Final
 REFUSED: Final = 97
 """The exit code when the kernel does not let it shut anything in."""
 
-_NEW: Final = 0x10000000 | 0x00020000 | 0x40000000 | 0x20000000 | 0x08000000 | 0x04000000
-"""User, mounts, network, processes, IPC, host name."""
+_NEW_USER_AND_NETWORK: Final = 0x10000000 | 0x40000000
+_APART: Final = 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000
+"""Mounts, processes, IPC, host name."""
 _BIND, _RECURSIVE, _PRIVATE, _NOSUID, _NODEV, _DETACH = 0x1000, 0x4000, 0x40000, 2, 4, 2
 _MOUNT_SETATTR, _PIVOT_ROOT, _AT_RECURSIVE, _AT_FDCWD = 442, 155, 0x8000, -100
 _READ_ONLY: Final = 1 | 2 | 4
@@ -45,13 +46,7 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 def main(spec: dict[str, Any], command: list[str]) -> int:
     """Shut this process in, run the command in a child, and return its exit code."""
-    user, group = os.getuid(), os.getgid()
-    _done(_LIBC.unshare(_NEW), "unshare")
-    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-    Path("/proc/self/uid_map").write_text(f"1000 {user} 1", encoding="ascii")
-    Path("/proc/self/gid_map").write_text(f"1000 {group} 1", encoding="ascii")
-    with socket.socket() as loopback:  # of its own: the SDK serves callbacks there, and nobody else hears it
-        fcntl.ioctl(loopback, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    leave_network(1000, 1000, _APART)
     root = Path(tempfile.gettempdir())
     _done(_LIBC.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount")
     opened = {path: os.open(path, os.O_PATH) for path in _outermost((*_SYSTEM, *_DEVICES, *spec["readable"]))}
@@ -84,6 +79,20 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
     signal.alarm(spec["seconds"])
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     return code if code >= 0 else 128 - code
+
+
+def leave_network(user: int, group: int, others: int = 0) -> None:
+    """Put this process into namespaces of its own: of users, a network that is a loopback, and others.
+
+    user, group: what it is called there. Raises OSError, when the kernel does not let it.
+    """
+    outer_user, outer_group = os.getuid(), os.getgid()
+    _done(_LIBC.unshare(_NEW_USER_AND_NETWORK | others), "unshare")
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{user} {outer_user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{group} {outer_group} 1", encoding="ascii")
+    with socket.socket() as loopback:  # the SDK serves callbacks there, and nobody else hears it
+        fcntl.ioctl(loopback, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
 def _outermost(paths: Iterable[str]) -> list[Path]:
