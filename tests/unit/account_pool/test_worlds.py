@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, product
 from typing import Any, Final, NamedTuple
 
@@ -78,7 +79,8 @@ DRAWN: Final = counted(40, 4_000)
 MOST_OF_OPERATORS: Final = 2
 """Writes of an operator, who may restore what there never was, up to which every world is tried."""
 
-"""How many worlds of an operator are drawn from each start, who may restore and declare what it likes."""
+KEPT: Final = 10_000
+"""How many answers are kept for worlds that come to the same, which are met soon after each other."""
 
 DECLARED: Final = PoolConfigMap()
 MEMBERS, RECORD_TABLE, SETTINGS = member_table(()), record_table(()), settings_table()
@@ -135,6 +137,10 @@ class Account:
     def fields(self) -> Texts:
         return dict(zip(ACCOUNT, self.texts, strict=True))
 
+    @cached_property
+    def body(self) -> JsonObject:
+        return body_of(MEMBERS, self.fields)
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -144,7 +150,7 @@ class Claim:
     texts: tuple[str | None, ...] | None = None
     made: int = 0
 
-    @property
+    @cached_property
     def body(self) -> JsonObject:
         fields = dict(zip(claim_domains(self.name), self.texts or (), strict=True))
         body = body_of(RECORD_TABLE, fields)
@@ -364,8 +370,7 @@ def server_of(world: World) -> MemoryServer:
     """Have the world in memory."""
     server = MemoryServer()
     for name, one in world.accounts.items():
-        body = body_of(MEMBERS, one.fields)
-        body["metadata"] |= {"name": name}
+        body = {**one.body, "metadata": {**one.body["metadata"], "name": name}}
         server.put(Kind.MEMBER, body, name)
     for each in (world.acme, world.globex, world.forged):
         if each.texts is not None:
@@ -377,14 +382,14 @@ class Guarded:
     """A server in memory that refuses what the tables do not allow this user."""
 
     def __init__(self, server: MemoryServer, verb: Verb) -> None:
-        self._server = server
+        self.server = server
         self._verb = verb
 
     def get(self, kind: Kind, name: str) -> Result:
-        return self._server.get(kind, name)
+        return self.server.get(kind, name)
 
     def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        return self._server.list(kind, selector, cursor, limit)
+        return self.server.list(kind, selector, cursor, limit)
 
     def create(self, kind: Kind, body: JsonObject) -> Result:
         return self._write(kind, body["metadata"]["name"], "create", kind, body)
@@ -399,12 +404,13 @@ class Guarded:
         return self._write(kind, name, "delete", kind, name, uid, resource_version)
 
     def _write(self, kind: Kind, name: str, how: str, *arguments: object) -> Result:
-        tried_first = self._server.copy()
-        getattr(tried_first, how)(*arguments)
-        before, after = (_body(each, kind, name) for each in (self._server, tried_first))
+        written = self.server.copy()
+        answer: Result = getattr(written, how)(*arguments)
+        before, after = (_body(each, kind, name) for each in (self.server, written))
         if not _is_step(kind, self._verb, before, after):
             return Refused(Refusal.FORBIDDEN, f"{self._verb}: {before} → {after}")
-        return getattr(self._server, how)(*arguments)
+        self.server = written
+        return answer
 
 
 def _body(server: MemoryServer, kind: Kind, name: str) -> str:
@@ -414,6 +420,20 @@ def _body(server: MemoryServer, kind: Kind, name: str) -> str:
         metadata = {key: each for key, each in body["metadata"].items() if key != "resourceVersion"}
         body = {**body, "metadata": metadata}
     return json.dumps(body, sort_keys=True)
+
+
+class Still:
+    """A server that nobody writes to any more: the same as another with the same objects."""
+
+    def __init__(self, server: MemoryServer) -> None:
+        self.server = server
+        self._text = re.sub(r"rv-\d+", "rv", repr(server))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Still) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
 
 
 @cache
@@ -480,28 +500,27 @@ def _used_on(
     """Return what sweep, cleaner and new claims do wrong, one after the other; bound: account → its user."""
     let_go = {name for name, one in world.accounts.items() if one.let_go}
     policies = {member.name: member.annotations.get("credfleet.io/claim-policy") for member in server.members}
-    operator, cleaner = Guarded(server, Verb.OPERATE), Guarded(server, Verb.CLEAN)
+    operator = Guarded(server, Verb.OPERATE)
     try:
         pending = run(pending_records(), operator)
         run(sweep(POOL, DECLARED, most=9, write=True, pending=pending), operator)
     except PoolError as error:
         return f"a sweep ends with {error}"
-    for member in server.members:
+    for member in operator.server.members:
         if member.tenant is member.token is member.state is None and policies[member.name] == "release":
             let_go.add(member.name)
             soiled[member.name] = False
-    for listed in run(cleaning.cleanable("another"), cleaner):
-        if listed.name in bound:
-            return f"{listed.name} is wiped, and {bound[listed.name]} has it"
-        taken = run(cleaning.begin(listed, "another/1"), cleaner)
-        run(cleaning.succeed(taken, "another/1"), cleaner)
-        soiled[listed.name] = False
+    wiped, clean = cleaned(Still(operator.server))
+    for name in wiped:
+        if name in bound:
+            return f"{name} is wiped, and {bound[name]} has it"
+        soiled[name] = False
     for tenant, slot in (("initech", "0"), ("acme", "1"), ("globex", "1")):
-        claimed = outcome(server.copy(), Wanted(POOL, AWS, tenant, slot, "new"), world.said)
+        claimed = outcome(clean, Wanted(POOL, AWS, tenant, slot, "new"), world.said)
         if not isinstance(claimed, Claimed):
             continue
         name = claimed.secret_name
-        was_its_own = server.member(name).tenant == tenant
+        was_its_own = clean.server.member(name).tenant == tenant
         if soiled[name] and not was_its_own:
             return f"{tenant} gets {name} uncleaned"
         if bound.get(name, tenant) != tenant and name not in let_go:
@@ -509,7 +528,19 @@ def _used_on(
     return None
 
 
-def outcome(server: MemoryServer, wanted: Wanted, said: Said) -> Claimed | PoolError:
+@lru_cache(KEPT)
+def cleaned(still: Still) -> tuple[Sequence[str], Still]:
+    """Return what a cleaner wipes, and what it leaves."""
+    cleaner = Guarded(still.server, Verb.CLEAN)
+    listed = run(cleaning.cleanable("another"), cleaner)
+    for member in listed:
+        taken = run(cleaning.begin(member, "another/1"), cleaner)
+        run(cleaning.succeed(taken, "another/1"), cleaner)
+    return [member.name for member in listed], Still(cleaner.server)
+
+
+@lru_cache(KEPT)
+def outcome(still: Still, wanted: Wanted, said: Said) -> Claimed | PoolError:
     """Claim under the pool's settings as they are."""
 
     def begin(name: str) -> Steps[Record | None]:
@@ -526,7 +557,7 @@ def outcome(server: MemoryServer, wanted: Wanted, said: Said) -> Claimed | PoolE
         return asked
 
     try:
-        return run(protocol.claim(wanted, begin), server)
+        return run(protocol.claim(wanted, begin), still.server.copy())
     except PoolError as refused:
         return refused
 
