@@ -24,7 +24,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove fire sbom audit tutorial how-to bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove fire package sbom audit tutorial how-to bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -111,6 +111,11 @@ prove: env ## all that the claim protocol is proved with, at its full counts
 fire: env ## lives of stacks, damaged documents, histories of claims, at full counts: docs/reliability.md
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m tests.prove --fire
+
+package: env ## build the wheels of credfleet and of the sandbox: dist/
+	@rm -f dist/credfleet-*.whl dist/pulumi_sandbox-*.whl
+	@VIRTUAL_ENV= $(BIN)/uv build --quiet --wheel --all-packages --out-dir dist
+	@ls dist/*.whl
 
 sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
 	@mkdir -p .sandbox

@@ -5,7 +5,7 @@ import pulumi
 from components.fleet import Fleet, export_apps
 from components.settings.stack import Settings
 
-fleet = Fleet("fleet", Settings.load(pulumi.Config()))
+fleet = Fleet("fleet", Settings.load())
 
 pulumi.export("accountPool", fleet.account_pool)
 pulumi.export("tenants", fleet.tenants)

@@ -106,8 +106,9 @@ class Shell(ResourceProvider):
         """Take away what is managed. A provider that keeps nothing but its state has nothing to remove."""
 
     def configured(self, key: str) -> str | None:
-        """Return a value of the stack's configuration; a key without a namespace is the project's."""
-        return None if self._config is None else self._config.get(key)
+        """Return a value of the stack's configuration; a key without a namespace is of `credfleet:`."""
+        full = key if ":" in key else f"credfleet:{key}"
+        return None if self._config is None else self._config.get(full)
 
     @property
     def cluster(self) -> str | None:

@@ -42,7 +42,7 @@ class Fleet(pulumi.ComponentResource):
     skipped: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
-        cluster = ClusterTarget.parse(pulumi.Config().get("cluster"))
+        cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)

@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "components": "components",
+    "credfleet": "credfleet",
     "operations": "operations",
     "pulumi_sandbox": "sandbox/pulumi_sandbox",
 }
@@ -41,6 +42,7 @@ Contract: TypeAlias = Callable[[grimp.ImportGraph], set[Import]]
 def built() -> grimp.ImportGraph:
     return grimp.build_graph(
         "components",
+        "credfleet",
         "operations",
         "policies",
         "pulumi_sandbox",
@@ -234,6 +236,7 @@ def test_no_import_breaks_what_the_linter_holds(house: Path) -> None:
     ("importer", "imported", "contract"),
     [
         ("components/naming", "operations.main", "what a stack declares"),
+        ("components/naming", "credfleet", "what a stack declares"),
         ("components/naming", "pulumi_sandbox.engine", "what a stack declares"),
         ("sandbox/pulumi_sandbox/errors", "components.naming", "the sandbox would run any Pulumi program"),
         ("sandbox/pulumi_sandbox/errors", "operations.main", "the sandbox would run any Pulumi program"),

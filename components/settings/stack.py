@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pulumi_sandbox.documents import read_json
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
@@ -41,9 +41,6 @@ from components.settings.section import (
     review_written,
 )
 from components.settings.words import Name, unfit
-
-if TYPE_CHECKING:
-    import pulumi
 
 NAMESPACE: Final = "credfleet:"
 SIZE_LIMIT: Final = 100 * 1024
@@ -92,12 +89,12 @@ class Settings(Noun):
     secret_stores: Annotated[SecretStoresSection | None, _section(of=SecretStoresSection)] = None
 
     @classmethod
-    def load(cls, config: pulumi.Config) -> Self:
+    def load(cls) -> Self:
         """Read the configuration of the running stack; what is wrong ends the program, without traceback."""
         import pulumi
         from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
-        credentials = config.full_key(KEY)
+        credentials = NAMESPACE + KEY
         values = {**get_config_env(), **CONFIG.get()}
         try:
             _refuse_open_ports(values)

@@ -282,7 +282,7 @@ class _Declaring:
                 for one, resolution in group
             ]
             self.waiting |= {f"resource {one.name}": one.waits for one in args if one.waits is not None}
-            cluster = ClusterTarget.parse(pulumi.Config().get("cluster"))
+            cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
             AsoResources(entry, AsoResourcesArgs(resources=args, cluster=cluster), self._opts)
         for one, resolution in resolved:
             for hint in resolution.hints:

@@ -13,12 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import pulumi_sandbox
 from pulumi_sandbox import engine
 from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine import Confinement, Event, PreviewDigest, Resource, Result, Serialised, StackAtRest
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import contains_secret, equal
 
+import components
+import operations
 from components.errors import CredfleetError, Problem
 from components.seals import COULD_NOT
 from operations.folders import Folders
@@ -79,7 +82,7 @@ def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool
         if confined:
             shut = confinement(checkout, folder, record.environment)
             options = replace(options, confinement=shut)
-            problems = _problems(folders.project, checkout, record.stack, shut)
+            problems = _problems(checkout, record.stack, shut)
         gathered, heard = io.StringIO(), _Printed()
         with Serialised(PreviewDigest(gathered)) as display:
             result = engine.preview(workspace, options, _Both(display, heard))
@@ -173,14 +176,14 @@ class _Printed:
                 pass
 
 
-def _problems(base: Path, checkout: Path, stack: str, shut: Confinement) -> tuple[Problem, ...]:
-    """Check the configuration with the base's code, shut in: it names files to be read."""
-    code = (base / "operations", base / "components", base / "sandbox" / "pulumi_sandbox")
-    path = os.pathsep.join(map(str, (base, base / "sandbox")))
+def _problems(checkout: Path, stack: str, shut: Confinement) -> tuple[Problem, ...]:
+    """Check the configuration with the code that runs this, shut in: it names files to be read."""
+    code = [Path(module.__path__[0]) for module in (operations, components, pulumi_sandbox)]
+    path = os.pathsep.join(str(each.parent) for each in code)
     shut = replace(
         shut, readable=(*shut.readable, *code), environment={**shut.environment, "PYTHONPATH": path}
     )
-    check = "from operations.main import main; main()"
+    check = f"from {operations.__name__}.main import main; main()"
     given = ("config", "check", "--stack", stack, "--output", "json")
     command = shut.command(checkout, sys.executable, "-P", "-c", check, *given)
     done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)

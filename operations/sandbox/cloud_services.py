@@ -22,13 +22,14 @@ from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, addresses, named, settled
 
 from operations.folders import Folders
+from operations.sandbox import hyperfleet
 
 if TYPE_CHECKING:
     from components.pull_secret.settings import ClusterEntry, PullSecretsSection
 
 HYPERFLEET: Final = CloudService(
     "hyperfleet",
-    "operations.sandbox.hyperfleet.app",
+    f"{hyperfleet.__name__}.app",
     address=("credfleet:pullSecrets", "hyperfleet", "apiUrl"),
     usual=18553,
 )

@@ -46,6 +46,11 @@ def test_the_state_is_inputs_and_outputs_and_the_id_is_made_of_both(
     assert made.outputs == {**made.inputs, "length": 5, "writer": "ada"}
 
 
+def test_configuration_is_credfleets_whatever_the_project_is_called(note: Properties) -> None:
+    with dynamic_host({"writer": "ada"}, {"PULUMI_PROJECT": "mine"}) as host:
+        assert host.provider(NoteProvider()).create(note).outputs["writer"] == "ada"
+
+
 def test_only_another_identity_is_another_resource_and_what_is_not_compared_is_no_change(
     notes: Provider, note: Properties
 ) -> None:
