@@ -13,7 +13,7 @@ from components.account_pool.keys import INTERNAL, POOL_STATE
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
-from components.naming import config_path
+from components.naming import config_path, is_object_name
 from components.projection.settings import Delivery
 from components.settings.noun import Noun
 from components.settings.section import Written
@@ -69,7 +69,7 @@ class Slot(Noun):
         default=None, description="What becomes of the account when it is released."
     )
     limit: Count | None = Field(default=None, description="Consumers the claim takes at most.")
-    spill: bool = Field(
+    spill: Flag = Field(
         default=False,
         description="Whether it gets one more account when the limit of those it has is reached.",
     )
@@ -199,6 +199,8 @@ class Subject(Noun):
             raise unfit(
                 "a ServiceAccount lives in a namespace, and only it does", "give namespace to it alone"
             )
+        if self.kind == "ServiceAccount" and not is_object_name(self.name):
+            raise unfit("Kubernetes has no ServiceAccount of such a name", "write the name alone, such as ci")
         return self
 
 
@@ -214,7 +216,7 @@ class AccountPool(Noun):
     labels: Labels = Field(
         default=Labels(), description="Keys of the labels on the accounts, where they are not credfleet's."
     )
-    shared_capacity: Annotated[int, Field(ge=1)] | None = Field(
+    shared_capacity: Positive | None = Field(
         default=None, description="Claims a shared account takes that does not say it itself."
     )
     release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")

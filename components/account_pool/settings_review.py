@@ -29,6 +29,8 @@ _ID_FORMS: Final = {
 }
 """Cloud → what the ids of its accounts look like, and those of no other cloud do."""
 
+_NUMBER: Final = re.compile(r"['=]?[-\d\s.,]{9,}'?")
+"""What somebody meant for twelve digits."""
 _ROUNDED: Final = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
 _LONGEST_ID: Final = 128
 
@@ -74,7 +76,8 @@ def review_pool(
                 nearest(name, known),
             )
     for name, command in pool.cleaning.items():
-        if "/" in command[0] and not os.access(around.root / command[0], os.X_OK):
+        program = around.root / command[0]
+        if "/" in command[0] and not (program.is_file() and os.access(program, os.X_OK)):
             yield Problem(
                 config_path("accountPool", "cleaning", name, 0),
                 f"{command[0]} is no program that can be run, so the first cleaning would fail",
@@ -110,7 +113,8 @@ def review_accounts(
         elif supply is not None:
             for slot, account in accounts.items():
                 place = config_path("tenants", name, "accounts", slot)
-                yield from _review_account(place, name, account, supply)
+                whole = around.whole(place.removeprefix(config_path("")))
+                yield from _review_account(place, name, account, supply, whole=whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +174,8 @@ def _declared(member: Member | ExistingMember) -> Iterable[DeclaredMember]:
     )
 
 
-def _review_account(place: str, tenant: str, account: Slot, supply: _Supply) -> Problems:
-    if account.plan is not None and supply.rules is None:
+def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, whole: bool) -> Problems:
+    if account.plan is not None and (supply.rules is None or not whole):
         return
     choice = account.pool(supply.rules or Ruleset(()))
     if isinstance(choice, Fault):
@@ -297,6 +301,8 @@ def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
             "its accountId was rounded by a spreadsheet",
             "write all digits; there, format the column as text",
         )
+    if cloud == "aws" and not forms and _NUMBER.fullmatch(id_):
+        return "its type is of aws, whose accounts have 12 digits", "copy the digits alone, in quotes"
     if len(id_) > _LONGEST_ID:
         return f"its accountId has more than {_LONGEST_ID} characters, as that of no cloud has", "correct it"
     return None

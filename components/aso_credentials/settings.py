@@ -373,7 +373,7 @@ class AsoCredentials(Section):
                 place = self.place("named", name, *(["secretName"] if named.secret_name else []))
                 cause = f"{taken} is a name that ASO reads by itself"
                 yield Problem(place, cause, "rename it, such as billing")
-        yield from self._review_identities()
+        yield from self._review_identities(around)
         resources, problems = self.read_resources(around.root)
         yield from problems
         yield from self._review_resources(resources, around)
@@ -386,7 +386,7 @@ class AsoCredentials(Section):
         for key, source in entry.credential.sources.items():
             place = f"{entry.place}.servicePrincipal.{key}"
             yield from around.review_source(place, source, entry.secret.namespace)
-        yield from self._review_identity_of(entry)
+        yield from self._review_identity_of(entry, around)
         data, faults = entry.credential.judged(around.credentials, strict=strict)
         for fault in faults:
             key, mend = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
@@ -399,7 +399,7 @@ class AsoCredentials(Section):
                 "set operator.multiEnv: true if it runs so, or leave it out",
             )
 
-    def _review_identity_of(self, entry: Entry) -> Problems:
+    def _review_identity_of(self, entry: Entry, around: Surroundings) -> Problems:
         given = entry.credential.workload_identity
         if given is None or given.identity is None:
             return
@@ -407,34 +407,35 @@ class AsoCredentials(Section):
         if given.identity not in self.identities:
             cause = f"{given.identity} is no entry of identities"
             yield Problem(place, cause, nearest(given.identity, self.identities))
-        elif self.operator.issuer is None:
+        elif self.operator.issuer is None and around.whole(f"{self.KEY}.operator"):
             yield Problem(
                 place,
                 "nobody says who issues the cluster's tokens, so Azure could not be told whom to trust",
                 f"give the cluster's OIDC issuer URL as {self.place('operator', 'issuer')}",
             )
 
-    def _review_identities(self) -> Problems:
+    def _review_identities(self, around: Surroundings) -> Problems:
         """Check each identity, and that Azure, which ignores the case of names, takes no two for one."""
         seen: dict[tuple[str, str], str] = {}
         for name, identity in self.identities.items():
             first = seen.setdefault((identity.resource_group.lower(), name.lower()), name)
             if first != name:
                 yield _same_to_azure(self.place("identities", name), first)
-            yield from self._review_identity(name, identity)
+            yield from self._review_identity(name, identity, around)
         groups: dict[str, str] = {}
         for name in self.resource_groups:
             first = groups.setdefault(name.lower(), name)
             if first != name:
                 yield _same_to_azure(self.place("resourceGroups", name), first)
 
-    def _review_identity(self, name: str, identity: Identity) -> Problems:
+    def _review_identity(self, name: str, identity: Identity, around: Surroundings) -> Problems:
         place, group = self.place("identities", name), identity.resource_group
-        if self.location_of(identity) is None:
+        if self.location_of(identity) is None and around.whole(f"{self.KEY}.resourceGroups"):
+            near = nearest(group, self.resource_groups)
             yield Problem(
                 f"{place}.location",
                 f"resource group {group} is not declared here, so its location is not known",
-                f"add the location, or {group} to resourceGroups",
+                f"{near} Else add the location, or {group} to resourceGroups",
             )
         declared = self.resource_groups.get(group)
         if declared and identity.subscription_id not in (None, declared.subscription_id):

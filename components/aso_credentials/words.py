@@ -13,7 +13,7 @@ from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_namespace, is_object_name
 from components.settings.words import fit
 
-_ISSUER: Final = re.compile(r"https://[^\s/]\S*")
+_ISSUER: Final = re.compile(r"https://[^\s/?#][^\s?#]*")
 _GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
@@ -41,7 +41,7 @@ Issuer: TypeAlias = Annotated[
     str,
     _matches(
         _ISSUER,
-        "no token has such an issuer: it is an https:// address without blanks",
+        "no token has such an issuer: it is an https:// address without blanks, ? and #",
         "copy the cluster's OIDC issuer URL byte for byte, its last slash included",
     ),
 ]

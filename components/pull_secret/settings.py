@@ -52,6 +52,10 @@ def _reachable(text: str) -> str:
         raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example")
     if url.scheme == "http" and url.hostname not in _LOOPBACK:
         raise unfit("over http anybody on the way can read the token", "use https")
+    if "/api/hyperfleet" in url.path:
+        raise unfit(
+            "/api/hyperfleet is added to it, and would stand there twice", "leave that and the rest out"
+        )
     return text
 
 
@@ -89,7 +93,8 @@ class EntryWorkload(Noun):
     """A ServiceAccount of a GKE cluster, with an identity of its own in Google Cloud."""
 
     project_number: Annotated[
-        str, fit(_NUMBER.fullmatch, "a project's number has digits only", "write it in quotes")
+        str,
+        fit(_NUMBER.fullmatch, "a project's number has digits only", "write them in quotes, without blanks"),
     ] = Field(description="Number of the project of the GKE cluster, in quotes.")
     project: ProjectId = Field(description="Id of that project.")
     namespace: NamespaceName = Field(description="Namespace of the ServiceAccount.")
@@ -306,7 +311,7 @@ class PullSecretsSection(Section):
             cause = error.strerror if isinstance(error, OSError) else str(error)
             yield Problem(
                 self.place("adaptersFrom"),
-                f"what adapters report is unknown: {cause}",
+                f"what adapters report is unknown: {self.adapters_from}: {cause}",
                 "write it with: credfleet pull-secret observe",
             )
 

@@ -65,7 +65,7 @@ def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]
     A condition that makes no sense refuses everybody, whatever the others say.
     """
     conditions = tuple(conditions)
-    for refusal in (*condition_objections(conditions), *_requirement_faults(conditions)):
+    for refusal in (*condition_objections(conditions), *requirement_faults(conditions)):
         return refusal
     return not conditions or any(_meets(condition, name, labels) for condition in conditions)
 
@@ -98,7 +98,8 @@ def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def _requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
+def requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
+    """Find expressions that no labels could ever be compared by."""
     for index, condition in enumerate(conditions):
         selector = condition.namespace_selector or LabelSelector()
         for position, requirement in enumerate(selector.match_expressions):

@@ -42,7 +42,7 @@ def login_problem(kind: Kind, content: bytes) -> Problem | None:
         return Problem(
             "credential", "the credential is empty, and an empty one opens nothing", "give its text"
         )
-    if len(kind.credential) == 1:
+    if len(kind.credential) <= 1:
         return None
     fields = _fields(content)
     if fields is None or set(fields) != set(kind.credential):

@@ -12,6 +12,7 @@ from components.errors import CredfleetError, Problem
 from components.labels import TENANT
 from components.naming import tenant_label
 from components.secret_stores.admission import Asked, Purpose, admit, push_objections, read_objections
+from components.secret_stores.conditions import condition_objections, requirement_faults
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.entries import ProviderEntry, PushEntry, ReadEntry, SourceEntry, StoreEntry
 from components.secret_stores.eso import compile_push, compile_read, compile_store
@@ -270,6 +271,9 @@ class _Review:
             return
         store = section.store(name)
         yield from self._misspelt(f"{place}.conditions", given.conditions)
+        if faults := [*condition_objections(given.conditions), *requirement_faults(given.conditions)]:
+            yield from (each.within(f"{place}.{each.place.removeprefix('spec.')}") for each in faults)
+            return
         if given.callers_provider is not None:
             objections = [*store_objections(store, KINDS)]
             yield from (objection.within(f"{place}.callersProvider") for objection in objections)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -30,7 +31,9 @@ from components.service_credentials.names import app_secret, environment_secret,
 from components.settings.document import nearest
 from components.settings.noun import Noun
 from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import FileName, Flag, NamespaceName, ObjectName, Text, unfit
+from components.settings.words import FileName, Flag, NamespaceName, ObjectName, Text, fit, unfit
+
+_KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 
 class Binding(Noun):
@@ -127,7 +130,9 @@ class Workload(Noun):
     """What runs an application: an object with a template of pods, which somebody else made."""
 
     api_version: Text = Field(default="apps/v1", description="Group and version of its kind.")
-    kind: Text = Field(default="Deployment", description="Any kind with a template of pods.")
+    kind: Annotated[
+        str, fit(_KIND.fullmatch, "no kind of Kubernetes is written so", "write it such as Deployment")
+    ] = Field(default="Deployment", description="Any kind with a template of pods.")
     name: ObjectName = Field(description="Its name, in the namespace of the application.")
     containers: tuple[Text, ...] = Field((), description="Containers that are bound; absent: all.")
     restart: Flag = Field(

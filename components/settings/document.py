@@ -28,9 +28,9 @@ _PLAIN: Final = {
         "it is no text, but a list, a map, or digits, true or false, which YAML takes for something else",
         "write one text, and where YAML takes it for something else, write it in quotes",
     ),
-    "bool_type": (
-        "it is neither true nor false",
-        "write true or false, without quotes",
+    **dict.fromkeys(
+        ("bool_type", "bool_parsing"),
+        ("it is neither true nor false", "write true or false, without quotes"),
     ),
     **dict.fromkeys(
         ("tuple_type", "list_type", "sequence_type", "set_type"),
@@ -81,12 +81,12 @@ def problems_of(
 
 
 def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
-    """Leave out what is missing only since it is misspelt beside."""
-    extra = [fault["loc"] for fault in faults if fault["type"] == "extra_forbidden"]
+    """Leave out what is missing where an unknown key stands instead, and what is short of faulty items."""
+    unknown = [fault["loc"][:-1] for fault in faults if fault["type"] == "extra_forbidden"]
+    inside = [fault["loc"][:-1] for fault in faults]
     for fault in faults:
-        *around, name = fault["loc"]
-        beside = [str(loc[-1]).lower() for loc in extra if [*loc[:-1]] == around]
-        if fault["type"] != "missing" or not difflib.get_close_matches(str(name).lower(), beside):
+        instead = unknown if fault["type"] == "missing" else inside if fault["type"] == "too_short" else ()
+        if (fault["loc"][:-1] if fault["type"] == "missing" else fault["loc"]) not in instead:
             yield fault
 
 
@@ -135,7 +135,8 @@ def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
     mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
-    return f"{key} is not a known key, so it would be ignored without a word", mend
+    shown = key if key.strip() and key.isprintable() else repr(key)
+    return f"{shown} is not a known key, so it would be ignored without a word", mend
 
 
 def nearest(name: str, names: Collection[str]) -> str:

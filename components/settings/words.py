@@ -108,8 +108,8 @@ Region: TypeAlias = Annotated[
     str,
     fit(
         lambda text: _REGION.fullmatch(text) is not None,
-        "a region becomes part of a pool's type, so it has a-z, 0-9 and '-' only",
-        "write it such as cf-eu11",
+        "a region has a-z, 0-9 and '-' only, and may become part of a pool's type",
+        "write it such as europe-west1 or cf-eu11",
     ),
 ]
 Text: TypeAlias = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pulumi_sandbox.engine import PassphraseCrypter, StackAtRest
 from pulumi_sandbox.errors import SandboxError
@@ -16,12 +16,18 @@ from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
+from components.settings.document import misspelt
 from components.settings.places import located
 from components.settings.schema import stack_file_schema
 from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import stack_here
+
+_RESPELT: Final = (
+    "it is a whole number that is not written in digits alone, and readers of YAML differ on such",
+    "write the digits alone, or quote it if it is a text",
+)
 
 
 def schema() -> Answer:
@@ -38,15 +44,17 @@ def check(stack: str) -> Answer:
     folders = Folders.find(Path.cwd())
     at_rest = stack_here(stack)
     sealed, why = at_rest.read()[0].sealed, ""
-    crypter = None
+    crypter, of_the_salt = None, list[Problem]()
     if sealed:
         try:
             crypter = at_rest.unlock(public=folders.public_passphrase(stack))
         except SandboxError as error:
-            if error.code not in ("stack-unsupported", "passphrase-missing"):
+            if error.code not in ("stack-unsupported", "passphrase-missing", "salt-unreadable"):
                 raise
             why = error.code
-    judged(at_rest, crypter)
+            if why == "salt-unreadable":
+                of_the_salt.append(Problem(error.place, error.cause, error.mend, at_rest.stack_file.salt_at))
+    judged(at_rest, crypter, of_the_salt)
     unchecked = _unchecked(
         at_rest, sealed if crypter is None else (), no_passphrase=why == "passphrase-missing"
     )
@@ -91,16 +99,18 @@ def _place(path: Sequence[str | int]) -> str:
     return config_path(str(key).removeprefix(NAMESPACE), *inside) if own else str(key)
 
 
-def judged(at_rest: StackAtRest, crypter: PassphraseCrypter | None = None) -> Settings:
+def judged(
+    at_rest: StackAtRest, crypter: PassphraseCrypter | None = None, found: Sequence[Problem] = ()
+) -> Settings:
     """Read the configuration of a stack that has nothing wrong with it, in its file either.
 
-    Without a crypter nothing is said of what is encrypted.
+    Without a crypter nothing is said of what is encrypted. found: what is wrong with it, as is known already.
 
     Raises:
         ConfigurationError: With everything that is wrong, each with its place in a file.
     """
     config, faults = at_rest.read(crypter)
-    problems = [*_of_the_file(at_rest), *plain_credentials(at_rest.stack_file.config)]
+    problems = [*(_of_the_file(at_rest) or found), *plain_credentials(at_rest.stack_file.config)]
     settings = None
     # What is not of its type at all is no section, and nothing that refers into it is told as well.
     wrong = {str(one.path[0]): "[]" for one in faults if len(one.path) == 1 and one.path[0] in config.values}
@@ -111,24 +121,30 @@ def judged(at_rest: StackAtRest, crypter: PassphraseCrypter | None = None) -> Se
         told = {problem.place for problem in problems}
         problems += (problem for problem in error.problems if problem.place not in told)
     told = {problem.place for problem in problems}
-    for fault in faults:
-        place = _place(fault.path)
-        if place not in told:
-            problems.append(Problem(place, f"it {fault.cause.removeprefix('it ')}", fault.mend))
+    of_the_file = [
+        *(Problem(_place(each.path), f"it {each.cause.removeprefix('it ')}", each.mend) for each in faults),
+        *(Problem(_place(path), *_RESPELT) for path in at_rest.stack_file.respelt),
+    ]
+    problems += (each for each in of_the_file if each.place not in told)
     if problems or settings is None:
         raise ConfigurationError(located(problems, at_rest.stack_file.path))
     return settings
 
 
-def _of_the_file(at_rest: StackAtRest) -> Iterator[Problem]:
-    """Refuse a file that says nothing of this program: one that was cut off would count as empty."""
+def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:
+    """Refuse keys that nobody reads, and a file without any of this program: it would count as empty."""
     file = at_rest.stack_file
+    if file.unread:
+        return [Problem(key, *misspelt(key, file.READ), at) for key, at in file.unread.items()]
     if file.path.exists() and not any(key.startswith(NAMESPACE) for key in file.config) and not file.is_empty:
-        yield Problem(
-            "configuration",
-            f"the file has no key of {NAMESPACE}…: the next update would delete all that the stack declared",
-            "restore it from version control; a stack that declares nothing says so: config: {}",
-        )
+        return [
+            Problem(
+                "configuration",
+                f"the file has no key of {NAMESPACE}…: the next update would delete all that the stack had",
+                "restore it from version control; a stack that declares nothing says so: config: {}",
+            )
+        ]
+    return []
 
 
 @dataclass(frozen=True, slots=True)

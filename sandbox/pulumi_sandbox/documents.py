@@ -87,6 +87,8 @@ class Document:
         default_factory=dict[int, Mapping[Step, tuple[int, int]]]
     )
     """By the identity of a map or list in `data`: where each entry begins."""
+    respelt: Sequence[Sequence[Step]] = ()
+    """Where whole numbers stand that are not written in digits alone, such as 1_000 and 2.0."""
 
     def at(self, path: Sequence[Step]) -> Mark:
         """Return where the entry of a path begins, or the innermost one around it that is there."""
@@ -150,7 +152,7 @@ def read_all(content: bytes | str, file: str) -> Iterator[Document]:
             if isinstance(event, yaml.DocumentStartEvent):
                 reading = _Reading(Mark(file, 1, 1))
             elif isinstance(event, yaml.DocumentEndEvent) and reading is not None:
-                yield Document(reading.data, reading.mark, reading.marks)
+                yield Document(reading.data, reading.mark, reading.marks, reading.respelt)
             elif reading is not None:
                 reading.take(event)
     except yaml.MarkedYAMLError as error:
@@ -206,6 +208,11 @@ class _Container:
     key: str | None = None
     merges: list[tuple[Mark, Any]] = field(default_factory=list[tuple[Mark, Any]])
 
+    @property
+    def place(self) -> Step:
+        """The step to the entry that comes next."""
+        return len(self.value) if isinstance(self.value, list) else self.key or ""
+
 
 @dataclass(slots=True)
 class _Reading:
@@ -216,6 +223,7 @@ class _Reading:
     marks: dict[int, dict[Step, tuple[int, int]]] = field(
         default_factory=dict[int, dict[Step, tuple[int, int]]]
     )
+    respelt: list[tuple[Step, ...]] = field(default_factory=list[tuple[Step, ...]])
     _open: list[_Container] = field(default_factory=list[_Container])
     _anchors: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     _repeated: int = 0
@@ -269,6 +277,8 @@ class _Reading:
                 self._anchors[event.anchor] = event.value, 1
             return
         value = _value(event, at)
+        if type(value) in (int, float) and value == int(value) and str(int(value)) != event.value:
+            self.respelt.append(tuple(each.place for each in self._open))
         if event.anchor:
             self._anchors[event.anchor] = value, 1
         self._put(value, at, 1)

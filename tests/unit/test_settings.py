@@ -306,7 +306,7 @@ def test_load_ends_the_program_with_the_problems_and_no_traceback() -> None:
     from tests.support.recorder import record
 
     def program() -> None:
-        Settings.load(pulumi.Config())
+        Settings.load()
 
     with pytest.raises(pulumi.RunError, match=r"credfleet:cluster\.contxt: .*\n→ did you mean context\?"):
         record(program, config=stack(cluster__contxt="x"), secret_keys=SECRET_KEYS)
@@ -329,21 +329,20 @@ def test_load_refuses_a_port_that_the_sandbox_was_to_choose_and_parse_takes_it(k
     assert problems(config) == ()
 
     def program() -> None:
-        Settings.load(pulumi.Config())
+        Settings.load()
 
     with pytest.raises(pulumi.RunError, match=rf"{key}: it leaves a port open.*\n→ .*credfleet sandbox env"):
         record(program, config=config, secret_keys=SECRET_KEYS)
 
 
 def test_load_reads_what_parse_reads() -> None:
-    import pulumi
 
     from tests.support.recorder import record
 
     loaded: list[Settings] = []
 
     def program() -> None:
-        loaded.append(Settings.load(pulumi.Config()))
+        loaded.append(Settings.load())
 
     record(program, config=stack(), secret_keys=SECRET_KEYS)
 

@@ -1,10 +1,11 @@
-"""References between parts of the configuration."""
+"""References between parts of the configuration, and that each key takes what it is declared to be."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.settings.stack import Settings
 from tests.support.stacks import problems, stack
 
 
@@ -272,3 +273,19 @@ def test_a_spreadsheet_may_begin_the_file_with_its_mark(tmp_path: Path) -> None:
     (tmp_path / "members.csv").write_text("name,type,accountId\r\naws-2,aws,222\r\n", encoding="utf-8-sig")
 
     assert from_file(tmp_path) == []
+
+
+def test_every_number_and_every_flag_is_taken_as_such_and_never_read_from_a_text() -> None:
+    found: list[Any] = []
+
+    def look(node: Any) -> None:
+        if isinstance(node, dict) and node.get("type") in ("int", "bool"):
+            found.append(node)
+        parts = node.items() if isinstance(node, dict) else enumerate(node if isinstance(node, list) else ())
+        for key, each in parts:
+            if key != "choices":  # of any JSON, as it stands in a spec
+                look(each)
+
+    look(Settings.__pydantic_core_schema__)
+    assert len(found) > 20
+    assert [each for each in found if not each.get("strict")] == []

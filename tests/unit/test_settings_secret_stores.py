@@ -321,7 +321,7 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
         ),
         "regex": (
             {"stores__shared__conditions": [{"namespaceRegexes": ["("]}]},
-            "stores.shared",
+            "stores.shared.conditions[0].namespaceRegexes[0]",
             "spec.conditions[0].namespaceRegexes[0] is no regular expression",
         ),
         "operator": (
@@ -330,7 +330,7 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
                     {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}
                 ]
             },
-            "reads.account.store",
+            "stores.shared.conditions[0].namespaceSelector.matchExpressions[0].operator",
             "operator is none that Kubernetes knows",
         ),
         "own-store-another-namespace": (
@@ -388,7 +388,7 @@ def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
         ),
         "label": (
             {"stores__shared__conditions": [{"namespaceSelector": {"matchLabels": {"a b": "x"}}}]},
-            "stores.shared",
+            "stores.shared.conditions[0].namespaceSelector.matchLabels.a b",
             "matchLabels.a b asks for a label that Kubernetes takes on no namespace",
         ),
         "slip-of-a-namespace": (

@@ -52,12 +52,20 @@ class StackAtRest:
 
         passphrase: absent means that of the environment. public: the file of a passphrase that anybody may
         read, where the environment names none.
-        Raises SandboxError `stack-unsupported`; and as `find_passphrase` and `PassphraseCrypter.open`.
+        Raises SandboxError `stack-unsupported`, `salt-unreadable` where values are encrypted and no salt is
+        there; and as `find_passphrase` and `PassphraseCrypter.open`.
         """
         self.stack_file.refuse_unsupported()
         if passphrase is None:
             passphrase = find_passphrase(self.stack, public)
         salt = self.stack_file.salt
+        if not salt and (sealed := self.read()[0].sealed):
+            raise SandboxError(
+                code="salt-unreadable",
+                place="encryptionsalt",
+                cause=f"it is missing, and {len(sealed)} values are encrypted under one",
+                mend="restore the line from version control; nothing encrypted can be read without it",
+            )
         return PassphraseCrypter.open(salt, passphrase) if salt else PassphraseCrypter.new(passphrase)
 
     def read(self, crypter: PassphraseCrypter | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:

@@ -180,6 +180,15 @@ def test_each_damaged_ciphertext_is_named_by_its_entry_and_the_rest_is_checked(p
     ]
 
 
+@pytest.mark.parametrize("salt", ["", "encryptionsalt: 5\n"], ids=["no salt", "no such salt"])
+def test_a_salt_that_was_lost_is_one_problem_and_the_rest_is_checked(project: Path, salt: str) -> None:
+    configure(project, f'{salt}config:\n  credfleet:tenants: 5\n  gcp:accessToken: {{secure: "v1:a:b"}}\n')
+    done = run("config", "check", "--output", "json")
+    told = [(each["place"], each["line"]) for each in json.loads(done.stdout)["error"]["problems"]]
+    assert done.exit_code == 2
+    assert told == [("encryptionsalt", 1), ("credfleet:tenants", 3 if salt else 2)]
+
+
 @pytest.mark.parametrize(
     "text", ["", "# cut off\n", "encryptionsalt: v1:abc\n", "config:\n", "config:\n  gcp:project: p\n"]
 )

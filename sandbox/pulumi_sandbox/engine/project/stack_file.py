@@ -6,6 +6,7 @@ A value is whatever YAML holds; a mapping with the single key `secure` is an enc
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,9 @@ class StackFile:
 
     With `path=True` a key may go on into its value: `ns:map.key`, `ns:list[0]`.
     """
+
+    READ: Final = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
+    """The keys of the file that the genuine CLI reads."""
 
     def __init__(self, path: Path, project: str, written: Document) -> None:
         self.path = path
@@ -89,6 +93,23 @@ class StackFile:
         """Return where a value stands in the file; for what is not there, where it would be looked for."""
         written = next((each for each in self._entries() if self._full(each) == key), key)
         return self._written.at(("config", written, *inside))
+
+    @property
+    def respelt(self) -> Iterator[paths.Path]:
+        """Full keys and paths of the whole numbers that the file does not write in digits alone."""
+        for head, *inside in self._written.respelt:
+            if head == "config" and inside:
+                yield self._full(str(inside[0])), *inside[1:]
+
+    @property
+    def unread(self) -> dict[str, Mark]:
+        """The keys beside `config` that nobody reads, and where they stand."""
+        return {key: self._written.at((key,)) for key in self._document if key not in self.READ}
+
+    @property
+    def salt_at(self) -> Mark:
+        """Where the salt stands, or where it would be looked for."""
+        return self._written.at(("encryptionsalt",))
 
     @property
     def salt(self) -> str:
