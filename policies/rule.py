@@ -113,7 +113,7 @@ def resource_rule(
     def make(check: Check) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
             touched = Touched()
-            for violation in check(_applicable(args, types, plain(args.props, touched))):
+            for violation in check(_applicable(args, types, lambda props: plain(props, touched))):
                 report_violation(f"{violation}\n→ {mend}", None)
             if touched:
                 report_violation(UNDECIDED, None)
@@ -189,17 +189,20 @@ def _name(rule: Callable[..., Any]) -> str:
 
 def _remediation(remedy: Remedy, types: Sequence[str]) -> ResourceRemediation:
     def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
-        return remedy(_applicable(args, types, with_secrets(args.props)))
+        return remedy(_applicable(args, types, with_secrets))
 
     # The host takes the inputs themselves; its type asks for an awaitable of them only.
     return cast("ResourceRemediation", remediate)
 
 
-def _applicable(args: ResourceValidationArgs, types: Sequence[str], inputs: Mapping[str, Any]) -> Resource:
-    resource = Resource(args.resource_type, inputs, args.urn, args.get_config())
+def _applicable(
+    args: ResourceValidationArgs, types: Sequence[str], read: Callable[[Any], Mapping[str, Any]]
+) -> Resource:
+    """Return what a rule is to judge, its properties read only where its type is one of the rule's."""
+    resource = Resource(args.resource_type, {}, args.urn, args.get_config())
     if not resource.is_a(*types):
         args.not_applicable()
-    return resource
+    return replace(resource, inputs=read(args.props))
 
 
 def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchema | None:

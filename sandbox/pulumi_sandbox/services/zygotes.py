@@ -10,7 +10,15 @@ from pulumi_sandbox.files import make_folder
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.zygotes.address import FOLDER, SERVER, socket_of
 
-_IMPORTED: Final = ("asyncio", "dill", "grpc.aio", "kubernetes.client", "pulumi")
+_IMPORTED: Final = (
+    "asyncio",
+    "dill",
+    "grpc.aio",
+    "kubernetes.client",
+    "pulumi",
+    "pulumi_kubernetes.core.v1",
+    "pulumi_kubernetes.rbac.v1",
+)
 """What most processes of a deployment import, each as it is; not more: some packages depend on the order."""
 
 

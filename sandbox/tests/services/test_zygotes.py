@@ -66,6 +66,9 @@ def _is_forked(command: list[str], environment: Mapping[str, str]) -> bool:
         ("import signal; print([signal.getsignal(n) for n in (2, 15, 17)])", []),
         ("import gc, os; print(gc.isenabled(), os.getpgid(0) == os.getpid())", []),
         ("import __main__; x = 1; print(__main__.x, __main__.__file__)", []),
+        ("import pulumi_kubernetes as k; print(k.core.v1.Secret, k.apps.v1.Deployment, k.Provider)", []),
+        ("from pulumi_kubernetes import apps, core; print(core, core.v1.Pod, apps.v1beta1.Deployment)", []),
+        ("import pulumi_azure_native as a; print(a.resources.ResourceGroup, a.authorization)", []),
     ],
 )
 def test_a_forked_script_does_what_the_script_does_by_itself(tmp_path: Path, text: str, words: list[str]):
