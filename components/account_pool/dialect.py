@@ -139,6 +139,12 @@ class Dialect:
             listed = rf"key in (\[[^]]*)'{re.escape(POOL_STATE)}'([^]]*\])"
             text = re.sub(listed, rf"key in ({below} ? \1{_STATE}\2 : \1{_STATE}, '{self.dirty}'\2)", text)
             text = re.sub(rf"(?<!\?)'{re.escape(POOL_STATE)}'", rf"'{POOL_STATE}', '{self.dirty}'", text)
+            # Below a quarantine it says what the state before it does, and nobody takes that off.
+            quarantined = rf"\1Labels[?{_STATE}].orValue('') == '{State.QUARANTINED}'"
+            marked = rf"{quarantined} && \1Labels[?'{self.dirty}'].orValue('') == '{_TRUE}'"
+            noted = rf"(variables\.(?:old|new))Notes\[\?'{re.escape(STATE_BEFORE)}'\]"
+            before = rf"\g<0>.or({marked} ? optional.of('{State.DIRTY}') : optional.none())"
+            text = re.sub(noted, before, text)
             text = text.replace(_STATE, f"'{POOL_STATE}'")
         for own, theirs in self.renamed.items():
             text = text.replace(f"'{own}'", f"'{theirs}'")

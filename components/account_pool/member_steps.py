@@ -156,6 +156,7 @@ _IS_PLACES: Final = Among(form=json_form(_PLACE))
 _NOBODY: Final = Among(("{}",), absent=True)
 _DIRTY, _CLEANING, _QUARANTINED = (one_of(state) for state in ("dirty", "cleaning", "quarantined"))
 _NOT_CLEANING: Final = Among(("cleaning",), negated=True)
+_MARKED: Final = Among(("dirty",), absent=True)
 _GIVEN_UP: Final = one_of("decommissioned")
 _NOT_POOL: Final = Among(("pool",), negated=True)
 
@@ -300,14 +301,14 @@ def member_table(partition_keys: Sequence[str]) -> Table:
             "X2: leave it quarantined",
             RELEASERS,
             {TOKEN: PRESENT, ORIGIN: one_of("pool")},
-            {**_RELEASED, OWNER: PRESENT, STATE: _QUARANTINED, REASON: ANYTHING},
+            {**_RELEASED, OWNER: PRESENT, STATE: _QUARANTINED, REASON: ANYTHING, BEFORE: _MARKED},
             when=(_OWNER_STAYS,),
         ),
         Step(
             "X2: leave dirty, or quarantined, what nobody owns any more",
             RELEASERS,
             {TOKEN: PRESENT, OWNER: ABSENT, STATE: _NOT_CLEANING},
-            {**_RELEASED, ORIGIN: one_of("pool"), STATE: Among(("dirty", "quarantined"))},
+            {**_RELEASED, ORIGIN: one_of("pool"), STATE: Among(("dirty", "quarantined")), BEFORE: _MARKED},
         ),
         Step(
             "X2: leave a place on a shared account",
@@ -384,6 +385,12 @@ def member_table(partition_keys: Sequence[str]) -> Table:
             (OPERATE,),
             {STATE: _QUARANTINED},
             {REASON: ANYTHING, CLEANING: ABSENT},
+        ),
+        Step(
+            "mark what is quarantined as dirty",
+            (OPERATE,),
+            {STATE: _QUARANTINED, BEFORE: ABSENT},
+            {OTHER_LABELS: ANYTHING, BEFORE: _DIRTY},
         ),
         Step(
             "give an account up",

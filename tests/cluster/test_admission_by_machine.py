@@ -12,6 +12,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,12 +20,23 @@ import pytest
 
 from components.account_pool.audit import COMPONENT
 from components.account_pool.config_map import CONFIG_MAP
+from components.account_pool.dialect import Dialect
 from components.account_pool.model import JsonObject
 from components.account_pool.rows import Table, Verb, Write, allows
 from tests.support.guarded_pool import enforce, merged
+from tests.support.memory_pool import KEB
 from tests.support.people import ALL_OBJECTS, grant
 from tests.support.proving import counted, tried
-from tests.support.transitions import SETTINGS, TABLES, Drawing, merge_patch, signed
+from tests.support.transitions import (
+    SETTINGS,
+    TABLES,
+    Drawing,
+    meant,
+    merge_patch,
+    said,
+    signed,
+    understood,
+)
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -40,6 +52,8 @@ USERS: Final[Mapping[str, tuple[frozenset[str], frozenset[Verb]]]] = {
     "tenant": (frozenset(), frozenset()),
 }
 """User → what its Role lets it do to any Secret and ConfigMap, and its virtual verbs."""
+
+KYMA: Final = replace(KEB, shared_capacity=None)
 
 OBJECTS, CHANGES = counted(12, 200), counted(2, 9)
 """How many objects of each kind, and how many changes of each; every one is tried by seven users."""
@@ -98,9 +112,10 @@ def place(admin: DynamicClient) -> Place:
 class Trial:
     """Writes to the objects of one table by all users: what was answered, and where not as the table."""
 
-    def __init__(self, place: Place, table: Table) -> None:
+    def __init__(self, place: Place, table: Table, words: Dialect = SETTINGS.dialect) -> None:
         self._place = place
         self._table = table
+        self._words = words
         self._answers: Counter[tuple[bool, bool]] = Counter()
         self._wrong: list[Any] = []
 
@@ -122,7 +137,7 @@ class Trial:
             status, answer = self._place.send("PATCH", f"{path}/{name}", patch, user)
         may, verbs = USERS[user]
         asked = Write(before, after, verbs, user)
-        expected = asked.on in may and allows(self._table, asked)
+        expected = asked.on in may and allows(self._table, meant(asked, self._words))
         is_there_already = status == 409 and before is None
         if status not in (200, 201, 403) and not is_there_already:
             assert status == 422, (asked.on, user, answer["message"], before)
@@ -139,25 +154,31 @@ class Trial:
         assert min(self._answers[True, True], self._answers[False, False]) > 0
 
 
-@pytest.mark.parametrize("name", ["members", "records"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("members", SETTINGS.dialect), ("members", KYMA), ("records", SETTINGS.dialect)],
+    ids=["members", "members in the words of Kyma", "records"],
+)
 def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
-    place: Place, admin: DynamicClient, name: str
+    place: Place, admin: DynamicClient, name: str, words: Dialect
 ) -> None:
     table = TABLES[name]
-    drawing, trial = Drawing(table, 20, place.reference), Trial(place, table)
+    drawing, trial = Drawing(table, 20, place.reference), Trial(place, table, words)
 
-    def named(number: int) -> str:
-        return f"claim-{number:040x}" if name == "records" else f"m-{number}"
+    def drawn(number: int) -> JsonObject:
+        called = f"claim-{number:040x}" if name == "records" else f"m-{number}"
+        return said(drawing.body(called), words)
 
     made: list[JsonObject] = []
     for number in range(OBJECTS):
-        status, body = place.send("POST", table.resource, drawing.body(named(number)))
+        status, body = place.send("POST", table.resource, drawn(number))
         assert status == 201, body["message"]
         made.append(body)
-    enforce(admin, place.namespace, SETTINGS)
+    enforce(admin, place.namespace, replace(SETTINGS, dialect=words))
     for number, before in enumerate(made):
-        trial.of_all_users((before, after) for after in (*drawing.changes(before, CHANGES), None))
-        trial.of_all_users([(None, drawing.body(named(OBJECTS + number)))])
+        changes = drawing.changes(understood(before, words), CHANGES)
+        trial.of_all_users((before, said(after, words)) for after in changes)
+        trial.of_all_users([(before, None), (None, drawn(OBJECTS + number))])
     if name == "records":
         trial.of_all_users([(None, {**drawing.body("claim-by-hand"), "data": made[0]["data"]})])
     trial.end()

@@ -305,7 +305,9 @@ def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kym
     assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "initech").code == 4
     assert " account-owner: " in (change("admin", "free", tenantName="initech") or "")
     assert " account-state: " in (change("provisioner", "dirty", dirty=None) or "")
-    assert " account-labels: " in (change("provisioner", "kept", dirty=None) or "")
+    for user in ("provisioner", "admin"):
+        assert " account-labels: " in (change(user, "kept", dirty=None) or "")
+        assert " account-state: " in (change(user, "kept", **{"dirty": None, POOL_STATE: None}) or "")
     place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
     assert labels_of("free") == {"hyperscalerType": "aws", "tenantName": "acme", "dirty": "true"}
     cleaned = place.ask("janitor", "pool", "clean", "--command", "aws=true", "--yes")["cleaned"]

@@ -9,14 +9,16 @@ import copy
 import json
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
 from components.account_pool import relations, rows, transitions
 from components.account_pool.config_map import POOL_UID, PoolConfigMap
-from components.account_pool.keys import POOL_RECORD
+from components.account_pool.dialect import Dialect
+from components.account_pool.keys import POOL_RECORD, POOL_STATE, STATE_BEFORE
 from components.account_pool.model import JsonObject
-from components.account_pool.rows import ANYTHING, Among, Field, Step, Table, Where
+from components.account_pool.rows import ANYTHING, Among, Field, Step, Table, Where, Write
 
 UID: Final = "00000000-0000-4000-8000-000000000000"
 TOKENS: Final = tuple(f"claim-{number}.{UID}.{number}" for number in (1, 2))
@@ -66,7 +68,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
 _POLICIES: Final = ("release", "retain", "clean", "quarantine", "forget", None)
 _TENANTS: Final = ("acme", "globex", "A tenant", None)
 _REST: Final[Mapping[Where, tuple[Any, ...]]] = {
-    rows.LABELS: ({}, {"note": "x"}, {"dirty": "true"}),
+    rows.LABELS: ({}, {"note": "x"}, {"dirty": "true"}, {"dirty": "false"}),
     rows.NOTES: ({}, {"note": "x"}, {"note": "y", "other": ""}),
     rows.DATA: ({}, {"key": "c2VjcmV0"}, {"key": "bmV3"}),
     rows.BYTES: (None, {"bytes": "eA=="}),
@@ -194,6 +196,53 @@ def signed(body: JsonObject) -> JsonObject:
     if data.get(POOL_UID) != OWN_UID or "uid" not in body["metadata"]:
         return body
     return {**body, "data": {**data, POOL_UID: body["metadata"]["uid"]}}
+
+
+def said(body: JsonObject, words: Dialect) -> JsonObject:
+    """Return an account as a pool with these words has it; one that is dirty says so in them."""
+    labels = words.labels(rows.LABELS.of(body) or {})
+    if words.dirty is not None and labels.get(POOL_STATE) == "dirty" and words.dirty not in labels:
+        del labels[POOL_STATE]
+        labels[words.dirty] = "true"
+    return _with(body, labels=labels)
+
+
+def understood(body: JsonObject, words: Dialect) -> JsonObject:
+    """Return an account in credfleet's words; what says dirty below another state is a label like others."""
+    own = {theirs: key for key, theirs in words.renamed.items()}
+    given: JsonObject = rows.LABELS.of(body) or {}
+    labels = {own.get(key, key): text for key, text in given.items()}
+    if words.dirty is not None and words.dirty in labels and POOL_STATE not in labels:
+        word = labels.pop(words.dirty)
+        labels[POOL_STATE] = "dirty" if word == "true" else word
+    return _with(body, labels=labels)
+
+
+def meant(write: Write, words: Dialect) -> Write:
+    """Return a write to an account in credfleet's words.
+
+    While an account has another state, the label that says dirty is one for itself. Below a quarantine it
+    also says that the account is to be cleaned.
+    """
+    if (dirty := words.dirty) is None:
+        return write
+    both = all(POOL_STATE in (rows.LABELS.of(body) or {}) for body in (write.before, write.after))
+
+    def of(body: JsonObject | None) -> JsonObject | None:
+        if body is None:
+            return None
+        labels = dict(rows.LABELS.of(own := understood(body, words)) or {})
+        notes = dict(rows.NOTES.of(body) or {})
+        word = labels.get(dirty) if both else labels.pop(dirty, None)
+        if labels.get(POOL_STATE) == "quarantined" and word == "true":
+            notes.setdefault(STATE_BEFORE, "dirty")
+        return _with(own, labels=labels, annotations=notes)
+
+    return replace(write, before=of(write.before), after=of(write.after))
+
+
+def _with(body: JsonObject, **parts: JsonObject) -> JsonObject:
+    return {**body, "metadata": {**body["metadata"], **parts}}
 
 
 def merge_patch(before: Any, after: Any) -> Any:
