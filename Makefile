@@ -24,7 +24,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove fire package sbom audit tutorial how-to bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove fire package try-package sbom audit tutorial how-to bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -116,6 +116,11 @@ package: env ## build the wheels of credfleet and of the sandbox: dist/
 	@rm -f dist/credfleet-*.whl dist/pulumi_sandbox-*.whl
 	@VIRTUAL_ENV= $(BIN)/uv build --quiet --wheel --all-packages --out-dir dist
 	@ls dist/*.whl
+
+try-package: package ## install the wheels where nothing else is, and bring a new project up with them
+	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; \
+	  $(PYTHON) -m venv "$$folder/env"; "$$folder/env/bin/pip" install --quiet dist/credfleet-*.whl dist/pulumi_sandbox-*.whl; \
+	  export PATH="$$folder/env/bin:$$PATH"; credfleet init "$$folder/mine" --rooms accountPool; $(MAKE) -C "$$folder/mine" up STACK=dev
 
 sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
 	@mkdir -p .sandbox

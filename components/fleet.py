@@ -58,18 +58,26 @@ class Fleet(pulumi.ComponentResource):
         self.secret_stores, without = self._secret_stores(declared)
         skipped = pulumi.Output.all(told(tenants.waiting), unserved, waiting, told(lacking), without)
         self.skipped = skipped.apply(lambda all_: {what: why for each in all_ for what, why in each.items()})
-        self.register_outputs(
-            {
-                "accountPool": self.account_pool,
-                "tenants": self.tenants,
-                "asoCredentials": self.aso_credentials,
-                "pullSecrets": self.pull_secrets,
-                "services": self.services,
-                **({"apps": self.apps} if self.apps else {}),
-                "secretStores": self.secret_stores,
-                "skipped": self.skipped,
-            }
-        )
+        self.register_outputs(self.outputs)
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """What it tells others; apps only where there are any, so that other stacks keep their outputs."""
+        return {
+            "accountPool": self.account_pool,
+            "tenants": self.tenants,
+            "asoCredentials": self.aso_credentials,
+            "pullSecrets": self.pull_secrets,
+            "services": self.services,
+            **({"apps": self.apps} if self.apps else {}),
+            "secretStores": self.secret_stores,
+            "skipped": self.skipped,
+        }
+
+    def export(self) -> None:
+        """Make these the outputs of the stack, by which the commands know it."""
+        for name, value in self.outputs.items():
+            pulumi.export(name, value)
 
     def _aso_credentials(
         self, declared: Declared
@@ -116,9 +124,3 @@ class Fleet(pulumi.ComponentResource):
         return declare_secret_stores(
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts
         )
-
-
-def export_apps(fleet: Fleet) -> None:
-    """Export the applications of a stack that has any; the others keep the outputs they have."""
-    if fleet.apps:
-        pulumi.export("apps", fleet.apps)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from components.aso_credentials.component import AsoResourceCredential as AsoResourceCredential
     from components.aso_credentials.component import AsoSecretArgs as AsoSecretArgs
     from components.fleet import Fleet as Fleet
-    from components.fleet import export_apps as export_apps
     from components.projection.provider import SecretProjection as SecretProjection
     from components.projection.provider import SecretProjectionArgs as SecretProjectionArgs
     from components.settings.stack import Settings as Settings
@@ -50,7 +49,7 @@ _MODULES: Final = {
         "AsoResourceCredential",
         "AsoSecretArgs",
     ),
-    "fleet": ("Fleet", "export_apps"),
+    "fleet": ("Fleet",),
     "projection.provider": ("SecretProjection", "SecretProjectionArgs"),
     "settings.stack": ("Settings",),
 }

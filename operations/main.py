@@ -11,6 +11,7 @@ from operations.cli.options import form_option
 from operations.config import commands as config
 from operations.pool import commands as pool
 from operations.preview_report.command import ReportForm, preview_report
+from operations.project import commands as project
 from operations.pull_secret import commands as pull_secret
 from operations.review import commands as review
 from operations.sandbox import commands as sandbox
@@ -40,6 +41,14 @@ app.add_typer(pull_secret.app, name="pull-secret", short_help="Judge pull secret
 app.add_typer(review.app, name="review", short_help="Preview a stack without its keys.")
 app.add_typer(services.app, name="services")
 app.add_typer(stores.app, name="stores")
+command(
+    app,
+    "credfleet init fleet; cd fleet; make up",
+    "credfleet init fleet --rooms accountPool,services --cloud azure",
+    "credfleet init fleet --cluster fleet-prod --secrets-provider 'gcpkms://…'",
+    "credfleet init --here    # in a Pulumi project that exists",
+    short_help="Write a Pulumi project of your own.",
+)(project.init)
 command(
     app,
     "credfleet doctor",

@@ -44,6 +44,14 @@ def types(context: typer.Context, incomplete: str) -> list[str]:
     return _fitting((kind for _, kind in _members(context)), incomplete)
 
 
+def rooms(incomplete: str) -> list[str]:
+    """Return what a list of rooms may go on with."""
+    from operations.project.words import ROOMS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{each}" for each in _fitting(ROOMS, last) if each not in before.split(",")]
+
+
 def _fitting(found: Iterable[str], incomplete: str) -> list[str]:
     return sorted({each for each in found if each.startswith(incomplete)})
 

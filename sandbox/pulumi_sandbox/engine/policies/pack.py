@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,8 +189,9 @@ def _manifest(folder: Path) -> _Manifest:
     document = load_yaml(path)
     runtime = document.get("runtime")
     options = runtime.get("options", {}) if isinstance(runtime, dict) else {}
-    virtualenv = folder / str(options.get("virtualenv", ".venv"))
-    return _Manifest((virtualenv / "bin" / "python").absolute(), str(document.get("version", "")))
+    virtualenv = options.get("virtualenv")
+    python = folder / virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
+    return _Manifest(python.absolute(), str(document.get("version", "")))
 
 
 def _stub(channel: grpc.aio.Channel) -> analyzer_pb2_grpc.AnalyzerAsyncStub:

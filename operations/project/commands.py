@@ -1,0 +1,82 @@
+"""`credfleet init`: a project of one's own, that depends on the package."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from components.errors import CredfleetError
+from operations.cli import completion
+from operations.cli.answer import Answer
+from operations.project.words import PASSPHRASE, ROOMS, Cloud
+
+_ROOM: str = "accountPool"
+
+
+def init(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="The folder of the new project.")
+    ] = None,
+    *,
+    here: Annotated[
+        bool, typer.Option("--here", help="Add to the Pulumi project in this folder what it lacks.")
+    ] = False,
+    rooms: Annotated[
+        str | None,
+        typer.Option(
+            "--rooms",
+            metavar="ROOM,…",
+            autocompletion=completion.rooms,
+            help="What stack dev shows: accountPool, asoCredentials, pullSecrets, services, secretStores.",
+        ),
+    ] = None,
+    cloud: Annotated[Cloud | None, typer.Option("--cloud", help="Whose accounts the pool holds.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="CONTEXT", help="Context of your cluster, for which a stack prod is written."
+        ),
+    ] = None,
+    secrets_provider: Annotated[
+        str | None,
+        typer.Option(
+            "--secrets-provider",
+            metavar="URL",
+            help="Who encrypts stack prod: passphrase, awskms://…, azurekeyvault://…, gcpkms://….",
+        ),
+    ] = None,
+) -> Answer:
+    """Write a small Pulumi project of your own, which `make up` brings up at once.
+
+    It depends on this package. On a terminal it asks what no option says. What is there stays as it is.
+    """
+    if (folder is None) != here:
+        raise CredfleetError(
+            code="usage",
+            place="credfleet init",
+            cause="it needs either the folder of a new project or --here, and not both",
+            mend="credfleet init DIR, or in a project: credfleet init --here",
+        )
+    from operations.project.starting import Wanted, rooms_of, start
+
+    rooms = _asked(rooms, f"Rooms that stack dev shows ({', '.join(ROOMS)})", _ROOM)
+    named = rooms_of(rooms)
+    cloud = Cloud(_asked(cloud, f"Cloud of the pool's accounts ({', '.join(Cloud)})", Cloud.AWS))
+    cluster = _asked(cluster, "Context of your cluster, empty for the sandbox alone", "") or None
+    question = "Who encrypts stack prod (passphrase, awskms://…, azurekeyvault://…, gcpkms://…)"
+    if secrets_provider is None:
+        secrets_provider = _asked(None, question, PASSPHRASE) if cluster else PASSPHRASE
+    wanted = Wanted(rooms=named, cloud=cloud, cluster=cluster, secrets_provider=secrets_provider)
+    return start(folder or Path(), wanted, here=here)
+
+
+def _asked(given: str | None, question: str, default: str) -> str:
+    """Return what was given, else what a person on a terminal answers, else the default."""
+    if given is not None:
+        return given
+    if not sys.stdin.isatty():
+        return default
+    return str(typer.prompt(question, default=default, show_default=bool(default), err=True))

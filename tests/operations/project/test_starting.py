@@ -1,0 +1,205 @@
+"""`credfleet init`: what it writes is sound and declares a claim, and what is there stays byte for byte.
+
+That the new project comes up on an API server is tried by `make try-package`.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+from pulumi_sandbox.engine import Workspace
+from typer.testing import CliRunner, Result
+
+from operations.main import app
+from operations.project.words import ROOMS
+from tests.support.recorder import record
+from tests.support.stacks import ROOT
+
+TEMPLATES = ROOT / "operations" / "project" / "templates"
+EVERY_ROOM = ",".join(ROOMS)
+WRITTEN = {
+    ".github/workflows/check.yml",
+    ".gitignore",
+    "Makefile",
+    "Pulumi.dev.yaml",
+    "Pulumi.yaml",
+    "__main__.py",
+    "policies/PulumiPolicy.yaml",
+    "policies/__main__.py",
+    "requirements.txt",
+    "stack.schema.json",
+    "stacks/dev/passphrase",
+}
+EXISTING = {
+    ".gitignore": "/node_modules\n",
+    "Makefile": "all:\n\techo ours\n",
+    "Pulumi.dev.yaml": "config: {}   # ours\n",
+    "Pulumi.yaml": "name: ours\nruntime: python\n",
+    "__main__.py": "import pulumi\r\n",
+    "components/__init__.py": "raise ImportError('ours')\n",
+    "policies/PulumiPolicy.yaml": "runtime: python\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_passphrase_of_ones_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    monkeypatch.chdir(project.parent)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def files(folder: Path) -> Mapping[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (),
+        ("--cloud", "azure"),
+        ("--rooms", EVERY_ROOM, "--cloud", "gcp"),
+        ("--rooms", "secretStores"),
+        ("--rooms", ""),
+    ],
+    ids=lambda told: " ".join(told) or "as it is",
+)
+def test_a_new_project_is_sound(told: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("init", "mine", *told).exit_code == 0
+    assert set(files(Path("mine"))) == WRITTEN
+    monkeypatch.chdir("mine")
+    checked = run("config", "check")
+    assert checked.output == "✓ the configuration of stack dev is sound\n"
+
+
+@pytest.mark.parametrize(
+    ("encrypted_by", "signs_in_with"),
+    [
+        ("passphrase", "secrets.PULUMI_CONFIG_PASSPHRASE"),
+        ("awskms://alias/fleet?region=eu-central-1", "aws-actions/configure-aws-credentials"),
+        ("gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k", "google-github-actions/auth"),
+        ("azurekeyvault://v.vault.azure.net/keys/k", "azure/login"),
+    ],
+)
+def test_a_cluster_of_ones_own_gets_a_stack_and_a_workflow(
+    encrypted_by: str, signs_in_with: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = "arn:aws:eks:eu-1:1:cluster/ours # not this"
+    assert run("init", "mine", "--cluster", context, "--secrets-provider", encrypted_by).exit_code == 0
+    monkeypatch.chdir("mine")
+    assert run("config", "check", "--stack", "prod").exit_code == 0
+    prod = yaml.safe_load(Path("Pulumi.prod.yaml").read_text())
+    assert prod["config"]["credfleet:cluster"] == {"context": context}
+    assert prod.get("secretsprovider", "passphrase") == encrypted_by
+    workflow = Path(".github/workflows/deploy.yml").read_text()
+    assert signs_in_with in workflow
+    assert yaml.safe_load(workflow)["jobs"]["deploy"]["environment"] == "prod"
+
+
+def test_a_new_project_claims_an_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run("init", "mine")
+    monkeypatch.chdir("mine")
+    passphrase = Path("stacks/dev/passphrase").read_text().strip()
+    workspace = Workspace.open(Path.cwd(), "dev", backend_dir=tmp_path / "backend", passphrase=passphrase)
+    config = workspace.config()
+
+    def program() -> None:
+        runpy.run_path(str(Path("__main__.py").absolute()))
+
+    recorder = record(
+        program,
+        config=config.values,
+        secret_keys=config.secret_keys,
+        preview=True,
+    )
+
+    claims = recorder.of_type("pulumi-python:dynamic/credfleet:AccountClaim")
+    assert [(one.inputs["tenant"], one.inputs["type"]) for one in claims.values()] == [("acme", "aws")]
+    assert {"accountPool", "tenants"} <= set(recorder.stack_outputs)
+
+
+@pytest.mark.parametrize("missing", [*EXISTING])
+def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "ours"
+    kept = {
+        name: text.encode() for name, text in EXISTING.items() if name != missing or name == "Pulumi.yaml"
+    }
+    for name, content in kept.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    monkeypatch.chdir(folder)
+
+    assert run("init", "--here").exit_code == 0
+
+    now = files(folder)
+    assert {name: now[name] for name in kept} == kept
+    policies = {"policies/__main__.py"} if "policies/PulumiPolicy.yaml" in kept else set[str]()
+    passphrase = {"stacks/dev/passphrase"} if "Pulumi.dev.yaml" in kept else set[str]()
+    assert set(now) == (WRITTEN | set(kept)) - policies - passphrase
+    assert run("init", "--here").exit_code == 0
+    assert files(folder) == now
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        (("init",), "usage"),
+        (("init", "mine", "--here"), "usage"),
+        (("init", "project"), "folder-not-empty"),
+        (("init", "--here"), "no-project"),
+        (("init", "mine", "--rooms", "accountPool,kitchen"), "unknown-room"),
+        (("init", "mine", "--secrets-provider", "awskms://k"), "no-cluster"),
+        (("init", "mine", "--cluster", "ours", "--secrets-provider", "vault"), "no-secrets-provider"),
+        (("init", "mine", "--cluster", "a\nb"), "bad-text"),
+    ],
+)
+def test_what_cannot_be_begun_is_refused_before_anything_is_written(
+    told: tuple[str, ...], code: str, project: Path
+) -> None:
+    before = files(project.parent)
+    refused = run(*told, "--output", "json")
+    assert refused.exit_code != 0
+    assert f'"code": "{code}"' in refused.stdout
+    assert files(project.parent) == before
+
+
+def test_a_program_in_another_language_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "Pulumi.yaml").write_text("name: ours\nruntime: nodejs\n")
+    monkeypatch.chdir(project)
+    assert "not-python" in run("init", "--here", "--output", "json").stdout
+
+
+def test_on_a_terminal_it_asks_four_questions(tmp_path: Path) -> None:
+    terminal, own = pty.openpty()
+    os.write(terminal, b"services\n\nfleet-prod\npassphrase\n")
+    command = [sys.executable, "-c", "from operations.main import main; main()", "init", "asked"]
+    done = subprocess.run(command, cwd=tmp_path, stdin=own, capture_output=True, text=True, check=True)
+    os.close(own)
+    os.close(terminal)
+    assert re.findall(r"(Rooms|Cloud|Context|Who) ", done.stderr) == ["Rooms", "Cloud", "Context", "Who"]
+    dev = (tmp_path / "asked" / "Pulumi.dev.yaml").read_text()
+    assert ("credfleet:services" in dev, "credfleet:accountPool" in dev) == (True, False)
+    assert "fleet-prod" in (tmp_path / "asked" / "Pulumi.prod.yaml").read_text()
+
+
+def test_its_workflows_pin_the_actions_that_those_of_this_repository_pin() -> None:
+    def pinned(folder: Path) -> set[str]:
+        texts = [each.read_text() for each in folder.rglob("*.y*ml*")]
+        return {line.strip() for text in texts for line in re.findall(r"uses: [^.\n].*", text)}
+
+    ours = pinned(TEMPLATES)
+    assert len(ours) > 5
+    assert ours <= pinned(ROOT / ".github")
