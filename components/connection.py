@@ -19,11 +19,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from pulumi_sandbox.documents import Unreadable, read_file, read_json
+from pulumi_sandbox.documents import read_json
 
 from components.errors import ClusterError
 from components.http_answers import Answer, answer_of
 from components.importing import ALONE
+from components.kubeconfig import MEND, place_of, refuse_unusable
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -303,34 +304,24 @@ def reach(target: ClusterTarget, mend: str) -> Connection:
 def _client(target: ClusterTarget) -> ApiClient:
     with ALONE:
         from kubernetes.client import ApiClient, Configuration
-        from kubernetes.config import ConfigException, list_kube_config_contexts, load_kube_config
+        from kubernetes.config import ConfigException, load_kube_config
         from yaml import YAMLError
 
-    place = f"kubeconfig {target.kubeconfig or '$KUBECONFIG'}"
+    refuse_unusable(target.kubeconfig, target.context)
+    place = place_of(target.kubeconfig)
     configuration = Configuration()
     complaints = _Complaints()
     logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:
-        _refuse_unreadable(target, place)
-        listed: Any = list_kube_config_contexts(config_file=target.kubeconfig)
-        names = [str(context["name"]) for context in listed[0]]
-        if target.context is not None and target.context not in names:
-            raise ClusterError(
-                code="wrong-cluster",
-                place=place,
-                cause=f"it has no context {target.context} (it has {', '.join(names)}); nothing was written",
-                mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
-            )
         load_kube_config(
             config_file=target.kubeconfig, context=target.context, client_configuration=configuration
         )
-    except (ConfigException, YAMLError, OSError, TypeError, ValueError, LookupError, AttributeError) as error:
-        said = str(error) if isinstance(error, ConfigException | OSError) else type(error).__name__
+    except (ConfigException, YAMLError, OSError, TypeError, ValueError, LookupError, AttributeError):
         raise ClusterError(
             code="misconfigured",
             place=place,
-            cause=f"no cluster can be reached with it: {said}",
-            mend="set KUBECONFIG, or kubeconfig in credfleet:cluster, to a readable file",
+            cause="a certificate, a key or a file that it names cannot be read, so no cluster is reached",
+            mend=MEND,
         ) from None
     finally:
         logging.root.removeHandler(complaints)
@@ -355,19 +346,6 @@ class _Complaints(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it."""
         self.kept.append(record)
-
-
-def _refuse_unreadable(target: ClusterTarget, place: str) -> None:
-    """Refuse a file that is no YAML, with its line and without its text. Raises ClusterError."""
-    files = (target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
-    for path in (Path(each).expanduser() for each in files if each):
-        try:
-            if path.is_file():
-                read_file(path)
-        except Unreadable as error:
-            raise ClusterError(
-                code="misconfigured", place=place, cause=error.cause, mend=error.mend, at=error.at
-            ) from None
 
 
 def _verify(connection: Connection, uid: str) -> None:

@@ -2,6 +2,7 @@
 
 CredfleetError
 ├── ConfigurationError      everything wrong with the configuration of a stack, at once
+├── Misused                 a command line lacks something, or says what makes no sense
 ├── ClusterError            the cluster that is meant cannot be found or reached, or another one answers
 ├── PoolError               the account pool
 │   ├── Exhausted           no account is free
@@ -91,6 +92,13 @@ class ConfigurationError(CredfleetError):
     def __str__(self) -> str:
         listed = "\n".join(f"{p.where}: {p.cause}\n→ {p.mend}" for p in self.problems)
         return f"{listed}\n{self.cause}"
+
+
+class Misused(CredfleetError):  # noqa: N818 - as Misconfigured
+    """A command line that lacks something, or says what makes no sense: nothing was asked of anybody."""
+
+    def __init__(self, *, place: str, cause: str, mend: str) -> None:
+        super().__init__(code="usage", place=place, cause=cause, mend=mend)
 
 
 class ClusterError(CredfleetError):

@@ -23,9 +23,9 @@ app = typer.Typer(
     cls=ReportingGroup,
     help="Credentials of a fleet of tenants: accounts from pools, what is made of them, and a sandbox.",
     epilog=epilog(
-        "credfleet sandbox up              # a real API server, pools declared, accounts claimed",
+        "credfleet sandbox up              # a real API server, pools and claims",
         "credfleet pool status             # who has which account",
-        "credfleet config check            # all problems of a stack's configuration",
+        "credfleet config check            # all problems of a stack's file",
         "credfleet --install-completion    # completion for your shell",
         "credfleet --version               # of every command",
     ),

@@ -5,6 +5,7 @@ command, and the function gets them as one object.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import wraps
@@ -18,6 +19,10 @@ from operations.cli.options import Form, JsonOption, OutputOption
 
 _Function = TypeVar("_Function", bound=Callable[..., Answer | None])
 _Parameters = Mapping[str, inspect.Parameter]
+
+_WIDTH: Final = 72
+"""Characters of an example's line: the help indents it, in a terminal of 80 columns."""
+_BEFORE_AN_OPTION: Final = re.compile(r"(?<= )(?=--?[a-z]|[|>&])|(?<=; )")
 
 _ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3, "events": 3}
 """Where the help lists options, whatever group they are in; all others between."""
@@ -45,8 +50,17 @@ def group(help_: str, *examples: str) -> typer.Typer:
 
 
 def epilog(*examples: str) -> str:
-    """Return the epilog of a command: its examples, one a line, kept as they are."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+    """Return the epilog of a command: its examples, each to be copied, folded as a shell takes it."""
+    return "\b\nExamples:\n" + "\n".join(f"  {_folded(example)}" for example in examples)
+
+
+def _folded(example: str) -> str:
+    lines = [""]
+    for part in _BEFORE_AN_OPTION.split(example):
+        if lines[-1].strip() and len(lines[-1]) + len(part) > _WIDTH:
+            lines.append("    ")
+        lines[-1] += part
+    return "\\\n".join(lines)
 
 
 def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

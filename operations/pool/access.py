@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from components.errors import CredfleetError, Misconfigured
+from components.errors import CredfleetError, Misused
 from operations.cli import completion
 from operations.cli.ask import ask
 from operations.cli.options import ClusterOption, YesOption
@@ -178,9 +178,9 @@ class Named(Written):
     """A pool that has to be named, by its namespace or a stack, since something is taken from it by hand."""
 
     def __post_init__(self) -> None:
-        """Fill in what a stack says. Raises Misconfigured where nothing names it, and as `Meant`."""
+        """Fill in what a stack says. Raises Misused where nothing names it, and as `Meant`."""
         if not self.namespace and self.stack is None:
-            raise Misconfigured(
+            raise Misused(
                 place="--namespace",
                 cause="an account is taken from a pool or given back to it, and none is named",
                 mend=f"add --namespace {DEFAULT_NAMESPACE}, or --stack with the name of a stack",

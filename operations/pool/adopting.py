@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from components.account_pool.adoption import SlotNames
 from components.account_pool.model import Claimed
 from components.account_pool.pool import OPERATOR
-from components.errors import Misconfigured
+from components.errors import Misused
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.pool.access import Written
@@ -28,7 +28,7 @@ def adopt(
     """Report the accounts that bear an owner and no claim; with `--yes`, claim each for its owner.
 
     The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
-    Raises Misconfigured for a term that is none, and as `stack_claims`, `Pool.open` and `Pool.adopt`.
+    Raises Misused for a term that is none, and as `stack_claims`, `Pool.open` and `Pool.adopt`.
     """
     claims = stack_claims(where.stack, organization, where.kubeconfig).claims if where.stack else ()
     yes = where.yes
@@ -75,12 +75,12 @@ def adopt(
 
 
 def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return the slots of `TENANT/TYPE=SLOT` terms; raises Misconfigured for a term that is none."""
+    """Return the slots of `TENANT/TYPE=SLOT` terms; raises Misused for a term that is none."""
     slots: dict[tuple[str, str], list[str]] = defaultdict(list)
     for term in terms:
         parts = _TERM.fullmatch(term)
         if parts is None or not parts["slot"].strip():
-            raise Misconfigured(
+            raise Misused(
                 place=f"--map {term}",
                 cause="it is not a tenant and a type with the slot that its account is to be",
                 mend="write --map acme/aws=main, once for each account of a tenant and type",

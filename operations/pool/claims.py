@@ -13,7 +13,7 @@ from pulumi_sandbox.services import Step
 from components.account_pool.model import Claimed, ClaimRequest, Record
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
-from components.errors import Exhausted, Misconfigured
+from components.errors import Exhausted, Misused
 from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
@@ -43,7 +43,7 @@ class Claimable(Protocol):
 def claim(asked: Asked, where: Named, wait: str | None) -> Answer:
     """Claim an account, waiting for a free one as long as allowed.
 
-    Raises as `Pool.open` and `Pool.claim`, and Misconfigured for a request that makes no sense.
+    Raises as `Pool.open` and `Pool.claim`, and Misused for a request that makes no sense.
     """
     patience = seconds(wait) if wait else 0.0
     request, _ = placed(asked, where.stack)
@@ -143,11 +143,11 @@ def release(asked: Asked, where: Named) -> Answer:
 def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     """Report what a stack holds; with `--yes`, release it, except what it has claimed again since.
 
-    stack: its name, with project and organization where several are called so. Raises Misconfigured when
+    stack: its name, with project and organization where several are called so. Raises Misused when
     they are not told apart or `asked` names an account as well, or as `Pool.release`.
     """
     if asked != AskedIfAny():
-        raise Misconfigured(
+        raise Misused(
             place="--stack-gone",
             cause="it means all that a stack holds, and an account is named beside it",
             mend="give one of the two",
@@ -157,7 +157,7 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     by_stack = _held_by_stacks(pool.records())
     names = [name for name in by_stack if f"/{name}".endswith(f"/{stack}")]
     if len(names) > 1:
-        raise Misconfigured(
+        raise Misused(
             place=f"--stack-gone {stack}",
             cause=f"several stacks are called so: {', '.join(names)}",
             mend="write it as ORGANIZATION/PROJECT/STACK",
@@ -219,9 +219,9 @@ def named_slots(request: ClaimRequest, records: Iterable[Record]) -> Sequence[st
 
 
 def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[Record]) -> None:
-    """Raise Misconfigured where no slot was given and the tenant's are named, so that any could be meant."""
+    """Raise Misused where no slot was given and the tenant's are named, so that any could be meant."""
     if asked.slot is None and (named := named_slots(request, records)):
-        raise Misconfigured(
+        raise Misused(
             place="--slot",
             cause=f"tenant {request.tenant} has {request.type} accounts in slots {', '.join(named)}, and none"
             " is named",
@@ -232,7 +232,7 @@ def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[R
 def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
     """Return the request of the protocol, and the rule of a stack that chose the pool of a plan.
 
-    Raises Misconfigured unless either a type or a plan is given, and a plan has a pool.
+    Raises Misused unless either a type or a plan is given, and a plan has a pool.
     """
     values = partition(asked.partition or ())
     request = ClaimRequest(
@@ -245,7 +245,7 @@ def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
         spill=asked.spill,
     )
     if not asked.tenant:
-        raise Misconfigured(
+        raise Misused(
             place="--tenant",
             cause="an account is that of a tenant, and none is named",
             mend="add --tenant acme",
@@ -261,7 +261,7 @@ def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
         return replace(
             request, type=served.type, partition=values, shared=asked.shared or served.shared
         ), served.rule
-    raise Misconfigured(
+    raise Misused(
         place="--type or --plan",
         cause="an account is asked for by its type or by a plan, by one of the two",
         mend="give --type aws, or --plan trial",
@@ -269,9 +269,9 @@ def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
 
 
 def stated(option: str, text: str) -> str:
-    """Return the text of an option that says something; raises Misconfigured when it is blank."""
+    """Return the text of an option that says something; raises Misused when it is blank."""
     if not text.strip():
-        raise Misconfigured(
+        raise Misused(
             place=option, cause="it is blank, so nobody would know why", mend=f"give {option} in a few words"
         )
     return text.strip()
@@ -280,10 +280,10 @@ def stated(option: str, text: str) -> str:
 def seconds(text: str, *, option: str = "--wait") -> float:
     """Return the seconds of an option: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
 
-    Raises Misconfigured when it is no length of time.
+    Raises Misused when it is no length of time.
     """
     if not re.fullmatch(r"(\d+[smh])+", text):
-        raise Misconfigured(
+        raise Misused(
             place=f"{option} {text}",
             cause="it is no length of time",
             mend="give a number with its unit: 30s, 10m or 2h",
@@ -294,13 +294,13 @@ def seconds(text: str, *, option: str = "--wait") -> float:
 def partition(terms: Sequence[str]) -> Mapping[str, str]:
     """Return the `KEY=VALUE` terms of a partition.
 
-    Raises Misconfigured for a term without both, or a key given twice.
+    Raises Misused for a term without both, or a key given twice.
     """
     values: dict[str, str] = {}
     for term in terms:
         key, equals, value = term.partition("=")
         if not (key and equals and value) or key in values:
-            raise Misconfigured(
+            raise Misused(
                 place=f"--partition {term}",
                 cause="it is not a key with its value, given once",
                 mend="write --partition eu-access=true, once for each key the account has",

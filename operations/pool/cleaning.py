@@ -18,7 +18,7 @@ from typing import Final
 from components.account_pool.cleaning import Wiped
 from components.account_pool.model import Member
 from components.account_pool.pool import CLEANER
-from components.errors import Misconfigured
+from components.errors import Misconfigured, Misused
 from components.labels import hyperscaler_of
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
@@ -152,7 +152,7 @@ def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
 
 
 def given(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Read `TYPE=COMMAND` terms; raises Misconfigured for one without both."""
+    """Read `TYPE=COMMAND` terms; raises Misused for one without both."""
     commands: dict[str, Sequence[str]] = {}
     for term in terms:
         account_type, _, command = term.partition("=")
@@ -161,7 +161,7 @@ def given(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
         except ValueError:
             commands[account_type] = []
         if not account_type or not commands[account_type]:
-            raise Misconfigured(
+            raise Misused(
                 place=f"--command {term}",
                 cause="it is not a type with a command as a shell would take it",
                 mend="write --command aws=cleaners/aws.sh, once for each type",

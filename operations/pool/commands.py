@@ -79,7 +79,8 @@ def claim(
 
     Asking again gives the same account.
 
-    Exit codes: 3 no account is free, 4 the pool or the request makes no sense, 5 not allowed.
+    Exit codes: 2 the command line makes no sense, 3 no account is free, 4 the pool or the request does
+    not, 5 not allowed.
     """
     from operations.pool import claims
 
@@ -172,7 +173,7 @@ def metrics(where: Meant) -> Answer:
     app,
     "credfleet pool clean",
     "credfleet pool clean --type aws --cleaner nightly --yes",
-    "credfleet pool clean --command 'aws=cleaners/aws.sh --fast' --take-over aws-7",
+    "credfleet pool clean --command aws=cleaners/aws.sh --take-over aws-7",
 )
 def clean(
     *,
@@ -359,7 +360,10 @@ def adopt(
             help="Slot of a tenant's account; repeat it for each account.",
         ),
     ] = None,
-    slot: Annotated[str | None, typer.Option("--slot", help="Slot of every other account.")] = None,
+    slot: Annotated[
+        str | None,
+        typer.Option("--slot", help="Slot of every other account.", autocompletion=completion.slots),
+    ] = None,
     holder: Annotated[
         str | None, typer.Option("--holder", help="Who uses what the stack does not claim; else `cli`.")
     ] = None,
@@ -431,7 +435,12 @@ def doctor(
     *,
     stack: Annotated[
         str | None,
-        typer.Option("--stack", "-s", help="Look at the pool and the cluster that a stack means."),
+        typer.Option(
+            "--stack",
+            "-s",
+            help="Look at the pool and the cluster that a stack means.",
+            autocompletion=completion.stacks,
+        ),
     ] = None,
     where: Where,
 ) -> Answer:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from components.naming import is_namespace
+from operations.cli import completion
 from operations.cli.answer import Answer
 from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
@@ -98,7 +99,13 @@ def reach(
         str, typer.Option("--namespace", "-n", callback=_namespace, help="Namespace that uses stores.")
     ],
     stack: Annotated[
-        str | None, typer.Option("--stack", "-s", help="Stack whose stores count; no files then.")
+        str | None,
+        typer.Option(
+            "--stack",
+            "-s",
+            help="Stack whose stores count; no files then.",
+            autocompletion=completion.stacks,
+        ),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="The cluster's own stores count; no files then.")

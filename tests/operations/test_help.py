@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer
@@ -28,6 +29,31 @@ def tree() -> Iterator[tuple[str, str]]:
 def test_the_help_of_every_command_has_an_example_that_begins_with_it(typed: str, epilog: str) -> None:
     assert "Examples:" in epilog
     assert typed in epilog
+
+
+def test_no_line_of_any_help_is_wider_than_a_terminal_of_80_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = typer.main.get_command(app)
+    for typed, _ in tree():
+        root.main([*typed.split()[1:], "--help"], standalone_mode=False, terminal_width=80)
+        shown = capsys.readouterr().out
+        assert "Usage:" in shown
+        assert [line for line in shown.splitlines() if len(line) > 80] == [], typed
+
+
+def test_whatever_names_a_stack_a_tenant_a_slot_a_type_or_an_account_is_completed() -> None:
+    named, lacking, root = 0, list[str](), typer.main.get_command(app)
+    for typed, _ in tree():
+        command: Any = root
+        for name in typed.split()[1:]:
+            command = command.commands[name]
+        for each in command.params:
+            if each.name in ("stack", "tenant", "slot", "type", "type_", "account"):
+                named += 1
+                lacking += [f"{typed} {each.name}"] * (each._custom_shell_complete is None)
+    assert named > 40
+    assert lacking == []
 
 
 @pytest.mark.parametrize(

@@ -92,12 +92,16 @@ users:
         pytest.param(b"\xff\xfe", "no text in UTF-8", id="not UTF-8"),
         pytest.param(b"contexts: [hunter2", "is not closed", id="cut off"),
         pytest.param(b"[" * 5000, "nested more than", id="nested"),
-        pytest.param(b"- hunter2\n", "no cluster can be reached", id="list"),
-        pytest.param(b"", "no cluster can be reached", id="empty"),
-        pytest.param(b"contexts: hunter2\ncurrent-context: a\n", "no cluster can be reached", id="text"),
+        pytest.param(b"- hunter2\n", "it is no map of contexts", id="list"),
+        pytest.param(b"", "it is no map of contexts", id="empty"),
+        pytest.param(b"{}", "it has no contexts", id="no contexts"),
+        pytest.param(b"contexts: hunter2\n", "its contexts are no list", id="text"),
+        pytest.param(KUBECONFIG.replace("here", "x", 1).encode(), "(it has here)", id="another context"),
+        pytest.param(KUBECONFIG.replace("one", "x", 1).encode(), "names a cluster", id="no such cluster"),
         pytest.param(
-            KUBECONFIG.replace("CA", "hunter2?").encode(), "no cluster can be reached", id="bad base64"
+            KUBECONFIG.replace("user: me", "user: x", 1).encode(), "names a user", id="no such user"
         ),
+        pytest.param(KUBECONFIG.replace("CA", "hunter2?").encode(), "cannot be read", id="bad base64"),
         pytest.param(
             KUBECONFIG.replace("CA", '""').encode(), "its plugin for credentials failed", id="plugin"
         ),
@@ -113,3 +117,13 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
     assert cause in refused.value.cause
     assert "hunter2" not in str(refused.value)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("name", "cause"), [("nowhere", "there is no such file"), (".", "cannot be read")])
+def test_a_kubeconfig_that_is_not_there_is_told_in_our_words_with_what_was_looked_for(
+    tmp_path: Path, name: str, cause: str
+) -> None:
+    with pytest.raises(ClusterError) as refused:
+        connect(ClusterTarget(kubeconfig=str(tmp_path / name)))
+    assert cause in refused.value.cause
+    assert str(tmp_path / name) in refused.value.place

@@ -77,7 +77,7 @@ def test_names_are_those_of_the_tables_one_a_line() -> None:
 
 def test_what_has_no_names_says_so_instead_of_printing_none() -> None:
     refused = run(Answer(None, [Table("Facts", ("Fact",), [("bytes",)])]), "-o", "name")
-    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert (refused.exit_code, refused.stdout) == (2, "")
     assert "→ take --output json" in refused.stderr
 
 

@@ -236,13 +236,13 @@ def test_a_refused_claim_has_an_exit_code_of_its_own_and_says_why_in_json(
 def test_a_request_that_makes_no_sense_is_refused_before_the_pool_is_asked(
     pool: FakePool, arguments: list[str]
 ) -> None:
-    assert claim(*arguments).exit_code == 4
+    assert claim(*arguments).exit_code == 2
     assert pool.asked == []
 
 
 def test_neither_a_type_nor_a_plan_is_no_request(pool: FakePool) -> None:
     result = run("claim", "--namespace", "account-pool", "--tenant", "acme")
-    assert result.exit_code == 4
+    assert result.exit_code == 2
     assert "--type or --plan" in result.stderr
 
 
@@ -492,7 +492,7 @@ def test_where_the_tenants_slots_are_named_none_is_taken_by_default(pool: FakePo
 
     refused = run(*arguments)
 
-    assert refused.exit_code == 4
+    assert refused.exit_code == 2
     assert "slots main" in refused.stderr
     assert "--slot main" in refused.stderr
     assert pool.let_go == []
@@ -601,5 +601,5 @@ def test_a_stack_says_which_pool_and_which_cluster_are_meant(project: Path) -> N
 
 def test_an_account_is_taken_by_hand_from_a_pool_that_is_named(pool: FakePool) -> None:
     refused = run("claim", "--type", "aws", "--tenant", "acme")
-    assert (refused.exit_code, pool.asked) == (4, [])
+    assert (refused.exit_code, pool.asked) == (2, [])
     assert "--stack" in refused.stderr

@@ -162,7 +162,7 @@ def test_an_explanation_names_what_the_tenant_has_under_other_slots(pool: FakePo
     second, of_second = claim_of("acme", "spare", "aws-3", "ci")
     pool.all_members, pool.all_records = (carrier, second), (record, of_second)
     refused = explain("--type", "aws")
-    assert (refused.exit_code, "slots main, spare" in refused.stderr) == (4, True)
+    assert (refused.exit_code, "slots main, spare" in refused.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("stack")
@@ -204,7 +204,7 @@ def test_a_type_the_pool_does_not_have_says_so(pool: FakePool) -> None:
 @pytest.mark.usefixtures("pool")
 @pytest.mark.parametrize("arguments", [[], ["--type", "aws", "--plan", "aws"], ["--type", "AWS"]])
 def test_a_request_that_makes_no_sense_is_not_explained(arguments: list[str]) -> None:
-    assert explain(*arguments).exit_code == 4
+    assert explain(*arguments).exit_code == (4 if arguments == ["--type", "AWS"] else 2)
 
 
 def outlook(*arguments: str) -> list[dict[str, Any]]:
@@ -335,5 +335,5 @@ def test_a_kubeconfig_that_leads_nowhere_is_a_finding_and_no_traceback(tmp_path:
 def test_a_table_tells_the_mend_below_what_is_wrong(tmp_path: Path) -> None:
     lines = run("doctor", "--kubeconfig", str(tmp_path / "none")).stdout.splitlines()
     (at,) = [number for number, line in enumerate(lines) if line.startswith("✗")]
-    assert lines[at + 1].strip().startswith("→ set KUBECONFIG")
+    assert lines[at + 1].strip().startswith("→ name another")
     assert lines[-1] == "1 wrong"

@@ -269,7 +269,7 @@ def test_a_cleaner_that_is_not_there_costs_no_account_its_place(
 ) -> None:
     pool.members = (member("aws-1", state="dirty"),)
     result = run("clean", "--yes", "--command", term)
-    assert result.exit_code == 4
+    assert result.exit_code == (4 if "/" in term else 2)
     assert pool.asked == []
 
 
@@ -373,7 +373,7 @@ def test_adoption_makes_the_claims_that_can_be_made_and_reports_the_rest(pool: F
 @pytest.mark.parametrize("term", ["acme", "acme/aws", "acme/aws=", "/aws=main", "acme/=main"])
 def test_a_map_without_a_tenant_a_type_or_a_slot_is_refused(pool: FakePool, term: str) -> None:
     result = run("adopt", "--map", term)
-    assert (result.exit_code, pool.asked) == (4, [])
+    assert (result.exit_code, pool.asked) == (2, [])
     assert f"--map {term}" in result.stderr
 
 

@@ -1,0 +1,83 @@
+"""Whether a kubeconfig leads to a cluster, judged before the client, whose words could hold its text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from pulumi_sandbox.documents import Unreadable, read_file
+
+from components.errors import ClusterError
+
+MEND: Final = "name another by --kubeconfig, KUBECONFIG, or kubeconfig in credfleet:cluster; or mend the file"
+_PARTS: Final = ("contexts", "clusters", "users")
+
+_Named = Mapping[str, Mapping[str, Any]]
+
+
+def place_of(given: str | None) -> str:
+    """Return how errors name it. given: its path, else that of KUBECONFIG, else the user's own."""
+    return f"kubeconfig {_files(given)}"
+
+
+def refuse_unusable(given: str | None, context: str | None) -> None:
+    """Refuse one that leads to no cluster; context: the one that is meant, else its current one.
+
+    Raises ClusterError, code `misconfigured`; where it has no such context, `wrong-cluster`.
+    """
+    place = place_of(given)
+    read = _documents(_files(given), place)
+    contexts, clusters, users = (_named(read, part, place) for part in _PARTS)
+    if not contexts:
+        _refuse(place, "it has no contexts, so it leads to no cluster")
+    meant = context or next((str(said) for each in read if (said := each.get("current-context"))), "")
+    if meant not in contexts:
+        raise ClusterError(
+            code="wrong-cluster" if context else "misconfigured",
+            place=place,
+            cause=f"{f'it has no context {context}' if context else 'its current-context is none of its own'}"
+            f" (it has {', '.join(contexts)}); nothing was written",
+            mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
+        )
+    cluster, user = str(contexts[meant].get("cluster")), contexts[meant].get("user")
+    if cluster not in clusters or not clusters[cluster].get("server"):
+        _refuse(place, f"its context {meant} names a cluster that it does not have, or that has no server")
+    if user and str(user) not in users:
+        _refuse(place, f"its context {meant} names a user that it does not have")
+
+
+def _named(read: Sequence[Mapping[str, Any]], part: str, place: str) -> _Named:
+    found: dict[str, Mapping[str, Any]] = {}
+    try:
+        for each in chain.from_iterable(document.get(part) or () for document in read):
+            found.setdefault(str(each["name"]), {**each[part.removesuffix("s")]})
+    except (TypeError, KeyError):
+        _refuse(place, f"its {part} are no list of entries with a name and a {part.removesuffix('s')}")
+    return found
+
+
+def _files(given: str | None) -> str:
+    return given or os.environ.get("KUBECONFIG") or "~/.kube/config"
+
+
+def _documents(files: str, place: str) -> Sequence[Mapping[str, Any]]:
+    """Return what its files hold; of several, those that are there."""
+    there = [path for each in files.split(os.pathsep) if each and (path := Path(each).expanduser()).exists()]
+    if not there:
+        _refuse(place, "there is no such file")
+    try:
+        read = [read_file(path).data for path in there]
+    except Unreadable as error:
+        raise ClusterError(
+            code="misconfigured", place=place, cause=error.cause, mend=error.mend, at=error.at
+        ) from None
+    if not all(isinstance(each, dict) for each in read):
+        _refuse(place, "it is no map of contexts, clusters and users")
+    return read
+
+
+def _refuse(place: str, cause: str) -> NoReturn:
+    raise ClusterError(code="misconfigured", place=place, cause=cause, mend=MEND)
