@@ -6,12 +6,16 @@ import re
 from typing import Final
 
 _GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
+"""A resource group's name, as a pattern."""
+
 SCOPE_MEND: Final = (
     "write /subscriptions/ID, with the resource group behind it where that is enough, or"
     " /providers/Microsoft.Management/managementGroups/NAME"
 )
+_SEGMENT: Final = r"[^/\s<>%&?#\\]+"
 _SCOPE: Final = re.compile(
-    rf"/subscriptions/{_GUID}(/resourceGroups/[^/\s]+)?(/providers/[^/\s]+(/[^/\s]+/[^/\s]+)+)*"
+    rf"/subscriptions/{_GUID}(/resourceGroups/(?u:{GROUP}))?(/providers/{_SEGMENT}(/{_SEGMENT}/{_SEGMENT})+)*"
     r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",
     re.IGNORECASE | re.ASCII,
 )

@@ -7,14 +7,14 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
-from components.aso_credentials.arm_id import SCOPE_MEND, is_guid, is_scope
+from components.aso_credentials.arm_id import GROUP, SCOPE_MEND, is_guid, is_scope
 from components.aso_credentials.federation import SUBJECT, is_federation_name
 from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_namespace, is_object_name
 from components.settings.words import fit
 
 _ISSUER: Final = re.compile(r"https://[^\s/?#][^\s?#]*")
-_GROUP: Final = re.compile(r"[-\w.()]{0,89}[-\w()]")
+_GROUP: Final = re.compile(GROUP)
 _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 

@@ -205,10 +205,32 @@ def test_a_mistake_is_told_where_it_is_with_its_mend(
 
 @pytest.mark.parametrize(
     "within",
-    ["", "/resourceGroups/rg", "/resourceGroups/rg/providers/Microsoft.Storage/accounts/shop"],
+    [
+        "",
+        "/resourceGroups/rg",
+        "/resourceGroups/büro_(1)",
+        "/resourceGroups/rg/providers/Microsoft.Storage/accounts/shop",
+    ],
 )
 def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, within: str) -> None:
     assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        "/",
+        "/foo/bar",
+        "/resourceGroups/rg.",
+        "/resourceGroups/r%20g",
+        pytest.param(f"/resourceGroups/{'r' * 91}", id="a group of 91 letters"),
+        "/resourceGroups/rg/providers/Microsoft.Storage/accounts",
+        "/resourceGroups/rg/providers/Microsoft.Storage/accounts/shop?x",
+    ],
+)
+def test_where_azure_has_nothing_no_role_is_assigned(root: Path, within: str) -> None:
+    place = "credfleet:asoCredentials.identities.team-b.roles.own-group.scope"
+    assert set(found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"})) == {place}
 
 
 @pytest.mark.parametrize("name", ["mg", "Platform_1.prod", "00000000-0000-4000-8000-0000000000ab"])
