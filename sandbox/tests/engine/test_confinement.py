@@ -3,6 +3,7 @@
 Not proved: that a flaw of the kernel lets nothing through.
 """
 
+import ctypes
 import json
 import os
 import socket
@@ -18,6 +19,7 @@ CANARY: Final = "canary-of-the-runner"
 HOSTILE: Final = """
 import ctypes, json, os, signal, socket, sys
 found = {}
+KEYCTL, SEARCH, SESSION = (250 if os.uname().machine == "x86_64" else 219), 10, -3
 def attempt(name, work):
     try:
         found[name] = work()
@@ -45,6 +47,9 @@ attempt("metadata server", lambda: connect(socket.AF_INET, ("169.254.169.254", 8
 attempt("abstract socket", lambda: connect(socket.AF_UNIX, chr(0) + f"canary-{port}"))
 attempt("raw socket", lambda: bool(socket.socket(socket.AF_PACKET, socket.SOCK_RAW)))
 attempt("mount", lambda: ctypes.CDLL(None).mount(b"none", b"/tmp", b"tmpfs", 0, None))
+attempt("mount as root of its own", lambda: ctypes.CDLL(None).unshare(0x10000000))
+call = ctypes.CDLL(None).syscall
+attempt("key of the runner", lambda: call(KEYCTL, SEARCH, SESSION, b"user", b"canary", 0))
 attempt("memory", lambda: len(bytearray(2 << 30)))
 print(json.dumps(found))
 os.killpg(0, signal.SIGKILL)
@@ -67,6 +72,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         address=folder / "sockets" / "engine",
         size=1 << 30,
     )
+    add_key = 248 if os.uname().machine == "x86_64" else 217
+    ctypes.CDLL(None).syscall(add_key, b"user", b"canary", CANARY.encode(), len(CANARY), -3)
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
         port = server.getsockname()[1]
         abstract.bind(f"\0canary-{port}")
@@ -126,7 +133,7 @@ def test_it_is_refused_whatever_else_it_tries(tried: dict[str, Any], what: str) 
     assert str(tried[what]).startswith("refused: ")
 
 
-@pytest.mark.parametrize("what", ["ptrace", "mount"])
+@pytest.mark.parametrize("what", ["ptrace", "mount", "mount as root of its own", "key of the runner"])
 def test_its_calls_of_the_kernel_fail(tried: dict[str, Any], what: str) -> None:
     assert tried[what] == -1
 

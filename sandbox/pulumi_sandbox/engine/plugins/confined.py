@@ -10,6 +10,7 @@ See sandbox/docs/engine-facts.md, a program that nobody trusts.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -31,7 +32,9 @@ _NEW_USER_AND_NETWORK: Final = 0x10000000 | 0x40000000
 _APART: Final = 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000
 """Mounts, processes, IPC, host name."""
 _BIND, _RECURSIVE, _PRIVATE, _NOSUID, _NODEV, _DETACH = 0x1000, 0x4000, 0x40000, 2, 4, 2
-_MOUNT_SETATTR, _PIVOT_ROOT, _AT_RECURSIVE, _AT_FDCWD = 442, 155, 0x8000, -100
+_MOUNT_SETATTR, _AT_RECURSIVE, _AT_FDCWD = 442, 0x8000, -100
+_PIVOT_ROOT, _KEYCTL = {"x86_64": (155, 250), "aarch64": (41, 219)}.get(os.uname().machine, (-1, -1))
+_JOIN_SESSION_KEYRING: Final = 1
 _READ_ONLY: Final = 1 | 2 | 4
 """Of mount_setattr: read-only, no set-user-id, no devices."""
 _PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 38, 9
@@ -47,10 +50,12 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 def main(spec: dict[str, Any], command: list[str]) -> int:
     """Shut this process in, run the command in a child, and return its exit code."""
     leave_network(1000, 1000, _APART)
-    root = Path(tempfile.gettempdir())
+    top = Path(tempfile.gettempdir())
     _done(_LIBC.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount")
     opened = {path: os.open(path, os.O_PATH) for path in _outermost((*_SYSTEM, *_DEVICES, *spec["readable"]))}
-    _done(_LIBC.mount(b"tmpfs", _raw(root), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
+    _done(_LIBC.mount(b"tmpfs", _raw(top), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
+    root = top / "root"
+    root.mkdir()
     for path, descriptor in opened.items():
         _show(path, descriptor, root)
         os.close(descriptor)
@@ -58,14 +63,16 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
         _hide(Path(path), root)
     for path in (_HOME, _TEMPORARY):
         (root / path.relative_to("/")).mkdir(parents=True)
-    os.chdir(root)
+    os.chdir(top)
     child = os.fork()
     if child == 0:
         _LIBC.prctl(_PDEATHSIG, _SIGKILL)
         os.setsid()  # its parent's group would hear what it sends to its own
         _done(_LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
         _done(_LIBC.umount2(b".", _DETACH), "umount")
+        os.chroot(root.name)  # the kernel lets no process in one make a namespace of users
         os.chdir(spec["folder"])
+        _leave_keys()
         _bound(spec)
         _LIBC.prctl(_DUMPABLE, 0, 0, 0, 0)
         _done(_LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -130,6 +137,14 @@ def _hide(path: Path, root: Path) -> None:
     place = root / path.relative_to("/")
     if place.is_dir():
         _done(_LIBC.mount(b"tmpfs", _raw(place), b"tmpfs", 1, b"size=4k"), f"hide {path}")
+
+
+def _leave_keys() -> None:
+    """Leave the session's keyring, which no namespace parts; without such a call there are no keys."""
+    if _LIBC.syscall(_KEYCTL, _JOIN_SESSION_KEYRING, None) < 0:
+        number = ctypes.get_errno()
+        if number not in (errno.ENOSYS, errno.EPERM):
+            raise OSError(number, f"keyctl: {os.strerror(number)}")
 
 
 def _bound(spec: dict[str, Any]) -> None:
