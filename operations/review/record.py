@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -54,14 +55,11 @@ _DEFAULTS: Final = (
     *("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
 )
 """Variables that the SDKs of pulumi-kubernetes and pulumi-gcp take options from that are no secrets."""
-_CODE: Final = (
-    "__main__.py",
-    "Pulumi.yaml",
-    "components",
-    "sandbox/pulumi_sandbox",
-    "pyproject.toml",
-    "uv.lock",
+_NO_CODE: Final = (
+    *(".*", "*.md", "LICENSE", "Makefile", "Pulumi.*.yaml", "conftest.py", "uv.txt", "stacks"),
+    *("benchmarks", "docs", "models", "operations", "policies", "tests", "sandbox/docs", "sandbox/tests"),
 )
+"""What the program neither imports nor reads as its own: patterns of paths below the project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +125,25 @@ class Record:
 
 
 def code_of(project: Path) -> str:
-    """Return a digest of the program in a folder: its modules, and the packages it is locked to."""
+    """Return a digest of the program in a folder: all that it could import or read, and what it is locked to.
+
+    Without what Python compiled, which a review hides from it.
+    """
     digest = hashlib.sha256()
-    for root in (project / each for each in _CODE):
-        files = sorted(root.rglob("*.py")) if root.is_dir() else [root]
-        for file in (each for each in files if each.is_file() and not each.is_symlink()):
-            digest.update(f"{file.relative_to(project)}\0".encode() + file.read_bytes() + b"\0")
+    for folder, folders, files in os.walk(project):
+        below = Path(folder).relative_to(project)
+        own = [each for each in (*folders, *files) if _is_code(str(below / each))]
+        folders[:] = sorted(each for each in folders if each in own)
+        for file in sorted(Path(folder, each) for each in own):
+            if file.is_symlink() or file.is_file():
+                content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
+                for each in (os.fsencode(file.relative_to(project)), content):
+                    digest.update(hashlib.sha256(each).digest())
     return digest.hexdigest()
+
+
+def _is_code(path: str) -> bool:
+    return Path(path).name != "__pycache__" and not any(fnmatchcase(path, each) for each in _NO_CODE)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,7 +72,8 @@ def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool
     folders: of the base, whose rules and providers are used. confined: whether the program is shut in.
     Raises CredfleetError: `not-shut-in`, when the kernel does not allow it; SandboxError, for project files.
     """
-    at_rest = StackAtRest.find(checkout, record.stack, backend_dir=checkout / ".sandbox" / "none")
+    nowhere = checkout / ".sandbox" / "none"
+    at_rest = StackAtRest.find(checkout, record.stack, backend_dir=nowhere, shut_in=confined)
     with asking_nobody(record.cluster) as folder:
         workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
         options = replace(record.options(folders.project), policy_packs=folders.policy_packs)
@@ -80,7 +81,8 @@ def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool
             options = replace(options, policy_configs=dict.fromkeys(folders.policy_packs, own))
         problems: tuple[Problem, ...] = ()
         if confined:
-            shut = confinement(checkout, folder, record.environment)
+            compiled = () if checkout == folders.project else checkout.rglob("__pycache__")
+            shut = confinement(checkout, folder, record.environment, compiled)
             options = replace(options, confinement=shut)
             problems = _problems(checkout, record.stack, shut)
         gathered, heard = io.StringIO(), _Printed()
@@ -106,17 +108,20 @@ def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool
     )
 
 
-def confinement(checkout: Path, folder: Path, given: Mapping[str, str]) -> Confinement:
+def confinement(
+    checkout: Path, folder: Path, given: Mapping[str, str], compiled: Iterable[Path]
+) -> Confinement:
     """Return how the program of a checkout is shut in: it sees itself, Python, and the packages.
 
-    given: variables that providers have their defaults from, as they were when it was recorded.
+    given: variables that providers have their defaults from, as they were when it was recorded. compiled:
+    folders whose files Python would run instead of those that the digest of the code is made of.
     """
     address = folder / "engine"
     address.mkdir()
     packages = Path(sys.prefix)
     return Confinement(
         readable=(checkout, Path(sys.base_prefix), packages),
-        hidden=tuple(checkout / each for each in _HIDDEN if checkout / each != packages),
+        hidden=(*(checkout / each for each in _HIDDEN if checkout / each != packages), *compiled),
         address=address / "socket",
         environment={**given, "PYTHONPATH": str(checkout / "sandbox"), "PYTHONDONTWRITEBYTECODE": "1"},
     )

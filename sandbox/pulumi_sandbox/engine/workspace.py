@@ -30,14 +30,15 @@ class StackAtRest:
     stack_file: StackFile
 
     @classmethod
-    def find(cls, project_dir: Path, stack: str, *, backend_dir: Path) -> StackAtRest:
-        """Read the files.
+    def find(cls, project_dir: Path, stack: str, *, backend_dir: Path, shut_in: bool = False) -> StackAtRest:
+        """Read the files. shut_in: nobody trusts them, so that none may be a link to elsewhere, or lie there.
 
-        Raises SandboxError `stack-unknown`, when neither configuration nor state has this name; and what
-        `Project.load` and `StackFile.load` raise.
+        Raises SandboxError `stack-unknown`, when neither configuration nor state has this name;
+        `file-elsewhere`; and what `Project.load` and `StackFile.load` raise.
         """
-        project = Project.load(project_dir)
-        stack_file = StackFile.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
+        within = project_dir if shut_in else None
+        project = Project.load(_own(project_dir / "Pulumi.yaml", within).parent)
+        stack_file = StackFile.load(_own(project.stack_files / f"Pulumi.{stack}.yaml", within), project.name)
         if not stack_file.path.exists() and not state_path(backend_dir, project.name, stack).exists():
             raise SandboxError(
                 code="stack-unknown",
@@ -71,6 +72,17 @@ class StackAtRest:
     def read(self, crypter: PassphraseCrypter | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:
         """Return what a program would be given, and what is wrong with it; without a crypter, sealed."""
         return read_config(self.project, self.stack_file, crypter)
+
+
+def _own(file: Path, within: Path | None) -> Path:
+    if within and not file.resolve().is_relative_to(within.resolve()):
+        raise SandboxError(
+            code="file-elsewhere",
+            place=str(file),
+            cause="it leads out of the project, and whoever wrote that is not to choose what is read",
+            mend="put the file itself there",
+        )
+    return file
 
 
 @dataclass(frozen=True, slots=True)

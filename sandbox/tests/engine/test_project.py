@@ -67,9 +67,11 @@ def test_a_declaration_the_genuine_cli_would_refuse_is_refused(tmp_path: Path, d
     assert caught.value.code == "project-invalid"
 
 
-def test_a_project_without_a_name_is_refused(tmp_path: Path):
-    with pytest.raises(SandboxError, match="no name"):
-        _load(tmp_path, "runtime: python\n")
+@pytest.mark.parametrize("name", ["", "name: ../../elsewhere", "name: '..'", "name: a/b"])
+def test_a_project_whose_name_is_no_name_of_a_folder_is_refused(tmp_path: Path, name: str):
+    with pytest.raises(SandboxError, match="name") as caught:
+        _load(tmp_path, f"{name}\nruntime: python\n")
+    assert caught.value.code == "project-invalid"
 
 
 def test_a_directory_without_a_project_is_told_with_the_missing_file(tmp_path: Path):

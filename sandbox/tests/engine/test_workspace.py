@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pulumi_sandbox.engine.model.resource import Snapshot
 from pulumi_sandbox.engine.state.store import state_path
-from pulumi_sandbox.engine.workspace import Workspace, find_backend, find_passphrase
+from pulumi_sandbox.engine.workspace import StackAtRest, Workspace, find_backend, find_passphrase
 from pulumi_sandbox.errors import SandboxError
 
 from sandbox.tests.support.engine_stack import Stack
@@ -49,6 +49,26 @@ def test_only_what_writes_the_state_writes_a_salt(stack: Stack):
     assert file.read_text() == "config: {}\n"
     assert stack.up(nothing).code == 0
     assert stack.workspace().stack_file.salt == stack.crypter.salt
+
+
+@pytest.mark.parametrize("linked", ["Pulumi.yaml", "Pulumi.dev.yaml", "stackConfigDir"])
+def test_files_that_nobody_trusts_lead_nowhere_else(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, linked: str
+):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (project / "Pulumi.dev.yaml").write_text("config: {}\n")
+    assert StackAtRest.find(project, "dev", backend_dir=project, shut_in=True).stack_file.is_empty
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml"):
+        (elsewhere / name).write_text((project / name).read_text())
+    if linked == "stackConfigDir":
+        with (project / "Pulumi.yaml").open("a") as file:
+            file.write(f"stackConfigDir: {elsewhere}\n")
+    else:
+        (project / linked).unlink()
+        (project / linked).symlink_to(elsewhere / linked)
+    with pytest.raises(SandboxError) as caught:
+        StackAtRest.find(project, "dev", backend_dir=project, shut_in=True)
+    assert caught.value.code == "file-elsewhere"
 
 
 def test_a_misspelt_stack_is_refused_and_leaves_no_file(project: Path):

@@ -83,17 +83,60 @@ def test_no_record_is_made_of_a_state_that_another_stack_file_made(tmp_path: Pat
     assert refused.value.code == "not-deployed"
 
 
-def test_another_module_or_lock_is_another_program_and_another_page_is_none(tmp_path: Path) -> None:
-    (tmp_path / "components").mkdir()
-    (tmp_path / "components" / "a.py").write_text("one")
-    before = code_of(tmp_path)
-    (tmp_path / "README.md").write_text("page")
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "components/a.py",
+            "components/new.py",
+            "components/a.json",
+            "uv.lock",
+            "__main__.py",
+            "Pulumi.yaml",
+        ),
+        *("pulumi.py", "pulumi_kubernetes/__init__.py", "sandbox/sitecustomize.py", "evil__pycache__/a.py"),
+        *("components/a.cpython-311-x86_64-linux-gnu.so", "components/a.pyc"),
+    ],
+)
+def test_whatever_the_program_could_import_or_read_makes_it_another(tmp_path: Path, path: str) -> None:
+    before = code_of(_program(tmp_path))
+    _write(tmp_path / path, "another")
+
+    assert code_of(tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    "path", ["README.md", "components/page.md", "docs/a.py", "tests/a.py", "Pulumi.dev.yaml", ".git/config"]
+)
+def test_what_it_does_not_run_makes_it_no_other(tmp_path: Path, path: str) -> None:
+    before = code_of(_program(tmp_path))
+    _write(tmp_path / path, "another")
+    _write(tmp_path / "components" / "__pycache__" / "a.cpython-311.pyc", "another")
+
     assert code_of(tmp_path) == before
 
-    for changed in ("components/a.py", "uv.lock", "__main__.py"):
-        (tmp_path / changed).write_text("another")
-        assert code_of(tmp_path) != before
-        before = code_of(tmp_path)
+
+def test_a_link_is_what_it_leads_to_and_no_file_is_told_by_the_end_of_another(tmp_path: Path) -> None:
+    before = code_of(_program(tmp_path))
+    file = tmp_path / "components" / "a.py"
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    assert code_of(tmp_path) != before
+    file.unlink()
+    (tmp_path / "components" / "b.py").unlink()
+    _write(file, "one\0components/b.py\0two")
+    assert code_of(tmp_path) != before
+
+
+def _program(folder: Path) -> Path:
+    _write(folder / "components" / "a.py", "one")
+    _write(folder / "components" / "b.py", "two")
+    return folder
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"version": 1, "stack": "prod"}', "[]"])

@@ -38,6 +38,7 @@ for name, work in {{
     "environment": lambda: dict(os.environ),
     "outside": lambda: pathlib.Path({outside!r}).read_text(),
     "git": lambda: os.listdir(".git"),
+    "compiled": lambda: os.listdir("components/__pycache__"),
     "checkout": lambda: pathlib.Path("Pulumi.yaml").write_text(""),
     "network": lambda: socket.create_connection(("127.0.0.1", {port}), 2),
 }}.items():
@@ -77,6 +78,8 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory, record: bytes) -> Reviewe
     (folder / "outside").write_text(CANARY)
     shutil.copy(ROOT / "Pulumi.yaml", checkout)
     shutil.copytree(ROOT / "components", checkout / "components")
+    (checkout / "components" / "__pycache__").mkdir(exist_ok=True)
+    (checkout / "components" / "__pycache__" / "fleet.pyc").touch()
     shutil.copytree(ROOT / "sandbox" / "pulumi_sandbox", checkout / "sandbox" / "pulumi_sandbox")
     document: Any = load_yaml(RECORDED / STACK / f"Pulumi.{STACK}.yaml")
     for edit in (each for each in EDITS if each.title.startswith(EDITED)):
@@ -148,6 +151,7 @@ def test_the_program_gets_nothing_that_is_not_its_own(reviewed: Reviewed) -> Non
     assert [line.partition(": ")[2] for line in said[2:]] == [
         "outside: refused FileNotFoundError",
         "git: []",
+        "compiled: []",
         "checkout: refused OSError",
         "network: refused OSError",
     ] or [line for line in said if "refused ConnectionRefusedError" in line]

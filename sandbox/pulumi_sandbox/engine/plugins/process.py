@@ -187,7 +187,13 @@ async def start_plugin(
 
 
 async def _each_line(stream: asyncio.StreamReader, sink: Callable[[str], None]) -> None:
-    while line := await stream.readline():
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:  # the reader has dropped it, and goes on behind it
+            line = f"(a line of more than {_LINE_LIMIT >> 20} MiB is left out)\n".encode()
+        if not line:
+            return
         sink(line.decode(errors="replace").rstrip("\n"))
 
 
