@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
+from components.errors import Problem
 from operations.preview_report.command import as_document as preview_document
 from operations.preview_report.markdown import code, render_sections
-from operations.preview_report.review import review
+from operations.preview_report.review import review, shown
 from operations.review.run import Found, unmade_checks
 from operations.review.sealed import Standing
 
-_SHOWN: Final = 20
+_ROOM: Final = 10_000
+"""Characters for what a branch may make long; the whole page has six times as many."""
+_LONGEST: Final = 400
 _STALE_HOURS: Final = 48
 
 
@@ -56,9 +60,15 @@ def _preface(found: Found) -> Iterator[str]:
         yield "> **This branch has other code than what is deployed.** A program can tell that it is reviewed"
         yield "> without keys: read its changes, too. The keyed preview shows what this one cannot."
         yield ""
-    for each in found.problems:
-        yield f"- **✗ {code(each.place)}**: {code(each.cause)} → {code(each.mend)}"
+    yield _fitted([_problem(each) for each in found.problems], _ROOM, "\n", "- … and {} more")
     yield ""
+
+
+def _problem(problem: Problem) -> str:
+    place, cause, mend = (
+        code(shown(each, _LONGEST)) for each in (problem.place, problem.cause, problem.mend)
+    )
+    return f"- **✗ {place}**: {cause} → {mend}"
 
 
 def _untold(found: Found) -> Iterator[str]:
@@ -76,13 +86,24 @@ def _untold(found: Found) -> Iterator[str]:
         yield f"- What is in values that are new: {_named(new)}."
     if unchecked := unmade_checks(found):
         yield f"- Checks of the configuration that read a credential were not made: {_named(unchecked)}."
-    for rule, resources in found.undecided.items():
-        yield f"- Rule {code(rule)} **could not decide** for {_named(resources)}: a value is sealed."
+    rules = [
+        f"- Rule {code(rule)} **could not decide** for {_named(resources)}: a value is sealed."
+        for rule, resources in found.undecided.items()
+    ]
+    if rules:
+        yield _fitted(rules, 2 * _ROOM, "\n", "- … and {} more rules")
     if found.may_change:
         yield f"- **May change**, made of sealed values by another program: {_named([*found.may_change])}."
     yield "- What changed in cluster or cloud since it was recorded, and what they would say of each write."
 
 
-def _named(names: list[str] | tuple[str, ...]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(code(each) for each in names[:_SHOWN]) + more
+def _named(names: Sequence[str]) -> str:
+    return _fitted([code(shown(each)) for each in names], _ROOM // 5, ", ", "and {} more")
+
+
+def _fitted(texts: Sequence[str], room: int, between: str, more: str) -> str:
+    """Join texts, and say how many do not fit; the first is there in any case."""
+    ends = accumulate(len(each) + len(between) for each in texts)
+    fit = max(1, sum(end <= room for end in ends))
+    rest = (more.format(len(texts) - fit),) if len(texts) > fit else ()
+    return between.join((*texts[:fit], *rest))

@@ -1,0 +1,50 @@
+"""The page of a review, whatever the names are that a branch put into it."""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from components.errors import Problem
+from operations.preview_report.digest import Digest
+from operations.preview_report.markdown import LIMIT
+from operations.review.page import render
+from operations.review.record import Record
+from operations.review.run import Found, Sealed
+from operations.review.sealed import Standing
+
+CALM: Final = Found(Digest(), Record.none("prod"), (), (), {}, {}, (), failed=False, other_code=False)
+NASTY: Final = ("@everybody", "<b>", "a\nb", "\x1b[2J", "`", "|", "\u202ereversed", "[a](http://b)")
+
+
+def _naming(name: str, count: int) -> Found:
+    """Return what names a branch chose, wherever it may choose any."""
+    names = tuple(f"{index}{name}" for index in range(count))
+    return replace(
+        CALM,
+        problems=tuple(Problem(each, name, name) for each in names),
+        sealed=tuple(
+            Sealed(each, standing) for each in names for standing in (Standing.NEW, Standing.CHANGED)
+        ),
+        undecided={f"rule-{index}": names[:40] for index in range(min(count, 60))},
+        may_change=dict.fromkeys(names, "why"),
+        record=replace(CALM.record, code="x"),
+    )
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_name_is_shown_as_it_is_and_is_nothing_else(name: str) -> None:
+    added = render(_naming(name, 1))
+
+    assert f"0{name}" not in added
+    assert "&#8238;" not in added
+    assert "\u202e" not in added
+
+
+@pytest.mark.parametrize("name", ["@" * 500, "a"])
+def test_no_name_makes_the_page_too_long_for_a_comment_and_what_is_left_out_is_counted(name: str) -> None:
+    page = render(_naming(name, 300))
+
+    assert len(page) <= LIMIT
+    assert page.count(" more") >= 5
+    assert page.rstrip().endswith("what they would say of each write.")
