@@ -36,6 +36,7 @@ app = typer.Typer(
 app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(pool.app, name="pool")
 app.add_typer(config.app, name="config")
+app.add_typer(project.add_app, name="add", short_help="Add to a stack's file.")
 app.add_typer(aso.app, name="aso")
 app.add_typer(pull_secret.app, name="pull-secret", short_help="Judge pull secrets, and ask about clusters.")
 app.add_typer(review.app, name="review", short_help="Preview a stack without its keys.")

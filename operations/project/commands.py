@@ -1,4 +1,4 @@
-"""`credfleet init`: a project of one's own, that depends on the package."""
+"""`credfleet init`: a project of one's own, which depends on the package; `credfleet add`: more in it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import typer
 from components.errors import CredfleetError
 from operations.cli import completion
 from operations.cli.answer import Answer
+from operations.cli.command import command, group
+from operations.cli.options import StackOption
 from operations.project.words import PASSPHRASE, ROOMS, Cloud
 
 _ROOM: str = "accountPool"
@@ -80,3 +82,170 @@ def _asked(given: str | None, question: str, default: str) -> str:
     if not sys.stdin.isatty():
         return default
     return str(typer.prompt(question, default=default, show_default=bool(default), err=True))
+
+
+add_app = group(
+    "Add to a stack's file: comments and order stay, what is wrong is refused, values are encrypted.",
+    "credfleet add tenant umbrella --account aws",
+    "credfleet add account aws-9 --type aws --id 999999999999 < key.json",
+    "credfleet add service orders-db --namespace tenant-acme --values db.json",
+)
+
+ValuesOption = Annotated[
+    str | None,
+    typer.Option("--values", metavar="FILE", help="The file of the credential; without it, standard input."),
+]
+NamespaceOption = Annotated[
+    str, typer.Option("--namespace", "-n", metavar="NS", help="A tenant's namespace, or one that is there.")
+]
+
+
+@command(
+    add_app,
+    "credfleet add tenant umbrella",
+    "credfleet add tenant umbrella --account aws --account data=gcp --stack prod",
+)
+def tenant(
+    name: Annotated[str, typer.Argument(help="The tenant.")],
+    *,
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", metavar="NS", help="Its namespace; without it, tenant-NAME."),
+    ] = None,
+    account: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--account",
+            metavar="[SLOT=]TYPE",
+            autocompletion=completion.types,
+            help="An account that it claims; the slot is main without one. Repeat it.",
+        ),
+    ] = None,
+    stack: StackOption = "dev",
+) -> Answer:
+    """Add a tenant: its namespace, and the accounts it claims."""
+    from operations.project import adding
+
+    return adding.add(stack, adding.tenant(name, namespace, account or ()), None)
+
+
+@command(
+    add_app,
+    "credfleet add account aws-9 --type aws --id 999999999999 < key.json",
+    "credfleet add account azure-9 --type azure --id GUID --values sp.json",
+)
+def account(
+    name: Annotated[str, typer.Argument(help="The account: the name of its Secret in the pool.")],
+    *,
+    type_: Annotated[
+        str, typer.Option("--type", "-t", autocompletion=completion.types, help="Type, such as aws.")
+    ],
+    id_: Annotated[str, typer.Option("--id", help="Its id at the cloud.")],
+    tenant: Annotated[
+        str | None,
+        typer.Option("--tenant", autocompletion=completion.tenants, help="The one tenant that may claim it."),
+    ] = None,
+    values: ValuesOption = None,
+    stack: StackOption = "dev",
+) -> Answer:
+    """Add an account to the pool, with its credential: a JSON object, whose fields its Secret has."""
+    from operations.project import adding
+
+    return adding.add(stack, adding.account(name, type_, id_, tenant), values)
+
+
+@command(
+    add_app,
+    "credfleet add service orders-db -n tenant-acme --binding orders < db.json",
+)
+def service(
+    name: Annotated[str, typer.Argument(help="The service.")],
+    *,
+    namespace: NamespaceOption,
+    binding: Annotated[
+        list[str] | None,
+        typer.Option("--binding", metavar="APP", help="An application that is bound to it. Repeat it."),
+    ] = None,
+    values: ValuesOption = None,
+    stack: StackOption = "dev",
+) -> Answer:
+    """Add a service that somebody else runs, with its credential: a JSON object."""
+    from operations.project import adding
+
+    return adding.add(stack, adding.service(name, namespace, binding or ()), values)
+
+
+@command(
+    add_app,
+    "credfleet add pull-secret cls-0a1b --name east --project acme-1 < pull.json",
+    "credfleet add pull-secret cls-0a1b --name east --project acme/gcp < p.json",
+    name="pull-secret",
+)
+def pull_secret(
+    cluster: Annotated[str, typer.Argument(metavar="ID", help="Id of the cluster at HyperFleet.")],
+    *,
+    name: Annotated[str, typer.Option("--name", help="Name of the cluster, for people.")],
+    project: Annotated[
+        str, typer.Option("--project", help="Google's project, or TENANT/SLOT of a claimed account.")
+    ],
+    generation: Annotated[int, typer.Option("--generation", help="Generation of the cluster.")] = 1,
+    values: ValuesOption = None,
+    stack: StackOption = "dev",
+) -> Answer:
+    """Add a cluster with its pull secret, the JSON that a registry gives."""
+    from operations.project import adding
+
+    return adding.add(stack, adding.pull_secret(cluster, name, project, generation), values)
+
+
+@command(
+    add_app,
+    "credfleet add aso-credential team-a --subscription ID \\",
+    "    --tenant-id ID --client-id ID < secret.txt",
+    name="aso-credential",
+)
+def aso_credential(
+    namespace: Annotated[str, typer.Argument(metavar="NS", help="The namespace of the resources.")],
+    *,
+    subscription: Annotated[str, typer.Option("--subscription", metavar="ID", help="Azure subscription.")],
+    tenant_id: Annotated[str, typer.Option("--tenant-id", metavar="ID", help="Tenant of Entra.")],
+    client_id: Annotated[
+        str, typer.Option("--client-id", metavar="ID", help="Client id of the application.")
+    ],
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="The value is a certificate with its key, PEM or PKCS12.")
+    ] = False,
+    values: ValuesOption = None,
+    stack: StackOption = "dev",
+) -> Answer:
+    """Add the credential of Azure Service Operator's resources in a namespace: a client secret."""
+    from operations.project import adding
+
+    made = adding.aso_credential(namespace, subscription, tenant_id, client_id, certificate=certificate)
+    return adding.add(stack, made, values)
+
+
+@command(
+    add_app,
+    "credfleet add store shared -n tenant-acme --kind GCPSM --spec gcpsm.yaml",
+    "credfleet add store ci -n tenant-acme --kind GitLab --spec s.yaml --values f",
+)
+def store(
+    name: Annotated[str, typer.Argument(help="The store, and its provider.")],
+    *,
+    namespace: NamespaceOption,
+    kind: Annotated[str, typer.Option("--kind", help="Kind of the provider, such as GCPSM.")],
+    spec: Annotated[
+        Path | None, typer.Option("--spec", metavar="FILE", help="What the provider is told, as YAML.")
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option("--values", metavar="FILE", help="The credential it logs in with; - is standard input."),
+    ] = None,
+    stack: StackOption = "dev",
+) -> Answer:
+    """Add a secret store of a namespace, on a provider of its own."""
+    from operations.project import adding
+
+    made = adding.store(name, namespace, kind, spec, logs_in=values is not None)
+    return adding.add(stack, made, values)

@@ -40,6 +40,8 @@ def offered(line: str) -> list[str]:
         ("credfleet pool explain --slot ", ["data", "main"]),
         ("credfleet pool claim --type ", ["aws", "gcp"]),
         ("credfleet pool quarantine ", ["aws-1", "gcp-7"]),
+        ("credfleet add tenant umbrella --account ", ["aws", "gcp"]),
+        ("credfleet init mine --rooms services,se", ["services,secretStores"]),
         ("credfleet pool claim --stack broken --tenant ", []),
         ("credfleet pool quarantine --stack odd ", []),
     ],

@@ -134,18 +134,27 @@ class StackFile:
         Raises SandboxError `config-path`, when the path leads through something that is no mapping or list.
         """
         elements = self._elements(key, path=path)
-        *above, last = elements
+        above = elements[:-1]
         new: Any = value
         if crypter:
             new = {"secure": crypter.encrypt(value, place=paths.render(elements))}
         elif above:
             new = _coerced(value)
+        self._insert(elements, new, key)
+
+    def put(self, path: paths.Path, value: Any) -> None:
+        """Set a value of any shape at a full key and the path inside of it; raises as `set`."""
+        key, *inside = path
+        written = next((each for each in self._entries() if self._full(each) == key), key)
+        self._insert((written, *inside), value, str(key))
+
+    def _insert(self, elements: paths.Path, value: Any, key: str) -> None:
         container: Any = _filled(self._edit())
         for element, following in pairwise(elements):
             if not paths.get(container, (element,))[0]:
                 _put(container, element, [] if isinstance(following, int) else {}, key)
             container = container[element]
-        _put(container, last, new, key)
+        _put(container, elements[-1], value, key)
 
     def save(self) -> None:
         """Write the file, with its comments."""
