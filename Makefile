@@ -31,6 +31,9 @@ export STACK
 REVIEW := .sandbox/reviews/$$STACK
 KIND ?= preview
 MARK := <!-- credfleet $(KIND) of $$STACK -->
+# The last parent of the merge that GitHub made, which a checkout of one commit has as text only.
+REVIEWED_COMMIT := test -z "$${PULL_REQUEST:-}" || git -C "$$CHECKOUT" cat-file -p HEAD | sed '/^$$/q' \
+  | sed -n 's/^parent \([0-9a-f]*\)$$/\n<sub>Reviewed: \1<\/sub>/p' | tail -n 2
 RECORD ?= $(wildcard .sandbox/records/$(STACK).json)
 PULUMI := pulumi --non-interactive --stack "$$STACK"
 POLICIES := --policy-pack policies $(addprefix --policy-pack-config=,$(wildcard policies/config/$(STACK).json))
@@ -157,7 +160,8 @@ review: env ## preview STACK of CHECKOUT without keys, against RECORD: nothing i
 	@mkdir -p .sandbox/reviews && rm -f "$(REVIEW)".*
 	@status=0; $(BIN)/credfleet review --stack "$$STACK" $${CHECKOUT:+--checkout "$$CHECKOUT"} \
 	  $(if $(RECORD),--record "$(RECORD)") > "$(REVIEW).page" || status=$$?; \
-	  { echo "<!-- credfleet review of $$STACK -->"; cat "$(REVIEW).page"; } > "$(REVIEW).md"; rm "$(REVIEW).page"; \
+	  test -s "$(REVIEW).page" || echo "**No review of $$STACK could be made**, so nothing is known of what would change. The log says why." > "$(REVIEW).page"; \
+	  { echo "<!-- credfleet review of $$STACK -->"; cat "$(REVIEW).page"; $(REVIEWED_COMMIT); } > "$(REVIEW).md"; rm "$(REVIEW).page"; \
 	  echo "$${PULL_REQUEST:-}" > "$(REVIEW).pull-request"; cat "$(REVIEW).md"; exit $$status
 
 record: env cli ## write what reviews of STACK are made against, right after its update: no value, no ciphertext
@@ -166,8 +170,10 @@ record: env cli ## write what reviews of STACK are made against, right after its
 
 recorded: ## get the record that the latest deployment of STACK kept; none is told by the review
 	@mkdir -p .sandbox/records && touch ".sandbox/records/.of-$$STACK"
-	@run=$$(gh run list --repo "$$GITHUB_REPOSITORY" --workflow deploy --branch main --status success --limit 1 \
-	    --json databaseId --jq '.[0].databaseId'); \
+	@# A fork's pull request may change the workflow and be called main: only its event tells whose run it was.
+	@run=$$(for event in push workflow_dispatch; do gh run list --repo "$$GITHUB_REPOSITORY" --workflow deploy.yml \
+	    --branch main --event "$$event" --status success --limit 1 --json databaseId --jq '.[].databaseId'; done \
+	    | sort -n | tail -n 1); \
 	  test -z "$$run" || gh run download "$$run" --repo "$$GITHUB_REPOSITORY" --name "record-$$STACK" --dir .sandbox/records \
 	    || echo "· $$STACK: the latest deployment kept no record"
 

@@ -238,6 +238,59 @@ def test_without_a_review_nothing_is_written_to_the_pull_request(checkout: Check
     assert checkout.calls == []
 
 
+def _reviewed(checkout: Checkout) -> str:
+    """Review a branch that two commits were merged into; return the page."""
+    branch = checkout.root / "branch"
+    branch.mkdir()
+    _git(branch, "init", "--quiet")
+    tree = _git(branch, "write-tree")
+    base, head = (_git(branch, "commit-tree", tree, "-m", f"{each}\n\nparent 0000") for each in "ab")
+    merge = _git(branch, "commit-tree", tree, "-p", base, "-p", head, "-m", "merge\n\nparent 0000")
+    _git(branch, "update-ref", "HEAD", merge)
+    checkout.make("review", CHECKOUT="branch", **PULL_REQUEST)
+    assert (checkout.review.with_suffix(".pull-request")).read_text() == "7\n"
+    page = checkout.review.read_text()
+    assert page.endswith(f"\n<sub>Reviewed: {head}</sub>\n")
+    return page.removesuffix(f"\n<sub>Reviewed: {head}</sub>\n")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    who = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(
+        command, env={**os.environ, **who}, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_a_review_says_of_which_commit_it_is(checkout: Checkout) -> None:
+    checkout.says("credfleet", "# calm\n")
+
+    assert _reviewed(checkout) == "<!-- credfleet review of prod -->\n# calm\n"
+
+
+def test_where_no_review_could_be_made_the_comment_says_so_and_none_of_an_earlier_commit_stays(
+    checkout: Checkout,
+) -> None:
+    checkout.fails("credfleet", 2)
+
+    assert "**No review of prod could be made**" in _reviewed(checkout)
+
+
+@pytest.mark.parametrize(("runs", "taken"), [("12\n", "12"), ("", None)])
+def test_a_record_is_taken_of_a_run_that_no_pull_request_started(
+    checkout: Checkout, runs: str, taken: str | None
+) -> None:
+    checkout.says("gh", runs)
+
+    assert checkout.make("recorded", **PULL_REQUEST).returncode == 0
+
+    *looked, last = checkout.calls if taken else (*checkout.calls, [])
+    events = [call[call.index("--event") + 1] for call in looked]
+    assert events == ["push", "workflow_dispatch"]
+    assert all("deploy.yml" in call for call in looked)
+    assert (last[:4] == ["gh", "run", "download", taken]) == (taken is not None)
+
+
 def test_a_deployment_updates_under_the_policies_and_then_expects_no_changes(checkout: Checkout) -> None:
     run = checkout.make("deploy", STACK="prod")
 

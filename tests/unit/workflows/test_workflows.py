@@ -141,6 +141,8 @@ def test_who_comments_on_a_review_has_nothing_of_the_branch() -> None:
     assert comment["on"] == {"workflow_run": {"workflows": ["review"], "types": ["completed"]}}
     (job,) = comment["jobs"].values()
     assert [step.get("run", "checkout") for step in job["steps"]] == ["checkout", "make review-comments"]
+    asked = {part.strip() for part in job["if"].split("&&")}
+    assert "github.event.workflow_run.event == 'pull_request_target'" in asked
 
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, SIGN_IN], ids=lambda path: path.stem)
