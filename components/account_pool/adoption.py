@@ -15,6 +15,7 @@ from components.account_pool.census import Census
 from components.account_pool.judgement import judge
 from components.account_pool.keys import CLAIM_TOKEN, TENANT_ID
 from components.account_pool.model import ClaimRequest, Member, Partition, tenant_label
+from components.errors import Misconfigured
 
 _UNNAMED: Final = (
     "nothing names its slot, and a claim under another one would take a second account; name it with --stack,"
@@ -82,6 +83,8 @@ def adoptions(census: Census, keys: Sequence[str], names: SlotNames) -> Iterator
     Raises Misconfigured for a claim of a stack that the pool could not serve.
     """
     taken = {record.name: record.member for record in census.records}
+    for claim in names.claims:
+        claim.placed("", keys)
     for member in sorted(census.members, key=lambda m: m.name):
         is_unclaimed = CLAIM_TOKEN not in member.annotations and member.state is None and not member.shared
         if member.tenant is None or not is_unclaimed:
@@ -91,7 +94,12 @@ def adoptions(census: Census, keys: Sequence[str], names: SlotNames) -> Iterator
         if not judged.takes:
             yield replace(found, problem=judged.why)
             continue
-        wished = {claim.placed("", keys).record: claim for claim in names.claims_on(member, keys)}
+        try:
+            wished = {claim.placed("", keys).record: claim for claim in names.claims_on(member, keys)}
+            is_named = tenant_label(found.tenant) == member.tenant
+        except Misconfigured as error:
+            yield replace(found, problem=f"{error.place}: {error.cause}")
+            continue
         record = next((name for name in wished if name not in taken), None)
         if record is not None:
             taken[record] = member.name
@@ -99,7 +107,7 @@ def adoptions(census: Census, keys: Sequence[str], names: SlotNames) -> Iterator
         elif wished:
             theirs = ", ".join(f"{claim.slot} ({taken[name]})" for name, claim in wished.items())
             yield replace(found, problem=f"every slot named for it has an account already: {theirs}")
-        elif tenant_label(found.tenant) != member.tenant:
+        elif not is_named:
             why = f"its owner {member.tenant} is encoded, and annotation {TENANT_ID} does not say of whom"
             yield replace(found, problem=why)
         else:

@@ -105,6 +105,24 @@ def test_an_account_that_cannot_be_adopted_is_told_with_the_reason(names: SlotNa
     assert str(proposed(server, names)["own"]).startswith(why)
 
 
+@pytest.mark.parametrize(
+    ("labels", "notes", "why"),
+    [
+        ({"hyperscaler-type": "AWS"}, {}, "types are compared exactly"),
+        ({}, {TENANT_ID: " "}, "a tenant's name is not empty"),
+    ],
+    ids=["its type", "its tenant's name"],
+)
+def test_an_account_that_makes_no_sense_keeps_no_other_from_being_adopted(
+    labels: dict[str, str], notes: dict[str, str], why: str
+) -> None:
+    server = owned("own")
+    server.add_member("odd", {TENANT_NAME: "acme", **labels}, notes)
+    found = proposed(server, SlotNames(slot="main"))
+    assert found["own"] == ("acme", "main")
+    assert why in found["odd"]
+
+
 def test_accounts_of_other_parts_of_the_pool_have_slots_of_their_own() -> None:
     server = owned("eu", **{"eu-access": "true"})
     server.add_member("plain", {TENANT_NAME: "acme"})
