@@ -109,6 +109,18 @@ class Where:
 
         return Pool.open(self.told(), self.namespace, manager=manager or CLAIMS)
 
+    def open_existing(self, manager: str | None = None) -> Pool:
+        """Open a pool that is there; raises as `open`, and CredfleetError of code `no-pool` for none."""
+        pool = self.open(manager)
+        if not (pool.is_declared() or pool.members()):
+            raise CredfleetError(
+                code="no-pool",
+                place=f"namespace {self.namespace}",
+                cause="it holds neither accounts nor the settings of a pool, so it is no pool",
+                mend="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
+            )
+        return pool
+
     def told(self) -> ClusterTarget:
         """Return the cluster, having said which it is; raises as `target` and `agree`."""
         target = self.target()

@@ -28,11 +28,11 @@ def adopt(
     """Report the accounts that bear an owner and no claim; with `--yes`, claim each for its owner.
 
     The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
-    Raises Misused for a term that is none, and as `stack_claims`, `Pool.open` and `Pool.adopt`.
+    Raises Misused for a term that is none, and as `stack_claims`, `Where.open_existing` and `Pool.adopt`.
     """
     claims = stack_claims(where.stack, organization, where.kubeconfig).claims if where.stack else ()
     yes = where.yes
-    pool = (where if yes else where.for_a_look()).open(OPERATOR)
+    pool = (where if yes else where.for_a_look()).open_existing(OPERATOR)
     adoptable = pool.adoptable(SlotNames(by_tenant_and_type(mapped), claims, slot, holder or "cli"))
     found = [
         {

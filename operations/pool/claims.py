@@ -110,7 +110,7 @@ def release(asked: Asked, where: Named) -> Answer:
             f" (slot {request.slot}). Release it in its place?",
             yes=where.yes,
         )
-    pool = where.open()
+    pool = where.open_existing()
     refuse_unnamed_slot(asked, request, pool.records())
     record = pool.record_of(request)
     try:
@@ -153,7 +153,7 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
             mend="give one of the two",
         )
     yes = where.yes
-    pool = (where if yes else where.for_a_look()).open()
+    pool = (where if yes else where.for_a_look()).open_existing()
     by_stack = _held_by_stacks(pool.records())
     names = [name for name in by_stack if f"/{name}".endswith(f"/{stack}")]
     if len(names) > 1:

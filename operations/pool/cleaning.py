@@ -102,7 +102,7 @@ def clean(
 ) -> Answer:
     """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
     check(cleaner)
-    pool = cleaner.where.open(CLEANER)
+    pool = cleaner.where.open_existing(CLEANER)
     listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type)
     if listed:
         helpless = sum(cleaner.command(member.type) is None for member in listed)

@@ -56,7 +56,7 @@ def take_back(where: Written, account: str) -> Answer:
 
 def sweep(where: Written, *, dry_run: bool) -> Answer:
     """Finish what crashes left, and tell what was done and what only people can judge."""
-    pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
+    pool = (where.for_a_look() if dry_run else where).open_existing(OPERATOR)
     most = sys.maxsize if where.yes else FREED_UNASKED
     report = and_flush(pool, lambda: pool.sweep(dry_run=dry_run, most=most))
     free, finish = ("to free", "to finish") if dry_run else ("withheld", "finished")

@@ -35,8 +35,8 @@ class Gauge:
 
 
 def metrics(where: Where) -> Answer:
-    """Return the metrics of a pool; raises as `Pool.open`."""
-    pool = where.open()
+    """Return the metrics of a pool; raises as `Where.open_existing`."""
+    pool = where.open_existing()
     gauges = gauges_of(where.namespace, pool.status(), pool.records(), pool.settings.partition_keys)
     return Answer(as_document(gauges), exposition(gauges).splitlines())
 

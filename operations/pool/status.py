@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from components.account_pool.status import PoolStatus, Standing
-from components.errors import CredfleetError
 from components.labels import HYPERSCALER_TYPE
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
@@ -21,21 +20,11 @@ _SHOWN: Final = 5
 
 
 def status(where: Where, *, watch: bool) -> Answer:
-    """Return how the accounts of a pool stand.
-
-    Raises as `Pool.open`, and CredfleetError with code `no-pool` for a namespace that is none.
-    """
-    pool = where.open()
+    """Return how the accounts of a pool stand; raises as `Where.open_existing`."""
+    pool = where.open_existing()
 
     def look() -> Answer:
         found = pool.status()
-        if not (found.accounts or pool.is_declared()):
-            raise CredfleetError(
-                code="no-pool",
-                place=f"namespace {where.namespace}",
-                cause="it holds neither accounts nor the settings of a pool, so it is no pool",
-                mend="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
-            )
         parts = [*_held(found, where.namespace)]
         if found.accounts:
             parts = [*parts, counted(found), listed(found), *_problems(found)]

@@ -106,6 +106,9 @@ class FakePool:
     def is_declared(self) -> bool:
         return self.declared
 
+    def members(self) -> tuple[Member, ...]:
+        return self.all_members
+
     def claim(self, request: ClaimRequest) -> Claimed:
         self.asked.append(request)
         if self.refusals:
@@ -135,7 +138,7 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def opened(_where: Where) -> FakePool:
+    def opened(_where: Where, _manager: str | None = None) -> FakePool:
         return fake
 
     monkeypatch.setattr(Where, "open", opened)
@@ -451,9 +454,22 @@ def test_an_empty_pool_says_so(pool: FakePool) -> None:
     assert (result.exit_code, result.stdout) == (0, "Pool account-pool has no accounts.\n")
 
 
-def test_a_namespace_that_is_no_pool_is_refused(pool: FakePool) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"],
+        ["metrics"],
+        ["sweep", "--dry-run"],
+        ["clean", "--command", "aws=true", "--yes"],
+        ["adopt", "--slot", "0"],
+        ["release", "--type", "aws", "--tenant", "acme", "--slot", "0"],
+        ["release", "--stack-gone", "prod"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_namespace_that_is_no_pool_is_refused(pool: FakePool, command: list[str]) -> None:
     pool.declared = False
-    result = run("status", "-n", "nope")
+    result = run(*command, "-n", "nope")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "namespace nope" in result.stderr
     assert "no pool" in result.stderr

@@ -232,7 +232,7 @@ def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
         assert where.context == "prod"
         return FakePool()
 
-    monkeypatch.setattr(Where, "open", opened)
+    monkeypatch.setattr(Where, "open_existing", opened)
 
 
 @pytest.mark.usefixtures("_pool")

@@ -43,6 +43,9 @@ class FakePool:
     asked: list[str] = field(default_factory=list[str])
     flushed: int = 0
 
+    def is_declared(self) -> bool:
+        return True
+
     def status(self) -> PoolStatus:
         return status_of(Census(tuple(self.members), ()), PoolConfigMap())
 
