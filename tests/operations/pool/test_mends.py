@@ -395,6 +395,11 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "credfleet sandbox stack export": "tests/operations/sandbox/test_updates.py::"
     "test_a_deployment_that_was_exported_is_imported_again",
+    "credfleet init": "tests/operations/project/test_starting.py::test_a_new_project_is_sound",
+    "credfleet init DIR": "tests/operations/project/test_starting.py::test_a_new_project_is_sound",
+    "credfleet init --here": "tests/operations/project/test_starting.py::"
+    "test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added",
+    "make up": "tests/operations/sandbox/test_updates.py::test_up_previews_first_and_then_updates",
     "credfleet pool status{}": "tests/cluster/test_pool_commands.py::"
     "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
     "credfleet pool claim --stack {} -t {} --tenant umbrella": "tests/cluster/test_pool_commands.py::"
