@@ -71,14 +71,21 @@ def _camel(name: str) -> str:
     return re.sub(r"_+(.)", lambda found: found[1].upper(), name)
 
 
-def kubernetes_provider(cluster: Cluster, opts: pulumi.ResourceOptions) -> Provider:
+def kubernetes_provider(
+    cluster: Cluster | None = None, opts: pulumi.ResourceOptions | None = None
+) -> Provider:
     """Make the one Kubernetes provider, bound to the configured context and, if given, to the cluster's uid.
+
+    cluster: without it, that of `credfleet:cluster`, on which claims are made.
 
     A changed Secret or ConfigMap is updated where it is: replacing it would take the claim, or the pool's own
     settings, with it. Conflicts are never forced and existing objects never taken over. The
     cluster's identifier never changes, or an API server behind a new address would count as another cluster,
     and every Secret would be replaced; another cluster is what the uid tells.
     """
+    if cluster is None:
+        cluster = Cluster.model_validate(pulumi.Config("credfleet").get_object("cluster") or {})
+    opts = opts or pulumi.ResourceOptions()
     if cluster.uid is None:
         return _provider("kubernetes", cluster, cluster.context, opts)
     return _provider("kubernetes", cluster, _verified_context(cluster, cluster.uid, opts), opts)

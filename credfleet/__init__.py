@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from components.account_pool.component import Grantee as Grantee
     from components.account_pool.component import TenantAccounts as TenantAccounts
     from components.account_pool.component import TenantAccountsArgs as TenantAccountsArgs
+    from components.account_pool.component import holder_here as holder_here
     from components.account_pool.config_map import PoolConfigMap as PoolConfigMap
     from components.account_pool.declared import DeclaredMember as DeclaredMember
     from components.account_pool.model import ClaimRequest as ClaimRequest
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from components.fleet import Fleet as Fleet
     from components.projection.provider import SecretProjection as SecretProjection
     from components.projection.provider import SecretProjectionArgs as SecretProjectionArgs
+    from components.providers import kubernetes_provider as kubernetes_provider
+    from components.settings.nouns import Cluster as Cluster
     from components.settings.stack import Settings as Settings
 
 _MODULES: Final = {
@@ -38,6 +41,7 @@ _MODULES: Final = {
         "Grantee",
         "TenantAccounts",
         "TenantAccountsArgs",
+        "holder_here",
     ),
     "account_pool.config_map": ("PoolConfigMap",),
     "account_pool.declared": ("DeclaredMember",),
@@ -51,6 +55,8 @@ _MODULES: Final = {
     ),
     "fleet": ("Fleet",),
     "projection.provider": ("SecretProjection", "SecretProjectionArgs"),
+    "providers": ("kubernetes_provider",),
+    "settings.nouns": ("Cluster",),
     "settings.stack": ("Settings",),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}

@@ -35,6 +35,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.account_pool.skipping import in_words
+from components.naming import stack_holder
 from components.waiting import unless
 
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
@@ -200,6 +201,12 @@ class AccountPool(pulumi.ComponentResource):
             return ()
         metadata = ObjectMetaArgs(name=f"credfleet-{role}", namespace=self.namespace)
         return _grant(f"{self._name}-{role}", metadata, people, _rules(rights), self._child)
+
+
+def holder_here(tenant: str, slot: str = "0") -> str:
+    """Return who holds a claim of the running program: its stack, for a tenant's slot."""
+    whose = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
+    return stack_holder(*whose, tenant, slot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

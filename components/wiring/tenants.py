@@ -17,13 +17,14 @@ from components.account_pool.component import (
     Grantee,
     TenantAccounts,
     TenantAccountsArgs,
+    holder_here,
 )
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import ClaimRequest
 from components.account_pool.rules import Fault
 from components.credentials import Credentials
 from components.labels import TENANT, TENANT_NAME
-from components.naming import stack_holder, tenant_label
+from components.naming import tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.projection.foresight import digests
 from components.projection.provider import SecretProjection
@@ -225,5 +226,4 @@ def _claim(
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.cause}")
-    whose = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
-    return account.claim_on(pool, tenant, slot, stack_holder(*whose, tenant, slot))
+    return account.claim_on(pool, tenant, slot, holder_here(tenant, slot))
