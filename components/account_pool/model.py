@@ -277,8 +277,12 @@ class Member:
         return self.bears(record.token) and (self.shared or self.tenant == record.tenant_label)
 
     def is_stripped_of(self, record: Record) -> bool:
-        """Whether somebody took its owner's label off by hand while the token of this claim stayed."""
-        return not self.shared and self.tenant is None and self.bears(record.token)
+        """Whether somebody took its owner's label off by hand while the token of this claim stayed.
+
+        One without a type is not in the pool; or the pool calls its labels otherwise, and nobody knows how.
+        """
+        is_known = self.type != "" and not self.shared
+        return is_known and self.tenant is None and self.bears(record.token)
 
     def place(self, keys: Iterable[str]) -> Partition:
         """Return the part of a pool with these keys that its labels place it in."""

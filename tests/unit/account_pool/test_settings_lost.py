@@ -13,8 +13,8 @@ from components.account_pool.keys import POOL_RECORD
 from components.account_pool.model import ClaimRequest, JsonObject
 from components.account_pool.outlook import Prospect, outlook
 from components.account_pool.pool import Pool
-from components.errors import Misconfigured
-from tests.support.memory_pool import POOL, MemoryServer
+from components.errors import LostMember, Misconfigured
+from tests.support.memory_pool import KEB, POOL, MemoryServer
 
 KEYS = ("eu-access",)
 DECLARED = PoolConfigMap(KEYS)
@@ -74,6 +74,21 @@ def test_status_and_sweep_tell_that_claims_were_made_under_other_keys(server: Co
     for problems in (pool.status().problems, pool.sweep(settle_seconds=0).findings):
         assert [(each.place, each.mend) for each in problems] == [(f"ConfigMap {CONFIG_MAP}", MEND)]
     assert Pool(server, POOL, DECLARED).status().problems == ()
+
+
+def test_whoever_does_not_know_the_words_of_a_pool_puts_no_owner_back_in_others() -> None:
+    server = MemoryServer()
+    labels = {"hyperscalerType": "aws"}
+    server.create(Kind.MEMBER, {"metadata": {"name": "m0", "labels": labels, "annotations": {}}})
+    kyma = PoolConfigMap(dialect=KEB)
+    claimed = Pool(server, POOL, kyma).claim(ACME)
+    lost = Pool(server, POOL, PoolConfigMap())
+    with pytest.raises(LostMember):
+        lost.claim(ACME)
+    with pytest.raises(LostMember):
+        lost.read(claimed.record, claimed.holder)
+    assert server.member("m0").labels == {**labels, "tenantName": "acme"}
+    assert Pool(server, POOL, kyma).claim(ACME).secret_name == "m0"
 
 
 def test_a_pool_is_looked_at_once_and_only_for_claims_that_are_new(server: CountingServer) -> None:
