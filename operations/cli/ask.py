@@ -11,7 +11,8 @@ def ask(question: str, *, yes: bool) -> None:
     """Go on only when the user agrees, by `--yes` or at the prompt.
 
     Raises:
-        CredfleetError: code `not-confirmed`, when the answer is no or nobody is there to ask.
+        CredfleetError: code `not-confirmed`, when the answer is no or nobody is there to ask; `cancelled`,
+            when it is Ctrl-C.
     """
     if yes:
         return
@@ -22,9 +23,14 @@ def ask(question: str, *, yes: bool) -> None:
             cause=f"this has to be confirmed and there is no terminal to ask on: {question}",
             mend="add --yes if that is what you want",
         )
-    if not typer.confirm(question, err=True):
+    try:
+        code = "" if typer.confirm(question, err=True) else "not-confirmed"
+    except typer.Abort:
+        typer.echo(err=True)
+        code = "cancelled"
+    if code:
         raise CredfleetError(
-            code="not-confirmed",
+            code=code,
             place="credfleet",
             cause="you said no, nothing was changed",
             mend="run the same command again when you want it",

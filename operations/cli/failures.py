@@ -228,6 +228,8 @@ class ReportingGroup(Group):
             if isinstance(answer, Answer):
                 answer = follow(answer, wanted_form(ctx))
         except typer.TyperException as error:
+            if isinstance(error, typer.BadParameter):  # of what reads options for typer, not of ours
+                error.message = error.message.replace("Value error, ", "")
             if error.exit_code != CONFIGURATION or not asks_for_json(ctx.meta[_ARGUMENTS]):
                 raise
             write_json({"error": {"code": "usage", "message": error.format_message()}})

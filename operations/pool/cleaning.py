@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import typer
+
 from components.account_pool.cleaning import Wiped
 from components.account_pool.model import Member
 from components.account_pool.pool import CLEANER
@@ -62,6 +64,7 @@ class Cleaner:
         log = LOGS / f"clean-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.logs[member.name] = log
+        typer.echo(f"· {member.name}: {name}, which writes to {log}", err=True)
         with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
             try:
                 process = subprocess.Popen(

@@ -265,7 +265,8 @@ def _agree(ready: _Prepared, wanted: Run, foreseen: Result) -> None:
     if not ready.cluster.own or sys.stdin.isatty():
         more = f", {len(lost) - _SHOWN} of them not shown" if len(lost) > _SHOWN else ""
         where = f"stack {wanted.stack} on {ready.cluster.server}"
-        ask(f"{len(lost)} resources of {where} will be deleted or replaced{more}. Go on?", yes=wanted.yes)
+        many = "1 resource" if len(lost) == 1 else f"{len(lost)} resources"
+        ask(f"{many} of {where} will be deleted or replaced{more}. Go on?", yes=wanted.yes)
 
 
 def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:

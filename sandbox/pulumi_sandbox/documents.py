@@ -119,7 +119,7 @@ def file_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        mend = "run the command in the project's directory, or name the stack that exists"
+        mend = "correct its name, or run the command in the folder that it is named from"
         raise Unreadable(at, "there is no such file", mend, "file-missing") from None
     except OSError as error:
         cause, mend = f"it cannot be read ({error.strerror})", "name a file that this user may read"

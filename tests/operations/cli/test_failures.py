@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -12,7 +13,8 @@ from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
 from components.errors import ConfigurationError, CredfleetError, Problem
-from operations.cli.failures import PAGES, ReportingGroup
+from operations.cli.ask import ask
+from operations.cli.failures import PAGES, ReportingGroup, exit_code
 from operations.cli.options import Form, OutputOption
 
 
@@ -103,6 +105,17 @@ def test_ctrl_c_ends_with_the_exit_code_of_a_cancelled_update_and_says_how_to_go
     result = run(raise_(KeyboardInterrupt()))
     assert result.exit_code == 8
     assert "run the same command again" in result.stderr
+
+
+def test_ctrl_c_at_a_question_says_that_nothing_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> bool:
+        raise typer.Abort
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(typer, "confirm", interrupted)
+    with pytest.raises(CredfleetError, match="nothing was changed") as stopped:
+        ask("All of it?", yes=False)
+    assert exit_code(stopped.value) == 8
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

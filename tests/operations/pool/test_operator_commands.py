@@ -196,6 +196,7 @@ def test_what_a_cleaner_prints_goes_to_a_log_that_only_its_owner_reads(
     assert log.read_text() == "sEcrEt\noops\n"
     assert log.stat().st_mode & 0o077 == 0
     assert "sEcrEt" not in result.output
+    assert f"· aws-1: clean.sh, which writes to {log}" in result.stderr
 
 
 def test_a_cleaner_is_told_where_the_account_is_and_no_variable_that_could_hold_a_credential(
