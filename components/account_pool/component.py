@@ -213,14 +213,14 @@ def holder_here(tenant: str, slot: str = "0") -> str:
 class TenantAccountsArgs:
     """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it.
 
-    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts. settings: what
-    the pool says about itself, where the same program declares it.
+    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: nobody
+    gets rights in the pool. settings: what the pool says about itself, where the same program declares it.
     """
 
     pool_namespace: pulumi.Input[str]
     tenant: str
     claims: Sequence[ClaimRequest]
-    reader: Grantee
+    reader: Grantee | None
     settings: PoolConfigMap | None = None
 
 
@@ -286,6 +286,8 @@ class TenantAccounts(pulumi.ComponentResource):
     def _let_read(
         self, name: str, args: TenantAccountsArgs, wanted: ClaimRequest, claim: AccountClaim
     ) -> Sequence[pulumi.Resource]:
+        if args.reader is None:
+            return ()
         reading = PolicyRuleArgs(
             api_groups=[""], resources=["secrets"], resource_names=[claim.secret_name], verbs=["get"]
         )

@@ -143,11 +143,11 @@ class Pool:
         return driver.run(get_record(name), _OPENING_SECONDS, patience=_SILENT_SECONDS)
 
     @staticmethod
-    def is_taken(target: ClusterTarget, namespace: str) -> bool:
-        """Whether the namespace holds the settings of a pool; raises as `census`, and writes nothing."""
+    def settings_of(target: ClusterTarget, namespace: str) -> PoolConfigMap | None:
+        """Return what the pool of a namespace says, None without one; raises as `census`, writes nothing."""
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        settings = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=_SILENT_SECONDS)
-        return settings is not None
+        body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+        return None if body is None else PoolConfigMap.parse(body)
 
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:

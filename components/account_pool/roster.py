@@ -9,7 +9,7 @@ they never move. Import-pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pulumi import RunError
@@ -17,6 +17,7 @@ from pulumi.dynamic import CheckFailure
 
 from components.account_pool import forecast
 from components.account_pool.census import Census
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Expectation, outlook, vacancies
@@ -56,7 +57,8 @@ def foretold(namespace: str, tenant: str, slot: str) -> Foretold | None:
 class PoolRosterArgs:
     """What a stack declares of a pool, and the claims it makes; everything is known before an update.
 
-    Claims are here for the forecast only, so a change of them is none.
+    Claims are here for the forecast only, so a change of them is none. elsewhere: another stack declares the
+    pool, and this one only claims; None where it declares it.
     """
 
     namespace: str
@@ -65,6 +67,15 @@ class PoolRosterArgs:
     allow_destroy: bool
     claims: Sequence[Properties] = field(compare=False)
     labels: Mapping[str, str] | None = None
+    elsewhere: bool | None = None
+
+    @classmethod
+    def of_another_stack(
+        cls, namespace: str, labels: Mapping[str, str], claims: Sequence[ClaimRequest]
+    ) -> PoolRosterArgs:
+        """Return the properties of claims on a pool that another stack declares."""
+        declared = Declaration(namespace, (), {}, allow_destroy=False, labels=labels)
+        return replace(cls.of(declared, claims), elsewhere=True)
 
     @classmethod
     def of(cls, declared: Declaration, claims: Sequence[ClaimRequest] = ()) -> PoolRosterArgs:
@@ -94,6 +105,8 @@ class PoolRosterProvider(Shell):
         _foretold.pop(str(inputs["namespace"]), None)
         try:
             failures = [CheckFailure("", _line(problem)) for problem in _problems(olds, inputs, see)]
+            if inputs.get("elsewhere"):
+                inputs = self._as_declared_elsewhere(inputs, see)
             _forecast(olds, inputs, see)
             self._warn_of_another_stack(olds, inputs)
         except Misconfigured as error:
@@ -107,12 +120,34 @@ class PoolRosterProvider(Shell):
     def _warn_of_another_stack(self, olds: Properties, news: Properties) -> None:
         """Say what an update would only come to half-way, at the namespace; a lost state looks the same."""
         namespace = str(news["namespace"])
-        if _declaration(olds) is None and Pool.is_taken(ClusterTarget.parse(self.cluster), namespace):
+        if _declaration(olds) is not None or news.get("elsewhere"):
+            return
+        if Pool.settings_of(ClusterTarget.parse(self.cluster), namespace) is not None:
             tell(
                 f"warning: namespace {namespace} holds a pool that this stack did not make, and a pool has"
-                " one stack: leave it to that one, or name another accountPool.namespace. Importing what is"
-                " there makes this stack its owner, which deletes it at its destroy"
+                f" one stack: claim from it by accountPool: {{from: {{namespace: {namespace}}}}}, or name"
+                " another namespace. Importing what is there makes this stack its owner, which deletes it at"
+                " its destroy"
             )
+
+    def _as_declared_elsewhere(self, inputs: Properties, see: Callable[[str], Census]) -> Properties:
+        """Add what the pool says of itself; raises Misconfigured where none is, or it speaks otherwise."""
+        namespace = str(inputs["namespace"])
+        settings = Pool.settings_of(ClusterTarget.parse(self.cluster), namespace)
+        if settings is None and not see(namespace).members:
+            raise Misconfigured(
+                place="credfleet:accountPool.from.namespace",
+                cause=f"namespace {namespace} has no pool, so nothing could be claimed",
+                mend="run `up` in the stack that declares the pool, or name the namespace that it names",
+            )
+        settings = settings or PoolConfigMap()
+        if dict(settings.dialect.names) != (inputs.get("labels") or {}):
+            raise Misconfigured(
+                place="credfleet:accountPool.labels",
+                cause=f"pool {namespace} calls the labels of its accounts {_named(settings.dialect.names)}",
+                mend="say the same under accountPool.labels as the stack that declares the pool",
+            )
+        return {**inputs, "partitionKeys": list(settings.partition_keys)}
 
     def name(self, _state: Properties) -> str:
         """Return the one name of a roster."""
@@ -164,6 +199,10 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
     skipped = [one.expectation for one in told if one.skipped]
     for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys), skipped):
         tell(line)
+
+
+def _named(names: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {key}" for name, key in names.items()) or "as credfleet does"
 
 
 def _line(problem: Problem) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -13,7 +13,7 @@ from components.account_pool.keys import INTERNAL, POOL_STATE
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
-from components.naming import config_path, is_object_name
+from components.naming import config_path, is_namespace, is_object_name
 from components.projection.settings import Delivery
 from components.settings.noun import Noun
 from components.settings.section import Written
@@ -204,9 +204,24 @@ class Subject(Noun):
         return self
 
 
+class Elsewhere(Noun):
+    """The pool of another stack, on the same cluster."""
+
+    namespace: NamespaceName = Field(description="Namespace of the pool, as its own stack names it.")
+
+
+OF_CONSUMERS: Final = ("from", "labels", "plans", "rules", "protect")
+"""What a stack says that claims from the pool of another one."""
+
+
 class AccountPool(Noun):
     """The accounts tenants claim, in one namespace, and who may claim and clean them."""
 
+    from_: Elsewhere | None = Field(
+        default=None,
+        alias="from",
+        description="The pool of another stack, which alone declares it; this one only claims.",
+    )
     namespace: NamespaceName = Field(
         default="account-pool", description="Namespace of the pool; a tenant never has rights in it."
     )
@@ -249,6 +264,21 @@ class AccountPool(Noun):
         default={},
         description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leaves_the_pool_to_its_stack(cls, given: Any) -> Any:
+        """Take the namespace from the other stack's pool, of which nothing else may be said here."""
+        if not isinstance(given, dict) or "from" not in given:
+            return given
+        if others := sorted(key for key in given if key not in OF_CONSUMERS):
+            raise unfit(
+                f"from leaves the pool to another stack, and {', '.join(others)} would declare it here",
+                f"keep them in the stack that declares the pool; here are {', '.join(OF_CONSUMERS)}",
+            )
+        elsewhere = given["from"]
+        named = elsewhere.get("namespace") if isinstance(elsewhere, dict) else None
+        return {**given, "namespace": named} if isinstance(named, str) and is_namespace(named) else given
 
     @property
     def dialect(self) -> Dialect:

@@ -50,9 +50,11 @@ class Stated:
 def review_pool(
     pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, around: Surroundings
 ) -> Problems:
-    """Check rules, limits, members and what they refer to."""
+    """Check rules, limits, members and what they refer to; of another stack's pool, the rules alone."""
     for fault in pool.read_rules()[1]:
         yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend)
+    if pool.from_ is not None:
+        return
     strange = {*pool.labels.names.values()} & {*pool.partition_keys}
     for key in sorted(strange):
         yield Problem(
@@ -108,7 +110,7 @@ def review_accounts(
             yield Problem(
                 config_path("tenants", name, "accounts"),
                 "there is no accountPool to claim them from",
-                "add accountPool with members, or remove the accounts",
+                "add accountPool with members or with from, another stack's pool; or remove the accounts",
             )
         elif supply is not None:
             for slot, account in accounts.items():
@@ -134,7 +136,9 @@ class _Supply:
         rules, faults = pool.read_rules()
         return cls(
             rules=None if faults or not around.whole("accountPool.rules") else rules,
-            keys=stated.partition_keys if around.whole("accountPool.partitionKeys") else None,
+            keys=None
+            if pool.from_ or not around.whole("accountPool.partitionKeys")
+            else stated.partition_keys,
             members=(*pool.members.values(), *existing),
             whole=len(pool.members) == len(stated.members)
             and around.whole("accountPool.members")
@@ -183,7 +187,8 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
         return
     if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
         yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
-    if account.spill and (choice.shared or not supply.limit_of(account, choice)):
+    is_full_never = supply.keys is not None and not supply.limit_of(account, choice)
+    if account.spill and (choice.shared or is_full_never):
         yield Problem(
             f"{place}.spill",
             "the account is shared, and has a capacity instead"

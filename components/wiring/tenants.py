@@ -21,6 +21,7 @@ from components.account_pool.component import (
 )
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import ClaimRequest
+from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.credentials import Credentials
 from components.labels import TENANT, TENANT_NAME
@@ -39,7 +40,8 @@ _ACCOUNT_READER: Final = "account-reader"
 class Tenants:
     """Declares the pool, then tenant after tenant: the claims of each once the pool is whole, then copies.
 
-    pool: {namespace, members}, empty without a pool. tenants: name → {namespace, accounts, deliveries}.
+    pool: {namespace, members}, without members where another stack has it, empty without a pool.
+    tenants: name → {namespace, accounts, deliveries}.
     """
 
     def __init__(self, settings: Settings, opts: pulumi.ResourceOptions) -> None:
@@ -56,17 +58,28 @@ class Tenants:
         self._owners: dict[Account, Mapping[str, str]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
-        self._settings = None if section is None else _pool_settings(section)
+        self._settings = None
         pool, claims = None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
-            args = _pool_args(section, settings.credentials, [*chain(*claims.values())])
-            pool = AccountPool("account-pool", args, opts)
-            self.pool = {"namespace": pool.namespace, "members": pool.members}
+            pool = self._pool(section, settings.credentials, [*chain(*claims.values())])
         self.tenants: Mapping[str, Mapping[str, Any]] = {
             name: self._declare(name, tenant, pool, claims.get(name, ()))
             for name, tenant in settings.tenants.items()
         }
+
+    def _pool(
+        self, section: pool_settings.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
+    ) -> pulumi.Resource:
+        """Declare the pool, or what looks at the one of another stack; what is claimed comes after it."""
+        if section.from_ is not None:
+            self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
+            args = PoolRosterArgs.of_another_stack(section.namespace, section.labels.names, claims)
+            return PoolRoster("account-pool-elsewhere", args, self._child)
+        self._settings = _pool_settings(section)
+        pool = AccountPool("account-pool", _pool_args(section, credentials, claims), self._child)
+        self.pool = {"namespace": pool.namespace, "members": pool.members}
+        return pool
 
     @property
     def declared(self) -> Declared:
@@ -93,7 +106,7 @@ class Tenants:
         return {**claims, **{f"copy {account}": self.declared.waits(account) for account in self._copies}}
 
     def _declare(
-        self, name: str, tenant: Tenant, pool: AccountPool | None, claims: Sequence[ClaimRequest]
+        self, name: str, tenant: Tenant, pool: pulumi.Resource | None, claims: Sequence[ClaimRequest]
     ) -> Mapping[str, Any]:
         namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
         if pool is None or not claims:
@@ -101,10 +114,11 @@ class Tenants:
         claimed = TenantAccounts(
             name,
             TenantAccountsArgs(
-                pool_namespace=pool.namespace,
+                pool_namespace=self.pool["namespace"],
                 tenant=name,
                 claims=claims,
-                reader=_account_reader(name, namespace, self._child),
+                # Rights in the pool are its own stack's to give.
+                reader=self._settings and _account_reader(name, namespace, self._child),
                 settings=self._settings,
             ),
             pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),

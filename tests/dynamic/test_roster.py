@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.dialect import Dialect
 from components.account_pool.forecast import heard
 from components.account_pool.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.provider import AccountClaimProvider
@@ -18,6 +20,7 @@ from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.members import TOKEN, Members
+from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -163,11 +166,33 @@ def test_a_pool_that_another_stack_made_is_told_before_anything_is_written(
     with dynamic_host(cluster_of(control_plane)) as host:
         provider = host.provider(PoolRosterProvider())
         provider.check(roster(namespace, {}))
-        api.create(body={"metadata": {"name": "credfleet-pool"}}, namespace=namespace)
+        body = {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap().render()}
+        api.create(body=body, namespace=namespace)
         provider.check(roster(namespace, {}))
         provider.check(roster(namespace, {}), roster(namespace, {}))
         (said,) = host.said()
     assert f"namespace {namespace} holds a pool that this stack did not make" in said
+    assert f"accountPool: {{from: {{namespace: {namespace}}}}}" in said
+
+
+def test_claims_on_the_pool_of_another_stack_are_foretold_by_what_that_says(
+    control_plane: ControlPlane, admin: DynamicClient, namespace: str
+) -> None:
+    api = admin.resources.get(api_version="v1", kind="ConfigMap")
+    kyma = {"type": "hyperscalerType"}
+    said_by_pool = PoolConfigMap(("eu-access",), dialect=Dialect(kyma)).render()
+    elsewhere = {**roster(namespace, {}, claims=claims("acme")), "elsewhere": True}
+    with dynamic_host(cluster_of(control_plane)) as host:
+        provider = host.provider(PoolRosterProvider())
+        assert "has no pool" in provider.refusals(elsewhere)[0]
+        api.create(body={"metadata": {"name": CONFIG_MAP}, "data": said_by_pool}, namespace=namespace)
+        assert "type: hyperscalerType" in provider.refusals(elsewhere)[0]
+        labels = {"hyperscalerType": "aws", "eu-access": "true"}
+        Secrets(admin, namespace).put("m", {"key": "value"}, labels=labels)
+        asked = {**claims("acme")[0], "partition": {"eu-access": "true"}}
+        provider.check({**elsewhere, "labels": kyma, "claims": [asked]})
+        said = host.said()
+    assert said[0] == "acme/0: expected to get the only free aws account with eu-access=true"
 
 
 def claims(*tenants: str) -> list[Properties]:
@@ -266,4 +291,4 @@ def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_p
         assert "RunError: what is in use is unknown: " in str(refused.value.details())
         said, mend, *_ = host.said()
     assert said.startswith("pool: the pool was not looked at, so what it holds is unknown (kubeconfig ")
-    assert mend.startswith("→ set KUBECONFIG")
+    assert mend.startswith("→ name another by --kubeconfig")

@@ -99,7 +99,7 @@ class FleetProject:
                 name: {"secure": crypter.encrypt(text)} for name, text in credentials.items()
             },
             "credfleet:tenants": tenants,
-            "credfleet:accountPool": {"namespace": self.pool, **pool},
+            "credfleet:accountPool": pool if "from" in pool else {"namespace": self.pool, **pool},
             "credfleet:services": {"instances": services or {}},
             **(further or {}),
         }

@@ -97,6 +97,36 @@ from tests.support.stacks import problems, stack
             id="accounts-without-pool",
         ),
         pytest.param(
+            {"accountPool": {"from": {"namespace": "shared"}, "limits": {"aws": 1}}},
+            "credfleet:accountPool",
+            "keep them in the stack that declares the pool",
+            id="a-pool-of-another-stack-and-of-this-one",
+        ),
+        pytest.param(
+            {"accountPool": {"from": {"namespace": "Shared"}}},
+            "credfleet:accountPool.from.namespace",
+            "choose a name",
+            id="a-pool-of-another-stack-where-none-can-be",
+        ),
+        pytest.param(
+            {"accountPool": {"from": {}}},
+            "credfleet:accountPool.from.namespace",
+            "add namespace",
+            id="a-pool-of-another-stack-that-is-nowhere",
+        ),
+        pytest.param(
+            {"accountPool": {"from": {"namespace": "tenant-acme"}}},
+            "credfleet:tenants.acme.namespace",
+            "of its own",
+            id="tenant-in-the-pool-of-another-stack",
+        ),
+        pytest.param(
+            {"accountPool": {"from": {"namespace": "shared"}, "rules": ["gcp -> "]}},
+            "credfleet:accountPool.rules[0]",
+            "",
+            id="rule-for-the-pool-of-another-stack",
+        ),
+        pytest.param(
             {"tenants__acme__namespace": "account-pool"},
             "credfleet:tenants.acme.namespace",
             "of its own",
@@ -198,6 +228,13 @@ def test_a_plan_of_shared_accounts_is_served_by_shared_members_only() -> None:
 
     assert problems(stack(tenants__acme__accounts__aws=trial, **shared)) == ()
     assert [problem.place for problem in problems(stack(**shared))] == ["credfleet:tenants.acme.accounts.aws"]
+
+
+def test_what_the_pool_of_another_stack_has_is_for_its_preview_to_say() -> None:
+    asked = {"type": "azure", "partition": {"eu-access": "true"}, "limit": 1, "spill": True}
+    values = stack(accountPool={"from": {"namespace": "shared"}}, tenants__acme__accounts__aws=asked)
+
+    assert problems(values) == ()
 
 
 def test_a_limit_may_name_a_cloud_for_all_its_types() -> None:

@@ -1,0 +1,74 @@
+"""Stacks that claim from the pool of another one: they declare nothing of it, and it knows who has what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.program.accounts import accounts, owned
+from tests.program.conftest import CREDENTIALS, pool_of
+from tests.support.fleet_project import FleetProject
+from tests.support.secrets import Secrets
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+
+def consumer(
+    pool: FleetProject, folder: Path, tenants: Sequence[str], namespace: str | None = None
+) -> FleetProject:
+    """A project of its own, whose tenants want one account each of a pool, and a copy of it."""
+    made = replace(FleetProject.make(folder, pool.kubeconfig, folder.name), pool=pool.pool)
+    made.configure(
+        credentials={},
+        tenants={
+            name: {
+                "namespace": f"{pool.pool}-{name}",
+                "accounts": {"aws": {"type": "aws", "deliverTo": "aws-account"}},
+            }
+            for name in tenants
+        },
+        pool={"from": {"namespace": namespace or pool.pool}},
+    )
+    return made
+
+
+def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
+    project: FleetProject, admin: DynamicClient, tmp_path: Path
+) -> None:
+    guarded = {**pool_of(1, 2), "admissionPolicy": True}
+    project.configure(credentials=CREDENTIALS, tenants={}, pool=guarded)
+    nobody = consumer(project, tmp_path / "early", ["acme"]).sandbox("preview").quiet(1)
+    assert f"namespace {project.pool} has no pool" in nobody.out
+    project.up().quiet()
+
+    first = consumer(project, tmp_path / "first", ["acme"])
+    preview = first.sandbox("preview").quiet()
+    assert "acme/aws: expected to get any of 2 free aws accounts" in preview.out
+    first.sandbox("up").quiet()
+    second = consumer(project, tmp_path / "second", ["globex", "initech"])
+    up = second.sandbox("up", "--output", "json").quiet(9).json
+    assert "no free aws account is left" in up["skipped"][0]["reason"]
+
+    served = owned(admin, project)
+    assert len(served) == 2
+    assert "acme" in served
+    for tenant, (account, _) in served.items():
+        copy = Secrets(admin, f"{project.pool}-{tenant}").data("aws-account")
+        assert copy == json.loads(CREDENTIALS[account])
+    roles = admin.resources.get(api_version="rbac.authorization.k8s.io/v1", kind="Role")
+    assert not roles.get(namespace=project.pool).items
+    assert project.sandbox("up", "--expect-no-changes").quiet().out
+    assert first.sandbox("up", "--expect-no-changes").quiet().out
+
+    account = served["acme"][0]
+    (other,) = {1, 2} - {int(account.removeprefix("aws-"))}
+    project.configure(credentials=CREDENTIALS, tenants={}, pool={**guarded, **pool_of(other)})
+    removal = project.sandbox("preview").quiet(1)
+    assert f"{account}: it would be removed, but it is claimed by tenant acme" in removal.out
+
+    first.sandbox("destroy").quiet()
+    assert accounts(admin, project)[account]["labels"]["credfleet.io/pool-state"] == "dirty"
