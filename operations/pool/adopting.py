@@ -3,11 +3,12 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from components.account_pool.adoption import SlotNames
 from components.account_pool.model import Claimed
 from components.account_pool.pool import OPERATOR
-from components.errors import Misused
+from components.errors import Misconfigured, Misused
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.pool.access import Written
@@ -34,7 +35,7 @@ def adopt(
     yes = where.yes
     pool = (where if yes else where.for_a_look()).open_existing(OPERATOR)
     adoptable = pool.adoptable(SlotNames(by_tenant_and_type(mapped), claims, slot, holder or "cli"))
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "secretName": each.member,
             "tenant": each.tenant,
@@ -43,10 +44,16 @@ def adopt(
         }
         for each in adoptable
     ]
-    sound = [(each.member, each.claim) for each in adoptable if each.claim is not None]
+    sound = {each.member: each.claim for each in adoptable if each.claim is not None}
 
     def all_sound() -> list[Claimed]:
-        return [pool.adopt(member, claim) for member, claim in sound]
+        made: list[Claimed] = []
+        for told in (each for each in found if each["problem"] is None):
+            try:
+                made.append(pool.adopt(told["secretName"], sound[told["secretName"]]))
+            except Misconfigured as error:
+                told["problem"] = f"{error.place}: {error.cause} → {error.mend}"
+        return made
 
     adopted = and_flush(pool, all_sound) if yes else []
     document = {
@@ -71,7 +78,8 @@ def adopt(
         if yes
         else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
     )
-    return Answer(document, [Table(title, columns, rows), done])
+    failed = yes and len(adopted) < len(sound)
+    return Answer(document, [Table(title, columns, rows), done], exit_code=int(failed))
 
 
 def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:

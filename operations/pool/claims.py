@@ -11,9 +11,10 @@ from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
 from components.account_pool.model import Claimed, ClaimRequest, Record
+from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
-from components.errors import Exhausted, Misused
+from components.errors import Exhausted, Misconfigured, Misused
 from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
@@ -164,10 +165,7 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
         )
     held = [each for name in names for each in by_stack[name]]
     try:
-        outcomes = [
-            str(pool.release(record.name, holder, fence=record.fence(holder)).outcome) if yes else None
-            for record, holder in held
-        ]
+        ended = [_ended(pool, record, holder) if yes else (None, None) for record, holder in held]
     finally:
         pool.flush()
     document = {
@@ -181,21 +179,32 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
                 "secretName": record.member,
                 "holder": holder,
                 "outcome": outcome,
+                "problem": problem,
             }
-            for (record, holder), outcome in zip(held, outcomes, strict=True)
+            for (record, holder), (outcome, problem) in zip(held, ended, strict=True)
         ],
     }
     if not held:
         others = f"; these do: {', '.join(by_stack)}" if by_stack else ""
         return Answer(document, [f"No stack {stack} holds a claim of {where.namespace}{others}"])
     rows = [
-        (record.tenant, record.slot, record.partition.type, record.member, outcome or "held")
-        for (record, _), outcome in zip(held, outcomes, strict=True)
+        (record.tenant, record.slot, record.partition.type, record.member, problem or outcome or "held")
+        for (record, _), (outcome, problem) in zip(held, ended, strict=True)
     ]
     columns = ("Tenant", "Slot", Column("Type", leaves=1), Column("Account", names=True), "")
     table = Table(f"Stack {names[0]}", columns, rows)
-    told = f"✓ {len(held)} claims" if yes else f"Nothing was written; --yes releases these {len(held)}."
-    return Answer(document, [table, told])
+    left = sum(problem is not None for _, problem in ended)
+    done = f"✓ {len(held) - left} claims" + (f", {left} could not be" if left else "")
+    told = done if yes else f"Nothing was written; --yes releases these {len(held)}."
+    return Answer(document, [table, told], exit_code=int(left > 0))
+
+
+def _ended(pool: Pool, record: Record, holder: str) -> tuple[str, str | None]:
+    """Release a claim; return what came of it, and why its account makes no sense, which stops no other."""
+    try:
+        return str(pool.release(record.name, holder, fence=record.fence(holder)).outcome), None
+    except Misconfigured as error:
+        return error.code, f"{error.cause} → {error.mend}"
 
 
 def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Record, str]]]:

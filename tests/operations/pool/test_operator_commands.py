@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from components.account_pool.adoption import Adoption, SlotNames, adoptions
+from components.account_pool.calls import Kind
 from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
@@ -27,6 +28,7 @@ from components.errors import NotAllowed, Problem
 from components.labels import TENANT_NAME
 from operations.main import app
 from operations.pool.access import Where
+from tests.support.memory_cluster import NAMESPACE, memory_cluster
 
 
 def member(name: str, type_: str = "aws", state: str | None = None) -> Member:
@@ -372,6 +374,21 @@ def test_adoption_makes_the_claims_that_can_be_made_and_reports_the_rest(pool: F
         {"secretName": "gcp-1", "tenant": "globex", "slot": "main", "holder": "broker"},
     ]
     assert pool.asked == ["adopt aws-1 as main for broker", "adopt gcp-1 as main for broker"]
+
+
+def test_one_claim_that_nobody_can_read_keeps_no_other_from_being_adopted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = ClaimRequest("acme", "aws", "main").placed(NAMESPACE, ())
+    with memory_cluster(monkeypatch) as server:
+        for name, tenant in (("m0", "acme"), ("m1", "globex")):
+            server.add_member(name, {TENANT_NAME: tenant})
+        server.create(Kind.RECORD, {"metadata": {"name": asked.record, "namespace": NAMESPACE}, "data": {}})
+        done = run("adopt", "--slot", "main", "--yes", "-n", NAMESPACE, "--output", "json")
+    document = json.loads(done.stdout)
+    assert [each["secretName"] for each in document["adopted"]] == ["m1"]
+    assert f"ConfigMap {asked.record}" in document["found"][0]["problem"]
+    assert done.exit_code == 1
 
 
 @pytest.mark.parametrize("term", ["acme", "acme/aws", "acme/aws=", "/aws=main", "acme/=main"])

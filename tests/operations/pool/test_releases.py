@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 
 import pytest
 
-from components.account_pool.keys import SHARED_CAPACITY
+from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.labels import SHARED
 from components.naming import stack_holder
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
@@ -67,6 +68,22 @@ def test_all_that_a_stack_holds_which_is_gone_is_told_and_then_released(
     assert [each["outcome"] for each in done["held"]] == ["released", "released"]
     assert held(of_stacks) == {"ci", stack_holder("organization", "credfleet", "prod", "globex", "0")}
     assert answer("release", "--stack-gone", name, "--yes")["held"] == []
+
+
+def test_one_account_that_makes_no_sense_keeps_no_other_of_a_stack_from_being_released(
+    of_stacks: MemoryServer,
+) -> None:
+    claim("aaa", stack_holder(*DEAD, "aaa", "web"), "--shared", "--slot", "web")
+    of_stacks.by_hand("s0", {}, {SHARED_CLAIMS: "?"})
+    result = credfleet("pool", "release", "--stack-gone", "dev", "--yes", "-n", NAMESPACE, "--output", "json")
+    ended = json.loads(result.stdout)["held"]
+    assert [(each["tenant"], each["outcome"]) for each in ended] == [
+        ("aaa", "misconfigured"),
+        ("acme", "released"),
+        ("umbrella", "misconfigured"),
+    ]
+    assert result.exit_code == 1
+    assert "is not a JSON object" in ended[0]["problem"]
 
 
 def test_stacks_of_one_name_are_told_apart(of_stacks: MemoryServer) -> None:
