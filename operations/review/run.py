@@ -66,28 +66,27 @@ class Found:
         return int((datetime.now(UTC) - self.record.at).total_seconds() // 3600)
 
 
-def reviewed(folders: Folders, checkout: Path, record: Record, *, confined: bool = True) -> Found:
-    """Preview a checkout of the program against a record.
+def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
+    """Preview a checkout of the program, which is shut in, against a record.
 
-    folders: of the base, whose rules and providers are used. confined: whether the program is shut in.
+    folders: of the base, whose rules and providers are used.
     Raises CredfleetError: `not-shut-in`, when the kernel does not allow it; SandboxError, for project files.
     """
     nowhere = checkout / ".sandbox" / "none"
-    at_rest = StackAtRest.find(checkout, record.stack, backend_dir=nowhere, shut_in=confined)
+    at_rest = StackAtRest.find(checkout, record.stack, backend_dir=nowhere, shut_in=True)
     with asking_nobody(record.cluster) as folder:
         workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
-        options = replace(record.options(folders.project), policy_packs=folders.policy_packs)
+        compiled = () if checkout == folders.project else checkout.rglob("__pycache__")
+        shut = confinement(checkout, folder, record.environment, compiled)
+        options = record.options(folders.project)
+        options = replace(options, policy_packs=folders.policy_packs, confinement=shut)
         if (own := folders.policy_config(record.stack)) is not None:
             options = replace(options, policy_configs=dict.fromkeys(folders.policy_packs, own))
-        problems: tuple[Problem, ...] = ()
-        if confined:
-            compiled = () if checkout == folders.project else checkout.rglob("__pycache__")
-            shut = confinement(checkout, folder, record.environment, compiled)
-            options = replace(options, confinement=shut)
-            problems = _problems(checkout, record.stack, shut)
         gathered, heard = io.StringIO(), _Printed()
-        with Serialised(PreviewDigest(gathered)) as display:
-            result = engine.preview(workspace, options, _Both(display, heard))
+        with _checking(checkout, record.stack, shut) as checking:
+            with Serialised(PreviewDigest(gathered)) as display:
+                result = engine.preview(workspace, options, _Both(display, heard))
+            problems = _problems(checking, record.stack)
     document: dict[str, Any] = json.loads(gathered.getvalue())
     undecided = _undecided(document)
     other_code = record.code not in ("", code_of(checkout))
@@ -181,8 +180,8 @@ class _Printed:
                 pass
 
 
-def _problems(checkout: Path, stack: str, shut: Confinement) -> tuple[Problem, ...]:
-    """Check the configuration with the code that runs this, shut in: it names files to be read."""
+def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[str]:
+    """Begin to check the configuration with the code that runs this, shut in: it names files to be read."""
     code = [Path(module.__path__[0]) for module in (operations, components, pulumi_sandbox)]
     path = os.pathsep.join(str(each.parent) for each in code)
     shut = replace(
@@ -191,11 +190,16 @@ def _problems(checkout: Path, stack: str, shut: Confinement) -> tuple[Problem, .
     check = f"from {operations.__name__}.main import main; main()"
     given = ("config", "check", "--stack", stack, "--output", "json")
     command = shut.command(checkout, sys.executable, "-P", "-c", check, *given)
-    done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, env={}, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True)
+
+
+def _problems(checking: subprocess.Popen[str], stack: str) -> tuple[Problem, ...]:
+    written, _ = checking.communicate()
     try:
-        error: dict[str, Any] = read_json(done.stdout).get("error") or {}
+        error: dict[str, Any] = read_json(written).get("error") or {}
     except (ValueError, AttributeError):
-        error = {"message": f"the configuration could not be checked (exit code {done.returncode})"}
+        error = {"message": f"the configuration could not be checked (exit code {checking.returncode})"}
     told = error.get("problems") or ([{"place": stack, "cause": error["message"]}] if error else [])
     return tuple(
         Problem(str(each["place"]), str(each["cause"]), str(each.get("mend") or "read the log"))
