@@ -51,8 +51,11 @@ class Credentials:
 
         Raises ValueError for text behind `base64:` that is not base64.
         """
-        self._bytes = {name: _bytes(text) for name, text in texts.items()}
         self._contents = {name: _content(text) for name, text in texts.items()} | dict.fromkeys(unreadable)
+        self._bytes = {
+            name: f"{UNSEEN} {text}".encode() if self.is_unseen(name) else _bytes(text)
+            for name, text in texts.items()
+        }
 
     @property
     def names(self) -> Set[str]:

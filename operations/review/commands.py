@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pulumi_sandbox import engine
-from pulumi_sandbox.documents import read_json
 
-from components.errors import CredfleetError
 from operations.cli.answer import Answer
 from operations.cli.command import command, epilog
-from operations.cli.inputs import STANDARD_INPUT
+from operations.cli.inputs import place_of, read_bytes
 from operations.cli.options import Form, OutputOption, StackOption
 from operations.folders import Folders
 
@@ -40,24 +37,30 @@ def export(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="What `pulumi stack export --show-secrets` wrote, or -; else the sandbox's own.",
+            help="What `pulumi stack export --show-secrets` wrote, or -; else the sandbox's own. One whose"
+            " secrets are encrypted, or as it lies in a backend, needs no key, and tells less.",
         ),
     ] = None,
+    without_cluster: Annotated[
+        bool, typer.Option("--without-cluster", help="Do not look at the pool: no claim is foreseen.")
+    ] = False,
 ) -> None:
     """Write what a review is made against: references, names and digests, no value and no ciphertext.
 
     Run it right after an update, with the rights to see the pool.
     """
     from operations.config.settings import judged
-    from operations.review.record import made
+    from operations.review.record import deployment_in, made
+    from operations.review.sealed import unread
     from operations.sandbox.stack_state import open_workspace, stack_here
 
     folders, at_rest = Folders.find(Path.cwd()), stack_here(stack)
     if state is None:
         snapshot = open_workspace(folders, stack).store.load()
     else:
-        snapshot = engine.recorded(_deployment(state), _still_encrypted)
-    typer.echo(json.dumps(made(at_rest, snapshot, judged(at_rest)).document(), separators=(",", ":")))
+        snapshot = engine.recorded(deployment_in(read_bytes(state, "a state"), place_of(state)), unread)
+    record = made(at_rest, snapshot, judged(at_rest), asks=not without_cluster)
+    typer.echo(json.dumps(record.document(), separators=(",", ":")))
 
 
 @app.callback()
@@ -92,24 +95,3 @@ def review(
     for line in found.printed:
         typer.echo(f"| {shown(line, 2000)}", err=True)
     return Answer(as_document(found), render(found).splitlines(), 1 if found.failed or found.problems else 0)
-
-
-def _deployment(state: str) -> dict[str, object]:
-    content = sys.stdin.read() if state == STANDARD_INPUT else Path(state).read_text("utf-8")
-    try:
-        return read_json(content)["deployment"]
-    except (ValueError, KeyError, TypeError):
-        raise _unfit(state, "it is no state") from None
-
-
-def _still_encrypted(_ciphertext: str) -> str:
-    raise _unfit("the state", "its secrets are encrypted, so that the shape of none can be recorded")
-
-
-def _unfit(place: str, cause: str) -> CredfleetError:
-    return CredfleetError(
-        code="state-unreadable",
-        place=place,
-        cause=cause,
-        mend="give it what `pulumi stack export --show-secrets` writes",
-    )

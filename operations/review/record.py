@@ -6,11 +6,13 @@ state is what this very program made of what stands in for its credentials.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
 import secrets
 import tempfile
+import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,11 +39,15 @@ from operations.review.sealed import (
     conceal_unmade,
     in_the_open,
     is_credential,
+    is_unread,
     shape_of,
+    unread_outputs,
     without_port,
 )
 
 VERSION: Final = 1
+_PACKED: Final = b"\x1f\x8b"
+"""What gzip's files begin with."""
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _PROVIDER: Final = "__provider"
 _FORESEEN: Final = "foreseen"
@@ -124,6 +130,23 @@ class Record:
         return Options(direct=recorded_providers(recorded), trusted=Trusted(project, known))
 
 
+def deployment_in(content: bytes, place: str) -> dict[str, Any]:
+    """Read a state as `pulumi stack export` writes it, or as backends keep it: a checkpoint, maybe packed.
+
+    Raises CredfleetError, code `state-unreadable`.
+    """
+    try:
+        document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
+        return document["deployment"] if "deployment" in document else document["checkpoint"]["latest"]
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        raise CredfleetError(
+            code="state-unreadable",
+            place=place,
+            cause="it is no state",
+            mend="give it what `pulumi stack export --show-secrets` writes, or the file of a backend",
+        ) from None
+
+
 def code_of(project: Path) -> str:
     """Return a digest of the program in a folder: all that it could import or read, and what it is locked to.
 
@@ -162,17 +185,19 @@ def asking_nobody(cluster: Mapping[str, Any]) -> Generator[Path]:
                 os.environ[RECORDED] = before
 
 
-def made(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> Record:
+def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
     """Make the record of a stack that has just been deployed.
 
-    state: with its secrets in plain. settings: the configuration it was deployed with.
+    state: with its secrets in plain, or unread. settings: the configuration it was deployed with. asks:
+    whether the pool is looked at.
     Raises CredfleetError: `not-deployed`, when the state is of another configuration; `record-failed`.
     """
     sealed = ciphertexts(at_rest.stack_file.config)
     configured = _configured(state)
     _refuse_undeployed(at_rest, configured)
     shown = frozenset(text for each in state.resources for text in _plain_texts(each.inputs))
-    credentials: Any = read_json(text(reveal(configured.get(NAMESPACE + KEY))) or "{}")
+    held = reveal(configured.get(NAMESPACE + KEY))
+    credentials: Any = {} if is_unread(held) else read_json(text(held) or "{}")
     shapes = {
         f"{NAMESPACE}{KEY}.{name}": shape
         for name, held in credentials.items()
@@ -188,7 +213,7 @@ def made(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> Record:
         code_of(at_rest.project.directory),
         seals,
         state,
-        _cluster(settings),
+        _cluster(settings) if asks else {},
         {name: os.environ[name] for name in _DEFAULTS if name in os.environ},
     )
     return replace(record, snapshot=_sealed(record, at_rest))
@@ -227,7 +252,8 @@ def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
     with asking_nobody(record.cluster) as folder:
         workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
         heard = _Heard()
-        result = engine.preview(workspace, record.options(at_rest.project.directory), heard)
+        own = replace(record.options(at_rest.project.directory), trusted=None)
+        result = engine.preview(workspace, own, heard)
     if result.exit_code:
         raise CredfleetError(
             code="record-failed",
@@ -254,7 +280,7 @@ class _Heard:
 def _without_secrets(resource: Resource, run: Resource | None) -> Resource:
     made_now = {} if run is None else run.inputs
     inputs, became = aligned(resource.inputs, made_now)
-    became = {**in_the_open(resource.inputs), **became}
+    became = {**in_the_open(resource.inputs), **unread_outputs(resource.outputs, inputs), **became}
     outputs = cast("Properties", conceal_unmade(resource.outputs, became))
     if isinstance(metadata := outputs.get("metadata"), dict):
         outputs = {**outputs, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}

@@ -35,10 +35,11 @@ _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A value of the stack file that nobody here can read, and how it stands."""
+    """A value of the stack file that nobody here can read, how it stands, and whether its shape is known."""
 
     name: str
     standing: Standing
+    shaped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
         record=record,
         problems=problems,
         sealed=tuple(
-            Sealed(name, record.seals.standing(name, each))
+            Sealed(name, record.seals.standing(name, each), record.seals.shape(name, each) is not None)
             for name, each in ciphertexts(at_rest.stack_file.config).items()
         ),
         undecided=undecided,
@@ -241,7 +242,9 @@ def _has_secret(resource: Resource) -> bool:
 
 
 def unmade_checks(found: Found) -> list[str]:
-    """Name the credentials whose content nobody checked: those that are not as they were deployed."""
+    """Name the credentials whose content nobody checked: those of no known shape, or not as deployed."""
     return [
-        each.name for each in found.sealed if is_credential(each.name) and each.standing is not Standing.SAME
+        each.name
+        for each in found.sealed
+        if is_credential(each.name) and not (each.shaped and each.standing is Standing.SAME)
     ]

@@ -38,6 +38,10 @@ _PROVISIONED: Final = "goog-pulumi-provisioned"
 """The label that Google's provider adds to all it makes."""
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 _OWN_PORT: Final = re.compile(r"127\.0\.0\.1:[0-9]+")
+_UNREAD: Final = "unread-91c6f3a8-"
+"""What the secrets of a state begin with that was read without its key."""
+_INPUTS: Final = "__inputs"
+"""The output in which Kubernetes' provider keeps the inputs."""
 _DRAWN: Final = 4
 """Digits from which on others can be drawn that tell values apart."""
 
@@ -73,12 +77,19 @@ class Seals:
             return Standing.SAME
         return Standing.CHANGED if name in self.digests else Standing.NEW
 
+    def shape(self, name: str, ciphertext: str) -> Shape | None:
+        """Return the shape of a value, or what is assumed of one that changed; None where none is known."""
+        return self.shapes.get(self._origin(ciphertext) or name)
+
+    def _origin(self, ciphertext: str) -> str | None:
+        identity = self.identity(ciphertext)
+        return next((each for each, known in self.digests.items() if known == identity), None)
+
     def text(self, name: str, ciphertext: str) -> str:
         """Return what stands in for a value; of one that changed the shape is assumed to be as it was."""
         identity = self.identity(ciphertext)
-        origin = next((each for each, known in self.digests.items() if known == identity), None)
-        shape = self.shapes.get(name if origin is None else origin)
-        mark = UNSEEN if origin is None else SEALED
+        shape = self.shape(name, ciphertext)
+        mark = UNSEEN if self._origin(ciphertext) is None else SEALED
         if shape is None:
             return json.dumps({UNSEEN: f"{mark}-{identity}"}) if is_credential(name) else f"{mark}-{identity}"
         return _text(shape, identity, mark)
@@ -224,6 +235,27 @@ def _digest(key: str, text: str) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()[:40]
 
 
+def unread(ciphertext: str) -> str:
+    """Return, as JSON, what stands for a secret of a state until it is aligned, where nobody has the key."""
+    return json.dumps(f"{_UNREAD}{hashlib.sha256(ciphertext.encode()).hexdigest()}")
+
+
+def is_unread(value: Value) -> bool:
+    """Whether a value stands for a secret that nobody could read."""
+    return isinstance(value, str) and value.startswith(_UNREAD)
+
+
+def unread_outputs(outputs: Value, inputs: Value) -> dict[str, Value]:
+    """Return what unread secrets of outputs became: what the aligned inputs have at the same place."""
+    held, below = reveal(outputs), reveal(inputs)
+    if is_unread(held):
+        return {} if below is None else {_key(held): below}
+    if not isinstance(outputs, dict) or not isinstance(below, dict):
+        return {}
+    places = ((item, below if name == _INPUTS else below.get(name)) for name, item in outputs.items())
+    return {key: value for item, place in places for key, value in unread_outputs(item, place).items()}
+
+
 def aligned(state: Properties, run: Properties) -> tuple[Properties, Mapping[str, Value]]:
     """Put into recorded inputs, wherever a secret is, what the program made there of what stands in.
 
@@ -268,6 +300,8 @@ def without_port(text: str) -> str:
 
 def _is_alike(value: Value, made: Value) -> bool:
     """Whether both are of one structure, so that one can stand in for the other."""
+    if is_unread(value):
+        return True
     if isinstance(value, dict) and isinstance(made, dict):
         return value.keys() == made.keys() and all(_is_alike(item, made[key]) for key, item in value.items())
     if isinstance(value, list) and isinstance(made, list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from components.aso_credentials import keys
 from components.fleet import Fleet
+from components.seals import UNSEEN
 from tests.support.aso import (
     CANARY,
     CLIENT,
@@ -99,6 +101,15 @@ def test_each_secret_has_its_name_and_exactly_the_keys_of_its_method() -> None:
     }
     assert data(recorder, "team-b-secret") == {**ids, "AZURE_CLIENT_ID": OF_IDENTITY}
     assert not any("stringData" in one.inputs for one in recorder.of_type(SECRET).values())
+
+
+def test_a_credential_that_nobody_can_see_is_handed_on_as_such() -> None:
+    texts = json.loads(aso_stack()["credfleet:credentials"]) | {"team-a-sp": json.dumps({UNSEEN: "x"})}
+    recorder = declared({**aso_stack(), "credfleet:credentials": json.dumps(texts)})
+
+    made = data(recorder, "team-a-secret")
+    assert made.keys() == {*keys.REQUIRED, keys.CLIENT_SECRET}
+    assert UNSEEN in made[keys.CLIENT_SECRET]
 
 
 def test_an_identity_its_trust_and_its_roles_are_drawn_to_the_letter() -> None:

@@ -24,7 +24,9 @@ def _naming(name: str, count: int) -> Found:
         CALM,
         problems=tuple(Problem(each, name, name) for each in names),
         sealed=tuple(
-            Sealed(each, standing) for each in names for standing in (Standing.NEW, Standing.CHANGED)
+            Sealed(each, standing, shaped=True)
+            for each in names
+            for standing in (Standing.NEW, Standing.CHANGED)
         ),
         undecided={f"rule-{index}": names[:40] for index in range(min(count, 60))},
         may_change=dict.fromkeys(names, "why"),
@@ -39,6 +41,16 @@ def test_a_name_is_shown_as_it_is_and_is_nothing_else(name: str) -> None:
     assert f"0{name}" not in added
     assert "&#8238;" not in added
     assert "\u202e" not in added
+
+
+@pytest.mark.parametrize(
+    ("standing", "shaped", "is_named"),
+    [(Standing.SAME, True, False), (Standing.SAME, False, True), (Standing.CHANGED, True, True)],
+)
+def test_a_check_that_nobody_made_is_named(standing: Standing, shaped: bool, is_named: bool) -> None:
+    page = render(replace(CALM, sealed=(Sealed("credfleet:credentials.a", standing, shaped),)))
+
+    assert ("Checks of the configuration that read a credential were not made" in page) == is_named
 
 
 @pytest.mark.parametrize("name", ["@" * 500, "a"])

@@ -15,7 +15,17 @@ from pulumi_sandbox.protocol.values import Properties, Secret
 
 from components.credentials import read_credentials
 from components.seals import UNSEEN, hides
-from operations.review.sealed import SEALED, Seals, Standing, aligned, ciphertexts, conceal_unmade, shape_of
+from operations.review.sealed import (
+    SEALED,
+    Seals,
+    Standing,
+    aligned,
+    ciphertexts,
+    conceal_unmade,
+    shape_of,
+    unread,
+    unread_outputs,
+)
 
 NAME: Final = "credfleet:credentials.aws-1"
 PULL_SECRET: Final = json.dumps({"auths": {"quay.io": {"auth": base64.b64encode(b"canary:word").decode()}}})
@@ -135,6 +145,21 @@ def test_a_secret_of_the_state_becomes_what_the_program_made_there() -> None:
     assert inputs == {"data": Secret({"key": f"{SEALED}-1"}), "name": "plain"}
     assert conceal_unmade({"copy": Secret("canary"), "own": Secret("canary-2")}, became) == {
         "copy": Secret(f"{SEALED}-1"),
+        "own": Secret(f"{SEALED}-made-by-nobody"),
+    }
+
+
+def test_a_secret_of_a_state_that_nobody_can_decrypt_becomes_what_the_program_made_there_too() -> None:
+    """Its outputs are other ciphertexts of the same values: what they are is told by their place."""
+    one, two, three, other = (Secret(json.loads(unread(each))) for each in ("v1:1", "v1:2", "v1:3", "v1:4"))
+    made: Properties = {"data": Secret({"key": f"{SEALED}-1"})}
+    inputs, became = aligned({"data": one}, made)
+    outputs: Properties = {"data": two, "__inputs": {"data": three}, "own": other}
+
+    assert inputs == made
+    assert conceal_unmade(outputs, {**unread_outputs(outputs, inputs), **became}) == {
+        **made,
+        "__inputs": made,
         "own": Secret(f"{SEALED}-made-by-nobody"),
     }
 
