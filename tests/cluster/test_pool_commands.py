@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,12 +27,12 @@ from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.guarded_pool import MERGE, enforce, refusal
 from tests.support.memory_pool import KEB
 from tests.support.people import grant
+from tests.support.warm_commands import CREDFLEET, warm
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
     from pulumi_sandbox.services.control_plane import ControlPlane
 
-CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
 SENTINEL: Final = "sentinel-credential-that-must-never-travel"
 SECONDS: Final = 120.0
 
@@ -60,28 +59,26 @@ class Place:
     admin: DynamicClient
     folder: Path
 
-    def start(self, user: str, *arguments: str) -> subprocess.Popen[str]:
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "HOME": str(self.plane.folder), "PYTHONPATH": str(ROOT)}
+
+    def start(self, user: str, *arguments: str, is_forked: bool = False) -> subprocess.Popen[str]:
+        given = (*arguments, "--namespace", self.namespace)
+        words = (*given, "--kubeconfig", str(self.plane.kubeconfig(user)))
+        forked = warm(CREDFLEET, *words, environment=self._environment)
         return subprocess.Popen(
-            [
-                str(CREDFLEET),
-                *arguments,
-                *("--namespace", self.namespace),
-                *("--kubeconfig", str(self.plane.kubeconfig(user))),
-            ],
+            forked if is_forked else [str(CREDFLEET), *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(self.folder),
-                "PYTHONPATH": str(ROOT),
-            },
+            env=self._environment,
         )
 
     def run(self, user: str, *arguments: str) -> Answer:
-        process = self.start(user, *arguments)
+        process = self.start(user, *arguments, is_forked=True)
         output, errors = process.communicate(timeout=SECONDS)
         assert "Traceback" not in errors
         assert SENTINEL not in output + errors

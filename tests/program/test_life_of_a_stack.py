@@ -13,6 +13,7 @@ from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import STACK, FleetProject
 from tests.support.secrets import Secrets
+from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -72,7 +73,7 @@ def test_an_interrupted_update_says_so_saves_what_it_did_and_is_continued(
 ):
     words = ["sandbox", "up", "--stack", STACK, "--kubeconfig", str(project.kubeconfig), "--yes"]
     update = subprocess.Popen(
-        project.command(*words),
+        [str(CREDFLEET), *words],
         cwd=project.folder,
         env=project.environment,
         stdout=subprocess.PIPE,

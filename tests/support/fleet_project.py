@@ -15,9 +15,9 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.stack_file import StackFile
 
 from tests.support import killed_up
+from tests.support.warm_commands import CREDFLEET, warm
 
 ROOT = Path(__file__).parents[2]
-CREDFLEET = Path(sys.executable).with_name("credfleet")
 STACK = "test"
 PASSPHRASE = "only for tests"
 
@@ -105,9 +105,6 @@ class FleetProject:
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
 
-    def command(self, *words: str) -> list[str]:
-        return [str(CREDFLEET), *words]
-
     def sandbox(self, verb: str, *words: str) -> Ran:
         """Run a command of `credfleet sandbox` on the stack."""
         named = ["--kubeconfig", str(self.kubeconfig), "--yes"]
@@ -123,22 +120,18 @@ class FleetProject:
 
     def _up(self, writes: int) -> Ran:
         backend = self.folder / ".sandbox" / "backend"
-        done = subprocess.run(
-            [sys.executable, killed_up.__file__, str(self.folder), STACK, str(backend), str(writes)],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return self._ran(Path(killed_up.__file__), str(self.folder), STACK, str(backend), str(writes))
 
     def run(self, *words: str) -> Ran:
         """Run a `credfleet` command in the project's folder."""
+        return self._ran(CREDFLEET, *words)
+
+    def _ran(self, script: Path, *words: str) -> Ran:
+        environment = self.environment
         done = subprocess.run(
-            self.command(*words),
+            warm(script, *words, environment=environment),
             cwd=self.folder,
-            env=self.environment,
+            env=environment,
             capture_output=True,
             text=True,
             check=False,

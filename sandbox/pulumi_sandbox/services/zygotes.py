@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -34,14 +34,18 @@ def keep_zygote(folder: Path) -> None:
 
 
 def start_zygote(
-    folder: Path, *, modules: Iterable[str] = _IMPORTED, die_with_parent: bool = False
+    folder: Path,
+    *,
+    modules: Iterable[str] = _IMPORTED,
+    environment: Mapping[str, str] = os.environ,
+    die_with_parent: bool = False,
 ) -> tuple[int, Path]:
-    """Start a zygote for this interpreter and environment; return its id, and where it will listen."""
-    address = socket_of(folder, Path(sys.executable), os.environ)
+    """Start a zygote for this interpreter and an environment; return its id, and where it will listen."""
+    address = socket_of(folder, Path(sys.executable), environment)
     pid = processes.spawn(
         [sys.executable, "-u", "-P", str(SERVER), str(address), *modules],
         make_folder(folder) / "log",
-        environment=os.environ,
+        environment=environment,
         die_with_parent=die_with_parent,
     )
     return pid, address
