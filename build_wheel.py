@@ -38,7 +38,7 @@ NAME: Final = "credfleet"
 PACKAGES: Final = ("components", "operations")
 PACK: Final = "policies"
 """The host of policies starts it as a folder, so its modules import each other without a package's name."""
-DATA: Final = ("stacks/dev/crds",)
+DATA: Final = ("docs", "stacks/dev/crds")
 """What the code finds at the same place from itself."""
 _METADATA: Final = ("pyproject.toml", "README.md", "LICENSE")
 

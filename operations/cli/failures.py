@@ -77,7 +77,9 @@ PAGES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Where a page tells more, by the code of an error; of the project's checkout."""
+"""Where a page tells more, by the code of an error; below the checkout, or where the package is."""
+
+_HOME: Final = Path(__file__).parents[2]
 
 _ARGUMENTS: Final = "credfleet.arguments"
 
@@ -99,7 +101,7 @@ def as_document(error: Foreseen) -> dict[str, Any]:
         "code": error.code,
         "message": f"{error.place}: {error.cause} → {error.mend}",
         **(_place(at) if at else {}),
-        **({"page": PAGES[error.code]} if error.code in PAGES else {}),
+        **({"page": page} if (page := _page(error)) else {}),
     }
     if isinstance(error, ConfigurationError):
         body["problems"] = [
@@ -118,14 +120,20 @@ def as_lines(error: Foreseen) -> list[str]:
     """Return what a person reads: what is wrong and where, then how to mend it; problems one by one."""
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
-        return [*problems, f"{error.cause}; {error.mend}", *_page(error)]
+        return [*problems, f"{error.cause}; {error.mend}", *_more(error)]
     at = error.at if isinstance(error, CredfleetError) else None
     place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
-    return [*_two_lines(place, error.cause, error.mend), *_page(error)]
+    return [*_two_lines(place, error.cause, error.mend), *_more(error)]
 
 
-def _page(error: Foreseen) -> list[str]:
-    return [f"  {PAGES[error.code]} tells more"] if error.code in PAGES else []
+def _more(error: Foreseen) -> list[str]:
+    return [f"  {page} tells more"] if (page := _page(error)) else []
+
+
+def _page(error: Foreseen) -> str | None:
+    page = PAGES.get(error.code)
+    is_checkout = (_HOME / "pyproject.toml").is_file()
+    return page if page is None or is_checkout else str(_HOME / page)
 
 
 def as_annotations(error: Foreseen) -> list[str]:

@@ -7,14 +7,13 @@ encrypted by whoever encrypts the stack.
 from __future__ import annotations
 
 import base64
-import difflib
-import re
+import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import typer
 from pulumi_sandbox.documents import read_file
@@ -33,8 +32,6 @@ from operations.folders import Folders
 from operations.sandbox.stack_state import stack_here
 
 Place: TypeAlias = tuple[str, ...]
-
-_CIPHERTEXT: Final = re.compile(r"(\bsecure: *)[^\s},]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +124,7 @@ def add(stack: str, addition: Addition, values: str | None) -> Answer:
     """
     text = None if addition.credential is None else _value(addition.credential, values)
     at_rest = stack_here(stack)
-    before = _text(at_rest)
+    before = _shape(at_rest)
     entries = {(f"{NAMESPACE}{head}", *rest): value for (head, *rest), value in addition.entries.items()}
     credential: Place = (f"{NAMESPACE}{KEY}", addition.credential or "")
     crypter = None if text is None else _crypter(at_rest)
@@ -179,7 +176,8 @@ def _refuse_present(at_rest: StackAtRest, place: Place) -> None:
 
 def _shown(place: Place) -> str:
     head, *rest = place
-    return config_path(head.removeprefix(NAMESPACE), *rest)
+    own = config_path(head.removeprefix(NAMESPACE), *rest)
+    return own if head.startswith(NAMESPACE) else own.removeprefix(NAMESPACE)
 
 
 def _value(name: str, values: str | None) -> str:
@@ -238,15 +236,32 @@ def _encrypt_by_the_cli(at_rest: StackAtRest, place: Place, text: str) -> None:
         )
 
 
-def _text(at_rest: StackAtRest) -> str:
-    path = at_rest.stack_file.path
-    return path.read_text(encoding="utf-8-sig") if path.exists() else ""
+def _shape(at_rest: StackAtRest) -> dict[str, str]:
+    """Return what a stack's file says, place by place, without a value of what is encrypted."""
+    return {
+        place: text
+        for key, value in at_rest.stack_file.config.items()
+        for place, text in _flat((key,), value)
+    }
 
 
-def _told(at_rest: StackAtRest, before: str, addition: Addition) -> Answer:
+def _flat(place: Place, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case {"secure": _, **others} if not others:
+            yield _shown(place), "[secret]"
+        case dict() if value:
+            for key, inner in value.items():
+                yield from _flat((*place, str(key)), inner)
+        case _:
+            yield _shown(place), json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _told(at_rest: StackAtRest, before: Mapping[str, str], addition: Addition) -> Answer:
+    """Tell what differs: values that stood there are not shown, since somebody may have encrypted none."""
+    after = _shape(at_rest)
+    gone = [f"- {place}: {text}" for place, text in before.items() if place not in after]
+    new = [f"+ {place}: {text}" for place, text in after.items() if before.get(place) != text]
     name = at_rest.stack_file.path.name
-    former, now = (_CIPHERTEXT.sub(r"\1[secret]", each).splitlines() for each in (before, _text(at_rest)))
-    diff = [*difflib.unified_diff(former, now, name, name, n=2, lineterm="")]
     added = [_shown((f"{NAMESPACE}{head}", *rest)) for head, *rest in addition.entries]
-    document = {"stack": at_rest.stack, "file": name, "added": added, "diff": diff}
-    return Answer(document, [*diff, f"✓ added {', '.join(added)}"])
+    document = {"stack": at_rest.stack, "file": name, "added": added, "diff": [*gone, *new]}
+    return Answer(document, [*gone, *new, f"✓ {name}: added {', '.join(added)}"])

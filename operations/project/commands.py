@@ -66,7 +66,7 @@ def init(
 
     rooms = _asked(rooms, f"Rooms that stack dev shows ({', '.join(ROOMS)})", _ROOM)
     named = rooms_of(rooms)
-    cloud = Cloud(_asked(cloud, f"Cloud of the pool's accounts ({', '.join(Cloud)})", Cloud.AWS))
+    cloud = Cloud(_asked(cloud, "Cloud of the pool's accounts", Cloud.AWS))  # asked until it is one
     cluster = _asked(cluster, "Context of your cluster, empty for the sandbox alone", "") or None
     question = "Who encrypts stack prod (passphrase, awskms://…, azurekeyvault://…, gcpkms://…)"
     if secrets_provider is None:
@@ -75,11 +75,16 @@ def init(
     return start(folder or Path(), wanted, here=here)
 
 
+def somebody_is_there() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty()
+
+
 def _asked(given: str | None, question: str, default: str) -> str:
     """Return what was given, else what a person on a terminal answers, else the default."""
     if given is not None:
         return given
-    if not sys.stdin.isatty():
+    if not somebody_is_there():
         return default
     return str(typer.prompt(question, default=default, show_default=bool(default), err=True))
 

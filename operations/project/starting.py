@@ -31,6 +31,8 @@ _TEMPLATES: Final = Path(__file__).with_name("templates")
 _SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
 _PROJECT: Final = "Pulumi.yaml"
 _IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST_NAME: Final = 90
+"""Of 100 that Pulumi takes for a project and for a policy pack."""
 _IN_TEXT: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -142,7 +144,7 @@ def _new(folder: Path) -> _Ground:
             cause="something is there, and a new project is written to a new folder",
             mend="name another folder; to add to a Pulumi project: change to it, then credfleet init --here",
         )
-    name = _IN_A_NAME.sub("-", folder.resolve().name).strip("-") or "fleet"
+    name = _IN_A_NAME.sub("-", folder.resolve().name).strip("-")[:_LONGEST_NAME] or "fleet"
     return _Ground(folder, name, is_new=True)
 
 
@@ -195,7 +197,9 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
         return os.path.normpath(Path(ground.stack_files, f"Pulumi.{stack}.yaml"))
 
     yield {_PROJECT: made("Pulumi.yaml")}
-    yield {os.path.normpath(Path(ground.program, "__main__.py")): made("main.py")}
+    program = Path(ground.program)
+    is_file = (ground.folder / program).is_file()
+    yield {os.path.normpath(program if is_file else program / "__main__.py"): made("main.py")}
     yield {
         stack_file("dev"): made("Pulumi.dev.yaml"),
         "stacks/dev/passphrase": f"{PUBLIC_PASSPHRASE}\n",
@@ -247,9 +251,17 @@ def _rendered(template: str, **known: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise CredfleetError(
+            code="not-written",
+            place=str(path),
+            cause=f"it cannot be written ({error.strerror}); what comes before it in a project is there",
+            mend="mend that, then add what is lacking, in the folder: credfleet init --here",
+        ) from None
 
 
 def _told(ground: _Ground, wanted: Wanted, written: Sequence[str], kept: Sequence[str]) -> Answer:

@@ -32,6 +32,11 @@ for path in paths:
     texts = [text for _, text, _ in pickletools.genops(pickled) if isinstance(text, str)]
     assert texts == [module, name], texts
 import credfleet.policies.pack, credfleet.operations.main
+from credfleet.operations.cli.failures import PAGES, as_document
+from credfleet.components.errors import CredfleetError
+for code in PAGES:
+    error = CredfleetError(code=code, place="here", cause="it is so", mend="mend it")
+    with open(as_document(error)["error"]["page"].partition("#")[0]): pass
 from credfleet import AccountPool
 print(AccountPool.__module__, len(credfleet.policies.pack.POLICIES))
 """
@@ -92,7 +97,7 @@ def test_a_stack_that_was_deployed_from_a_checkout_finds_its_providers_by_one_li
 )
 def test_an_import_that_would_find_a_projects_own_folder_is_refused(tmp_path: Path, line: str) -> None:
     checkout, folder = tmp_path / "checkout", tmp_path / "wheel"
-    for name in ("components", "operations", "credfleet", "stacks/dev/crds"):
+    for name in ("components", "operations", "credfleet", "docs", "stacks/dev/crds"):
         (checkout / name).mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)

@@ -151,7 +151,23 @@ def test_what_is_added_is_sound_and_all_that_was_there_stays_as_it_was_written(
             app, ["sandbox", "config", "get", "--path", f"credfleet:credentials.{name}"]
         )
         assert read.output == stdin.removesuffix("\n") + "\n"
-        assert "      secure: [secret]" in done.output
+        assert f"+ credfleet:credentials.{name}: [secret]\n" in done.output
+
+
+def test_what_is_told_of_the_difference_shows_no_value_however_the_file_is_written(stack_file: Path) -> None:
+    stack_file.write_text(
+        '{"config": {"credfleet:cluster": {"context": "sandbox"}, "gcp:accessToken": "sentinel-plain",\n'
+        '  "credfleet:tenants": {"acme": {"namespace": "tenant-acme"}}, "credfleet:credentials": {}}}\n'
+    )
+    done = run("service", "db", "-n", "tenant-acme", stdin=ACCOUNT)
+    assert done.exit_code == 0, done.output
+    assert done.output == (
+        "- credfleet:credentials: {}\n"
+        "+ credfleet:credentials.db: [secret]\n"
+        '+ credfleet:services.instances.db.namespace: "tenant-acme"\n'
+        '+ credfleet:services.instances.db.credentialsFrom: "db"\n'
+        "✓ Pulumi.dev.yaml: added credfleet:services.instances.db\n"
+    )
 
 
 def test_bytes_are_kept_as_they_are(stack_file: Path) -> None:

@@ -5,12 +5,8 @@ That the new project comes up on an API server is tried by `make try-package`.
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +16,7 @@ from pulumi_sandbox.engine import Workspace
 from typer.testing import CliRunner, Result
 
 from operations.main import app
+from operations.project import commands
 from operations.project.words import ROOMS
 from tests.support.recorder import record
 from tests.support.stacks import ROOT
@@ -164,6 +161,7 @@ def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
         (("init", "mine", "--secrets-provider", "awskms://k"), "no-cluster"),
         (("init", "mine", "--cluster", "ours", "--secrets-provider", "vault"), "no-secrets-provider"),
         (("init", "mine", "--cluster", "a\nb"), "bad-text"),
+        (("init", "project/__main__.py/mine"), "not-written"),
     ],
 )
 def test_what_cannot_be_begun_is_refused_before_anything_is_written(
@@ -176,23 +174,52 @@ def test_what_cannot_be_begun_is_refused_before_anything_is_written(
     assert files(project.parent) == before
 
 
+@pytest.mark.parametrize("name", ["2026", "null", "1e3", "Fleet of Acme", "flotte-é", "x" * 200])
+def test_a_folder_of_any_name_becomes_a_project(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("init", name, "--rooms", EVERY_ROOM).exit_code == 0
+    monkeypatch.chdir(name)
+    assert run("config", "check").output == "✓ the configuration of stack dev is sound\n"
+    project = yaml.safe_load(Path("Pulumi.yaml").read_text())["name"]
+    assert re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", project)
+
+
+def test_a_program_that_has_another_place_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(
+        "name: ours\nruntime: python\nmain: app.py\nstackConfigDir: stacks\n"
+    )
+    (tmp_path / "app.py").write_text("import pulumi\n")
+    monkeypatch.chdir(tmp_path)
+    assert run("init", "--here").exit_code == 0
+    assert (tmp_path / "app.py").read_text() == "import pulumi\n"
+    assert not (tmp_path / "__main__.py").exists()
+    assert (tmp_path / "stacks" / "Pulumi.dev.yaml").is_file()
+
+
 def test_a_program_in_another_language_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "Pulumi.yaml").write_text("name: ours\nruntime: nodejs\n")
     monkeypatch.chdir(project)
     assert "not-python" in run("init", "--here", "--output", "json").stdout
 
 
-def test_on_a_terminal_it_asks_four_questions(tmp_path: Path) -> None:
-    terminal, own = pty.openpty()
-    os.write(terminal, b"services\n\nfleet-prod\npassphrase\n")
-    command = [sys.executable, "-c", "from operations.main import main; main()", "init", "asked"]
-    done = subprocess.run(command, cwd=tmp_path, stdin=own, capture_output=True, text=True, check=True)
-    os.close(own)
-    os.close(terminal)
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "somebody_is_there", lambda: True)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_it_asks_four_questions() -> None:
+    done = CliRunner().invoke(app, ["init", "mine"], input="services\n\nfleet-prod\npassphrase\n")
     assert re.findall(r"(Rooms|Cloud|Context|Who) ", done.stderr) == ["Rooms", "Cloud", "Context", "Who"]
-    dev = (tmp_path / "asked" / "Pulumi.dev.yaml").read_text()
+    dev = Path("mine/Pulumi.dev.yaml").read_text()
     assert ("credfleet:services" in dev, "credfleet:accountPool" in dev) == (True, False)
-    assert "fleet-prod" in (tmp_path / "asked" / "Pulumi.prod.yaml").read_text()
+    assert "fleet-prod" in Path("mine/Pulumi.prod.yaml").read_text()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_an_option_says_is_not_asked_and_a_cloud_is_asked_for_until_it_is_one() -> None:
+    done = CliRunner().invoke(app, ["init", "mine", "--rooms", "accountPool"], input="oracle\ngcp\n\n")
+    assert ("Rooms" in done.stderr, done.stderr.count("Cloud of")) == (False, 2)
+    assert "type: gcp" in Path("mine/Pulumi.dev.yaml").read_text()
 
 
 def test_its_workflows_pin_the_actions_that_those_of_this_repository_pin() -> None:
