@@ -150,6 +150,7 @@ class AccountPool(pulumi.ComponentResource):
             args.members,
             args.allow_destroy,
             args.settings.dialect.names,
+            args.settings.dialect.shared_capacity,
         )
         return PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, args.claims), self._child)
 

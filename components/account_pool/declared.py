@@ -73,7 +73,8 @@ class DeclaredMember:
 class Declaration:
     """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
 
-    labels: what its accounts call their labels (`Dialect.names`).
+    labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
+    not say their own.
     """
 
     namespace: str
@@ -81,6 +82,7 @@ class Declaration:
     members: Mapping[str, DeclaredMember]
     allow_destroy: bool = False
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    shared_capacity: int | None = None
 
     def with_census(self, census: Census) -> Census:
         """Add the members that this update makes to those that are there."""
@@ -126,20 +128,32 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
         if problem is not None:
             yield problem
     for name, capacity in _narrowed(old, new):
-        member = live.get(name)
         place = config_path("accountPool", "members", name, "sharedCapacity")
-        try:
-            tokens = () if member is None else member.tokens
-        except Misconfigured as unreadable:
-            yield Problem(place, unreadable.cause, unreadable.mend)
-            continue
-        if len(tokens) > capacity:
-            yield Problem(
-                place,
-                f"it would take {capacity} at most, but {len(tokens)} claims are on it:"
-                f" {_holding(tokens, census)}",
-                f"leave it at {len(tokens)} or more, or release some of them first",
-            )
+        if name in live:
+            yield from _crowded(live[name], capacity, place, "it", census)
+
+
+def narrowed_all(former: int, capacity: int, census: Census) -> Iterator[Problem]:
+    """Return what accounts lose that say no capacity of their own when that of the pool becomes another."""
+    place = config_path("accountPool", "sharedCapacity")
+    for member in census.members:
+        if member.shared and member.annotations.get(SHARED_CAPACITY) == str(former):
+            yield from _crowded(member, capacity, place, f"account {member.name}", census)
+
+
+def _crowded(member: Member, capacity: int, place: str, what: str, census: Census) -> Iterator[Problem]:
+    try:
+        tokens = member.tokens
+    except Misconfigured as unreadable:
+        yield Problem(place, unreadable.cause, unreadable.mend)
+        return
+    if len(tokens) > capacity:
+        yield Problem(
+            place,
+            f"{what} would take {capacity} at most, but {len(tokens)} claims are on it:"
+            f" {_holding(tokens, census)}",
+            f"leave it at {len(tokens)} or more, or release some of them first",
+        )
 
 
 def _narrowed(old: Declaration, new: Declaration) -> Iterator[tuple[str, int]]:

@@ -18,7 +18,7 @@ from pulumi.dynamic import CheckFailure
 from components.account_pool import forecast
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
+from components.account_pool.declared import Declaration, DeclaredMember, is_touched, narrowed_all, refusals
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Expectation, outlook, vacancies
 from components.account_pool.pool import Pool
@@ -57,7 +57,8 @@ def foretold(namespace: str, tenant: str, slot: str) -> Foretold | None:
 class PoolRosterArgs:
     """What a stack declares of a pool, and the claims it makes; everything is known before an update.
 
-    Claims are here for the forecast only, so a change of them is none. elsewhere: another stack declares the
+    Claims are here for the forecast only, so a change of them is none; nor is one of the pool's capacity,
+    which is held against what the pool says now. elsewhere: another stack declares the
     pool, and this one only claims; None where it declares it.
     """
 
@@ -68,6 +69,7 @@ class PoolRosterArgs:
     claims: Sequence[Properties] = field(compare=False)
     labels: Mapping[str, str] | None = None
     elsewhere: bool | None = None
+    shared_capacity: int | None = field(default=None, compare=False)
 
     @classmethod
     def of_another_stack(
@@ -87,6 +89,7 @@ class PoolRosterArgs:
             allow_destroy=declared.allow_destroy,
             claims=[_claim_properties(claim) for claim in claims],
             labels=declared.labels or None,
+            shared_capacity=declared.shared_capacity,
         )
 
 
@@ -104,7 +107,8 @@ class PoolRosterProvider(Shell):
         see = cache(self._census)
         _foretold.pop(str(inputs["namespace"]), None)
         try:
-            failures = [CheckFailure("", _line(problem)) for problem in _problems(olds, inputs, see)]
+            problems = [*_problems(olds, inputs, see), *self._narrowed(inputs, see)]
+            failures = [CheckFailure("", _line(problem)) for problem in problems]
             if inputs.get("elsewhere"):
                 inputs = self._as_declared_elsewhere(inputs, see)
             _forecast(olds, inputs, see)
@@ -129,6 +133,16 @@ class PoolRosterProvider(Shell):
                 " another namespace. Importing what is there makes this stack its owner, which deletes it at"
                 " its destroy"
             )
+
+    def _narrowed(self, news: Properties, see: Callable[[str], Census]) -> Iterator[Problem]:
+        """Refuse a capacity of the whole pool under which accounts in use do not go."""
+        if news.get("sharedCapacity") is None:
+            return
+        capacity = int(news["sharedCapacity"])
+        said = Pool.settings_of(ClusterTarget.parse(self.cluster), str(news["namespace"]))
+        former = said and said.dialect.shared_capacity
+        if former is not None and capacity < former:
+            yield from narrowed_all(former, capacity, see(str(news["namespace"])))
 
     def _as_declared_elsewhere(self, inputs: Properties, see: Callable[[str], Census]) -> Properties:
         """Add what the pool says of itself; raises Misconfigured where none is, or it speaks otherwise."""

@@ -255,6 +255,30 @@ def test_a_required_claim_comes_before_others_and_what_it_lacks_fails_the_update
     }
 
 
+@pytest.mark.parametrize(("capacity", "is_refused"), [(2, True), (3, False), (5, False)])
+def test_the_pools_capacity_keeps_room_for_the_claims_on_accounts_that_say_none_of_their_own(
+    *,
+    provider: Provider,
+    members: Members,
+    admin: DynamicClient,
+    namespace: str,
+    capacity: int,
+    is_refused: bool,
+) -> None:
+    said = PoolConfigMap(dialect=Dialect({}, 4)).render()
+    api = admin.resources.get(api_version="v1", kind="ConfigMap")
+    api.create(body={"metadata": {"name": CONFIG_MAP}, "data": said}, namespace=namespace)
+    shared = {f"claim-{n:040x}.u{n}.1": f"h/{n}" for n in range(3)}
+    for name, own in (("without", {}), ("with", {SHARED_CAPACITY: "9"})):
+        members.add(name, labels={SHARED: "true"}, notes={SHARED_CLAIMS: json.dumps(shared), **own})
+    declared = provider.create(roster(namespace, {}))
+    news = roster(namespace, {}, sharedCapacity=capacity)
+    told = provider.refusals(news, declared.inputs)
+    assert len(told) == is_refused
+    assert all("accountPool.sharedCapacity: account without would take 2 at most" in each for each in told)
+    assert is_refused or not provider.is_changed(declared, news)
+
+
 def test_a_change_of_claims_alone_is_no_change_of_the_roster(provider: Provider, namespace: str) -> None:
     declared = provider.create(roster(namespace, {"m": one()}))
     assert not provider.is_changed(declared, roster(namespace, {"m": one()}, claims=claims("acme")))
