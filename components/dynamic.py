@@ -244,12 +244,15 @@ def is_unknown(value: Any) -> bool:
 
 
 def misnamed(inputs: Properties, namespaces: Sequence[str], objects: Sequence[str]) -> Iterator[CheckFailure]:
-    """Return which of the known inputs cannot be what they have to name: a namespace, or a Secret."""
+    """Return which of the known inputs cannot be what they have to name: a namespace, or a Secret.
+
+    What is absent is unknown, too: so the CLI passes in an update what a failed resource would have told.
+    """
     for key in namespaces:
-        if not is_unknown(inputs[key]) and not is_namespace(str(inputs[key] or "")):
+        if not (inputs[key] is None or is_unknown(inputs[key]) or is_namespace(str(inputs[key]))):
             yield CheckFailure(key, "it is no namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
     for key in objects:
-        if not is_unknown(inputs[key]) and not is_object_name(str(inputs[key] or "")):
+        if not (inputs[key] is None or is_unknown(inputs[key]) or is_object_name(str(inputs[key]))):
             yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
 
 

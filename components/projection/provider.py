@@ -104,7 +104,8 @@ class SecretProjectionProvider(FollowingShell):
     def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""
         source = {
-            key: "" if is_unknown(inputs[key]) else inputs[key] for key in ("sourceNamespace", "sourceName")
+            key: "" if is_unknown(inputs[key]) else inputs[key] or ""
+            for key in ("sourceNamespace", "sourceName")
         }
         wanted = _projection({**inputs, **source, "sourceLabels": {}})
         try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated, Any, Final, Self
 
 from pulumi_sandbox.documents import read_json
@@ -90,10 +92,14 @@ class Settings(Noun):
 
     @classmethod
     def load(cls) -> Self:
-        """Read the configuration of the running stack; what is wrong ends the program, without traceback."""
+        """Read the configuration of the running stack; what is wrong ends the program, without traceback.
+
+        So does the Pulumi CLI from here on, which interrupts a program once a resource was refused.
+        """
         import pulumi
         from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
+        sys.excepthook = _without_interruptions
         credentials = NAMESPACE + KEY
         values = {**get_config_env(), **CONFIG.get()}
         try:
@@ -292,6 +298,13 @@ def _meant(key: str) -> str | None:
     if namespace + ":" == NAMESPACE or namespace in NAMESPACES or not (alike or name in own):
         return None
     return NAMESPACE + next(iter(difflib.get_close_matches(name, own, n=1)), name)
+
+
+def _without_interruptions(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
 
 
 def _refuse_open_ports(values: Mapping[str, str]) -> None:

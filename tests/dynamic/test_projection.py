@@ -196,6 +196,15 @@ def test_a_source_that_is_not_known_yet_passes_a_preview(provider: Provider, sec
     assert provider.refusals(projection(secrets, sourceName=UNKNOWN))
 
 
+def test_what_a_failed_claim_would_have_told_is_no_mistake_of_its_copy(
+    provider: Provider, secrets: Secrets
+) -> None:
+    wanted = projection(secrets)
+    told = {key: value for key, value in wanted.items() if key not in ("sourceNamespace", "sourceName")}
+    provider.check(told)
+    assert provider.refusals({**told, "sourceName": "No Name"})
+
+
 def test_another_target_is_another_copy_made_before_the_first_is_removed(
     provider: Provider, secrets: Secrets
 ) -> None:

@@ -1,6 +1,7 @@
 """What a stack's configuration may say as a whole, and how all that is wrong with it is told at once."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -356,3 +357,19 @@ def test_the_published_schema_is_what_the_settings_say() -> None:
     published = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text(encoding="utf-8"))
 
     assert published == stack_file_schema(), "write it anew from stack_file_schema()"
+
+
+def test_a_program_that_the_cli_interrupts_prints_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    from tests.support.recorder import record
+
+    def program() -> None:
+        Settings.load()
+
+    record(program, config=stack(), secret_keys=SECRET_KEYS)
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert capsys.readouterr().err == ""
+    sys.excepthook(ValueError, ValueError("a defect"), None)
+    assert "a defect" in capsys.readouterr().err
