@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -190,7 +190,7 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
             secret=crypter.encrypt,
             secrets_provider=wanted.secrets_provider,
             signs_in_at=_SIGNS_IN_AT[scheme],
-            version=version("credfleet"),
+            requirements=_requirements(),
         )
 
     def stack_file(stack: str) -> str:
@@ -216,6 +216,19 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
     yield {"requirements.txt": made("requirements.txt")}
     yield {"stack.schema.json": f"{as_json(stack_file_schema())}\n"}
     yield {".gitignore": made("gitignore")}
+
+
+def _requirements() -> Sequence[str]:
+    """Return what a project installs, each from where it was installed here: no index is asked for a name.
+
+    Where pip knows no such place (PEP 610), it came from an index, by its version.
+    """
+    found: list[str] = []
+    for name in ("credfleet", "pulumi-sandbox"):
+        told = json.loads(distribution(name).read_text("direct_url.json") or "{}")
+        digest = (told.get("archive_info") or {}).get("hash", "").replace("sha256=", "#sha256=")
+        found.append(f"{name} @ {told['url']}{digest}" if told else f"{name}=={version(name)}")
+    return found
 
 
 def _credentials(wanted: Wanted) -> Iterator[tuple[str, str]]:
@@ -286,7 +299,8 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
             'in your program, and: Fleet("fleet", Settings.load()).export()',
         )
     if "requirements.txt" in kept:
-        yield f"echo 'credfleet=={version('credfleet')}' >> requirements.txt", "your program needs it"
+        lines = " ".join(map(shlex.quote, _requirements()))
+        yield f"printf '%s\\n' {lines} >> requirements.txt", "your program needs them"
     if ".gitignore" in kept:
         yield "echo .sandbox/ >> .gitignore", "the sandbox keeps its state there"
     if wanted.cluster is not None and wanted.secrets_provider != PASSPHRASE:

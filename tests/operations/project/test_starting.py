@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import runpy
 from collections.abc import Mapping
+from importlib.metadata import PathDistribution as Distribution
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,8 @@ EXISTING = {
     "components/__init__.py": "raise ImportError('ours')\n",
     "policies/PulumiPolicy.yaml": "runtime: python\n",
 }
+
+METADATA = {"METADATA": "Metadata-Version: 2.4\nName: any\nVersion: 0.1.0\n"}
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +129,7 @@ def test_a_new_project_claims_an_account(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert {"accountPool", "tenants"} <= set(recorder.stack_outputs)
 
 
-@pytest.mark.parametrize("missing", [*EXISTING])
+@pytest.mark.parametrize("missing", ["", "__main__.py", "Pulumi.dev.yaml", "policies/PulumiPolicy.yaml"])
 def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +177,7 @@ def test_what_cannot_be_begun_is_refused_before_anything_is_written(
     assert files(project.parent) == before
 
 
-@pytest.mark.parametrize("name", ["2026", "null", "1e3", "Fleet of Acme", "flotte-é", "x" * 200])
+@pytest.mark.parametrize("name", ["2026", "Flotte d'é", "x" * 200])
 def test_a_folder_of_any_name_becomes_a_project(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("init", name, "--rooms", EVERY_ROOM).exit_code == 0
     monkeypatch.chdir(name)
@@ -220,6 +223,30 @@ def test_what_an_option_says_is_not_asked_and_a_cloud_is_asked_for_until_it_is_o
     done = CliRunner().invoke(app, ["init", "mine", "--rooms", "accountPool"], input="oracle\ngcp\n\n")
     assert ("Rooms" in done.stderr, done.stderr.count("Cloud of")) == (False, 2)
     assert "type: gcp" in Path("mine/Pulumi.dev.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [
+        (None, "{name}==0.1.0"),
+        ('{"url": "file:///code", "dir_info": {"editable": true}}', "{name} @ file:///code"),
+        (
+            '{"url": "file:///dist/a.whl", "archive_info": {"hash": "sha256=ab12"}}',
+            "{name} @ file:///dist/a.whl#sha256=ab12",
+        ),
+    ],
+    ids=["an index", "a checkout", "a wheel"],
+)
+def test_it_depends_on_the_packages_from_where_they_were_installed(
+    told: str | None, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_: Distribution, name: str) -> str | None:
+        return METADATA.get(name, told)
+
+    monkeypatch.setattr(Distribution, "read_text", read)
+    assert run("init", "mine").exit_code == 0
+    lines = [each for each in Path("mine/requirements.txt").read_text().splitlines() if each[0] != "#"]
+    assert lines == [line.format(name="credfleet"), line.format(name="pulumi-sandbox")]
 
 
 def test_its_workflows_pin_the_actions_that_those_of_this_repository_pin() -> None:
