@@ -101,7 +101,14 @@ ValuesOption = Annotated[
     typer.Option("--values", metavar="FILE", help="The file of the credential; without it, standard input."),
 ]
 NamespaceOption = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NS", help="A tenant's namespace, or one that is there.")
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NS",
+        autocompletion=completion.namespaces,
+        help="A tenant's namespace, or one that is there.",
+    ),
 ]
 
 
@@ -210,7 +217,12 @@ def pull_secret(
     name="aso-credential",
 )
 def aso_credential(
-    namespace: Annotated[str, typer.Argument(metavar="NS", help="The namespace of the resources.")],
+    namespace: Annotated[
+        str,
+        typer.Argument(
+            metavar="NS", autocompletion=completion.namespaces, help="The namespace of the resources."
+        ),
+    ],
     *,
     subscription: Annotated[str, typer.Option("--subscription", metavar="ID", help="Azure subscription.")],
     tenant_id: Annotated[str, typer.Option("--tenant-id", metavar="ID", help="Tenant of Entra.")],

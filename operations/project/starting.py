@@ -72,6 +72,12 @@ class _Ground:
     stack_files: str = "."
     is_new: bool = False
 
+    @property
+    def program_file(self) -> str:
+        """The program: what `main` names, or `__main__.py` in the folder that it names."""
+        named = Path(self.program)
+        return os.path.normpath(named if (self.folder / named).is_file() else named / "__main__.py")
+
 
 def rooms_of(text: str) -> Sequence[str]:
     """Return the rooms that a list names; raises CredfleetError `unknown-room`."""
@@ -197,9 +203,7 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
         return os.path.normpath(Path(ground.stack_files, f"Pulumi.{stack}.yaml"))
 
     yield {_PROJECT: made("Pulumi.yaml")}
-    program = Path(ground.program)
-    is_file = (ground.folder / program).is_file()
-    yield {os.path.normpath(program if is_file else program / "__main__.py"): made("main.py")}
+    yield {ground.program_file: made("main.py")}
     yield {
         stack_file("dev"): made("Pulumi.dev.yaml"),
         "stacks/dev/passphrase": f"{PUBLIC_PASSPHRASE}\n",
@@ -293,7 +297,7 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
             f"cd {shlex.quote(str(ground.folder))} && make up",
             "a real API server, everything declared, accounts claimed",
         )
-    if any(name.endswith("__main__.py") and not name.startswith("policies") for name in kept):
+    if ground.program_file in kept:
         yield (
             "from credfleet import Fleet, Settings",
             'in your program, and: Fleet("fleet", Settings.load()).export()',

@@ -11,7 +11,9 @@ STACKS = {
     "dev": "config:\n"
     "  credfleet:tenants: {acme: {accounts: {main: {type: aws}}}, globex: {accounts: {data: {type: gcp}}}}\n"
     "  credfleet:accountPool: {members: {aws-1: {type: aws}}, membersFrom: more.csv}\n",
-    "prod": "config: {credfleet:tenants: {acme-prod: {}}}\n",
+    "prod": "config:\n"
+    "  credfleet:cluster: {existingNamespaces: [there]}\n"
+    "  credfleet:tenants: {acme-prod: {namespace: t-acme}}\n",
     "broken": "config: [\n",
     "odd": "config: {credfleet:tenants: [acme], credfleet:accountPool: 7}\n",
 }
@@ -41,6 +43,8 @@ def offered(line: str) -> list[str]:
         ("credfleet pool claim --type ", ["aws", "gcp"]),
         ("credfleet pool quarantine ", ["aws-1", "gcp-7"]),
         ("credfleet add tenant umbrella --account ", ["aws", "gcp"]),
+        ("credfleet add service db --stack prod --namespace t", ["t-acme", "there"]),
+        ("credfleet add aso-credential --stack prod ", ["t-acme", "there"]),
         ("credfleet init mine --rooms services,se", ["services,secretStores"]),
         ("credfleet pool claim --stack broken --tenant ", []),
         ("credfleet pool quarantine --stack odd ", []),

@@ -192,7 +192,7 @@ def test_a_program_that_has_another_place_is_kept(tmp_path: Path, monkeypatch: p
     )
     (tmp_path / "app.py").write_text("import pulumi\n")
     monkeypatch.chdir(tmp_path)
-    assert run("init", "--here").exit_code == 0
+    assert "from credfleet import Fleet" in run("init", "--here").output
     assert (tmp_path / "app.py").read_text() == "import pulumi\n"
     assert not (tmp_path / "__main__.py").exists()
     assert (tmp_path / "stacks" / "Pulumi.dev.yaml").is_file()
