@@ -95,7 +95,9 @@ class Where:
                 code="no-cluster",
                 place="--kubeconfig",
                 cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
-                mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
+                mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`"
+                if self.context in (None, CONTEXT)
+                else f"name a kubeconfig file that has context {self.context}, by --kubeconfig or KUBECONFIG",
             )
         file = None if kubeconfig is None else str(kubeconfig)
         return ClusterTarget(context=self.context, kubeconfig=file, uid=self.uid)

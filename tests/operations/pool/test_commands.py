@@ -36,6 +36,7 @@ from components.errors import (
     PoolError,
     Unreachable,
 )
+from operations.cli.failures import exit_code
 from operations.folders import Folders
 from operations.main import app
 from operations.pool import access
@@ -532,6 +533,10 @@ def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folde
     monkeypatch.setenv("KUBECONFIG", str(inherited))
     monkeypatch.setattr(access, "_of_sandbox", lambda: None)
     assert Where().target().kubeconfig is None
+    monkeypatch.delenv("KUBECONFIG")
+    with pytest.raises(CredfleetError, match="has context prod") as nowhere:
+        Where(context="prod").target()
+    assert exit_code(nowhere.value) == 2
 
 
 @pytest.fixture

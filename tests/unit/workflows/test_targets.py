@@ -130,6 +130,23 @@ def test_a_new_stack_file_is_a_new_stack(checkout: Checkout) -> None:
     assert len(listed(checkout)) == 3
 
 
+@pytest.mark.parametrize(
+    ("declared", "cloud"),
+    [
+        ("  credfleet:pullSecrets:\n    clusters: {}\n", "gcp"),
+        ("  credfleet:secretStores:\n    providers:\n      g: {kind: GCPSM, spec: {}}\n", "gcp"),
+        ("  credfleet:asoCredentials:\n    identities: {}\n", "azure"),
+    ],
+    ids=["pull secrets", "a store", "identities"],
+)
+def test_what_is_declared_at_a_cloud_is_signed_in_for_without_a_key_of_its_provider(
+    checkout: Checkout, declared: str, cloud: str
+) -> None:
+    file = checkout.root / "Pulumi.mine.yaml"
+    file.write_text(f"secretsprovider: awskms://alias/mine\nconfig:\n{declared}  credfleet:x: {{}}\n")
+    assert {"stack": "mine", "cloud": "aws", "clouds": ["aws", cloud]} in listed(checkout)
+
+
 def test_the_list_is_one_line_for_the_output_of_a_step(checkout: Checkout) -> None:
     assert checkout.make("stacks").stdout.count("\n") == 1
 
