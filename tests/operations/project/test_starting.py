@@ -249,11 +249,14 @@ def test_it_depends_on_the_packages_from_where_they_were_installed(
     assert lines == [line.format(name="credfleet"), line.format(name="pulumi-sandbox")]
 
 
-def test_its_workflows_pin_the_actions_that_those_of_this_repository_pin() -> None:
-    def pinned(folder: Path) -> set[str]:
+def test_its_workflows_pin_actions_that_this_repository_uses_by_their_commits() -> None:
+    def used(folder: Path) -> set[str]:
         texts = [each.read_text() for each in folder.rglob("*.y*ml*")]
-        return {line.strip() for text in texts for line in re.findall(r"uses: [^.\n].*", text)}
+        return {line.strip() for text in texts for line in re.findall(r"uses: ([^.\n].*)", text)}
 
-    ours = pinned(TEMPLATES)
+    ours = used(TEMPLATES)
     assert len(ours) > 5
-    assert ours <= pinned(ROOT / ".github")
+    assert [line for line in ours if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", line)] == []
+    assert {line.partition("@")[0] for line in ours} <= {
+        line.partition("@")[0] for line in used(ROOT / ".github")
+    }
