@@ -93,7 +93,7 @@ def review_pool(
             )
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, around)
-    yield from _review_identities(pool.members, existing)
+    yield from review_identities(pool.members, existing)
 
 
 def review_accounts(
@@ -261,7 +261,7 @@ def credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | N
     return None
 
 
-def _review_identities(members: Mapping[str, Member], existing: Sequence[ExistingMember]) -> Problems:
+def review_identities(members: Mapping[str, Member], existing: Sequence[ExistingMember]) -> Problems:
     """Refuse two members with one name or one account."""
     accounts: dict[str, str] = {}
     for name, member in members.items():

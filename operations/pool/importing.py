@@ -16,7 +16,7 @@ from pulumi_sandbox.documents import read_json
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
 from components.account_pool.pool import OPERATOR
-from components.account_pool.settings_review import credential_fault
+from components.account_pool.settings_review import credential_fault, review_identities
 from components.connection import Answer as Meaning
 from components.connection import NoReply, connect
 from components.credentials import Credentials
@@ -39,15 +39,22 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
     input. Exit code 1 when a Secret that is there differs, or one was refused.
 
     Raises ConfigurationError with everything that is wrong with the CSV or the values, before any write; and
-    as `Pool.open`.
+    as `read_bytes` and `Pool.open`.
     """
+    read_bytes(str(file), "rows of name, type and accountId")
     pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
     keys = pool.settings.partition_keys
     rows, problems = read_members_file(file, keys)
-    if problems:
-        raise ConfigurationError(problems)
     present = {member.name: member for member in pool.members()}
     new = [row for row in rows if row.name not in present]
+    taken = {member.account_id: member.name for member in present.values() if member.account_id}
+    for row in (row for row in new if row.account_id in taken):
+        cause = (
+            f"account {taken[row.account_id]} of the pool has it, so two tenants would be given one account"
+        )
+        problems += (Problem(f"{row.place} accountId", cause, "remove the row", row.at),)
+    if problems := [*problems, *review_identities({}, rows)]:
+        raise ConfigurationError(problems)
     data = _data(new, values) if new else {}
     connection = connect(where.target())
     told: list[tuple[ExistingMember, str, str]] = []

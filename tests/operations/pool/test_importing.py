@@ -104,6 +104,38 @@ def test_nothing_is_written_when_a_value_is_wrong(
 
 
 @pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (("aws-7,aws,1111-1111-1111",), "12 digits"),
+        (("aws-7,aws,4.44444E+11",), "rounded by a spreadsheet"),
+        (("aws-7,aws,7", "aws-8,aws,7"), "has the same account"),
+        (("aws-7,aws,7", "aws-7,aws,8"), "is named by"),
+        (("aws-7,aws,111",), "account aws-1 of the pool has it"),
+    ],
+)
+def test_nothing_is_written_when_a_row_names_no_account_or_one_that_is_another_rows(
+    server: MemoryServer,
+    connected: Connected,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: tuple[str, ...],
+    said: str,
+) -> None:
+    server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
+    on_standard_input(monkeypatch, {name: {"key": "x"} for name in ("aws-7", "aws-8")})
+    refused = run(*rows)
+    assert refused.exit_code == 2
+    assert [said in each["cause"] for each in json.loads(refused.stdout)["error"]["problems"]] == [True]
+    assert connected.sent == []
+
+
+def test_a_csv_that_is_not_there_is_told_by_its_own_name(connected: Connected) -> None:
+    arguments = ["pool", "import", "none.csv", "--values", "-", "-n", NAMESPACE]
+    refused = CliRunner().invoke(app, arguments)
+    assert "✗ none.csv: it cannot be read" in refused.stderr
+    assert "membersFrom" not in refused.stderr
+
+
+@pytest.mark.parametrize(
     ("row", "outcome", "reason"),
     [
         ("aws-1,aws,111", "there", None),
