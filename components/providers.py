@@ -84,7 +84,7 @@ def kubernetes_provider(
     and every Secret would be replaced; another cluster is what the uid tells.
     """
     if cluster is None:
-        cluster = Cluster.model_validate(pulumi.Config("credfleet").get_object("cluster") or {})
+        cluster = Cluster.model_validate(read_json(pulumi.Config("credfleet").get("cluster") or "{}"))
     opts = opts or pulumi.ResourceOptions()
     if cluster.uid is None:
         return _provider("kubernetes", cluster, cluster.context, opts)

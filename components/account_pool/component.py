@@ -38,6 +38,11 @@ from components.account_pool.skipping import in_words
 from components.naming import stack_holder
 from components.waiting import unless
 
+_REPLACES: Final = (
+    "its accounts are left to the default provider of Kubernetes, which replaces a Secret whose data change,"
+    " and a claim would lose its account\n→ give it one that does not: opts=pulumi.ResourceOptions(providers="
+    "[kubernetes_provider()])"
+)
 _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 
@@ -118,6 +123,8 @@ class AccountPool(pulumi.ComponentResource):
             self.TYPE, name, {"namespace": args.namespace, "members": sorted(args.members)}, opts
         )
         self._name = name
+        if self.get_provider("kubernetes:core/v1:Secret") is None:
+            pulumi.log.warn(_REPLACES, self)
         self._child = pulumi.ResourceOptions(parent=self)
         roster = self._keep_roster(args)
         namespace = Namespace(

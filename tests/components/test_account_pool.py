@@ -18,6 +18,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.dialect import Dialect
 from components.account_pool.model import ClaimRequest, Policy
+from components.providers import kubernetes_provider
 from tests.support.memory_pool import KEB
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
@@ -415,3 +416,22 @@ def test_which_account_it_is_is_known_only_after_the_claim(*, preview: bool, exp
 
     assert recorder.stack_outputs["accounts"]["aws"]["secretName"] == expected
     assert recorder.stack_outputs["accounts"]["aws"]["namespace"] == "account-pool"
+
+
+@pytest.mark.parametrize(("provider", "warnings"), [(None, 1), (kubernetes_provider, 0)])
+def test_a_pool_that_would_replace_its_accounts_says_so(
+    provider: Callable[[], pulumi.ProviderResource] | None, warnings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def warn(message: str, _: pulumi.Resource) -> None:
+        said.append(message)
+
+    monkeypatch.setattr(pulumi.log, "warn", warn)
+    args = AccountPoolArgs(namespace="accounts", settings=PoolConfigMap(), members={})
+
+    def declare() -> AccountPool:
+        return AccountPool("pool", args, pulumi.ResourceOptions(providers=[provider()] if provider else []))
+
+    recorded(declare)
+    assert len(said) == warnings
