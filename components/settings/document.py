@@ -99,8 +99,8 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]
     misspelt = [key for key in document if key not in known]
     problems: list[Problem] = []
     for key in misspelt:
-        near = difflib.get_close_matches(key, sorted(name for name in known if not document.get(name)), n=1)
-        if near:
+        near = difflib.get_close_matches(key, sorted(known), n=1)
+        if near and not document.get(near[0]):
             problems.append(unknown_key(config_path(key), key, near))
             document[near[0]] = document.pop(key)
     return tuple(problems)

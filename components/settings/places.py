@@ -31,22 +31,33 @@ def located(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:
         each if each.at else replace(each, at=tuple(document.at(tuple(_path(each.place, data)))))
         for each in problems
     ]
-    return tuple(sorted(found, key=lambda each: (each.at or ("", 0, 0))[1:]))
+    return tuple(sorted(found, key=lambda each: each.at or (document.mark.file, 0, 0)))
 
 
 def _path(place: str, data: Mapping[str, Any]) -> Iterator[Step]:
     """Yield the steps from the root of a stack's file to what a place names, as far as it is there."""
-    if not isinstance(data.get(_CONFIG), dict):
-        return
-    yield _CONFIG
-    value, rest = data[_CONFIG], place
-    steps = {key: key if ":" in key else config_path(key) for key in value}
+    config = data.get(_CONFIG)
+    if isinstance(config, dict):
+        yield _CONFIG
+        yield from _steps(config, place, {key: key if ":" in key else config_path(key) for key in config})
+
+
+def steps_in(value: Any, rest: str) -> Iterator[Step]:
+    """Yield the steps from a value to what the rest of a place names, as far as it is there."""
+    yield from _steps(value, rest, _texts_of(value))
+
+
+def _steps(value: Any, rest: str, steps: Mapping[Step, str]) -> Iterator[Step]:
     while found := [key for key, text in steps.items() if _begins(rest, text)]:
         step = max(found, key=lambda key: len(steps[key]))
         yield step
         value, rest = value[step], rest.removeprefix(steps[step])
-        keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-        steps = {key: config_path("", key).removeprefix(config_path("")) for key in keys}
+        steps = _texts_of(value)
+
+
+def _texts_of(value: Any) -> Mapping[Step, str]:
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    return {key: config_path("", key).removeprefix(config_path("")) for key in keys}
 
 
 def _begins(rest: str, step: str) -> bool:

@@ -42,7 +42,9 @@ from components.settings.section import (
     Written,
     review_written,
 )
-from components.settings.words import Name, unfit
+from components.settings.tenant_files import KEY as TENANTS_FROM
+from components.settings.tenant_files import read_tenants
+from components.settings.words import FilePath, Name, unfit
 
 NAMESPACE: Final = "credfleet:"
 SIZE_LIMIT: Final = 100 * 1024
@@ -84,6 +86,9 @@ class Settings(Noun):
         default_factory=lambda: Credentials({})
     )
     tenants: Mapping[Name, Tenant] = {}
+    tenants_from: FilePath | None = Field(
+        default=None, description="Folder of files NAME.yaml, each with what is one tenant's."
+    )
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
@@ -135,6 +140,8 @@ class Settings(Noun):
             if key.startswith(NAMESPACE)
         }
         document[KEY] = credentials
+        files = read_tenants(document.get(TENANTS_FROM), root)
+        strange = tuple(files.join(document))
         misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
         stated = _stated(document)
         absent = without_values(document)
@@ -145,9 +152,9 @@ class Settings(Noun):
         whole = [each for each in unreadable if each.place == config_path(KEY)]
         review = settings._review(stated, root, (*malformed, *whole))
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
-        written = (*_foreign(values), *unreadable, *misspelt, *malformed)
+        written = (*_foreign(values), *unreadable, *misspelt, *strange, *malformed)
         found = (*written, *_told_once(each for each in review if not _follows(each, written)))
-        problems = [problem for problem in found if problem.place not in unknown]
+        problems = [files.located(problem) for problem in found if problem.place not in unknown]
         if problems:
             raise ConfigurationError(problems)
         return settings
@@ -263,7 +270,8 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
             "configuration",
             f"it has {size:,} bytes, and a program is started with {SIZE_LIMIT:,} at most:"
             " the CLI passes it in one environment string, which Linux bounds",
-            "name accounts whose Secrets exist already in the file of accountPool.membersFrom instead"
+            "put tenants into files of their own (tenantsFrom), and name accounts whose Secrets exist already"
+            " in the file of accountPool.membersFrom"
             + ("; name the file of certificates: caBundle: {file: …}" if _has_bundles(values) else ""),
         )
     yield from review_cloud_keys(values)

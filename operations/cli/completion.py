@@ -75,16 +75,20 @@ def _project() -> Path:
 
 def _configs(context: typer.Context) -> Iterator[Mapping[str, Any]]:
     """Yield the configuration of the stack that is named, or of every one."""
-    import yaml
-
     named = context.params.get(_STACK)
     for file in sorted(_project().glob(f"Pulumi.{named or '*'}.yaml")):
-        try:
-            with file.open(encoding="utf-8") as stream:
-                document = yaml.load(stream, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
-        except (OSError, ValueError, RecursionError, yaml.YAMLError):
-            continue
-        yield _mapping(_mapping(document).get("config"))
+        yield _mapping(_read(file).get("config"))
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        with file.open(encoding="utf-8") as stream:
+            document = yaml.load(stream, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        return {}
+    return _mapping(document)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -95,6 +99,9 @@ def _tenants(context: typer.Context) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for config in _configs(context):
         for name, tenant in _mapping(config.get("credfleet:tenants")).items():
             yield name, _mapping(_mapping(tenant).get("accounts"))
+        if folder := config.get("credfleet:tenantsFrom"):
+            for file in sorted((_project() / str(folder)).glob("[!_]*.yaml")):
+                yield file.stem, _mapping(_read(file).get("accounts"))
 
 
 def _members(context: typer.Context) -> Iterator[tuple[str, str]]:

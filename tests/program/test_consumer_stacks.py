@@ -17,21 +17,20 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 
-def consumer(
-    pool: FleetProject, folder: Path, tenants: Sequence[str], namespace: str | None = None
-) -> FleetProject:
-    """A project of its own, whose tenants want one account each of a pool, and a copy of it."""
+def consumer(pool: FleetProject, folder: Path, tenants: Sequence[str]) -> FleetProject:
+    """A project of its own, whose tenants, each in its file, want one account of a pool and a copy of it."""
     made = replace(FleetProject.make(folder, pool.kubeconfig, folder.name), pool=pool.pool)
+    files = folder / "tenants"
+    files.mkdir()
+    accounts = {"aws": {"type": "aws", "deliverTo": "aws-account"}}
+    (files / "_defaults.yaml").write_text(json.dumps({"accounts": accounts}), encoding="utf-8")
+    for name in tenants:
+        (files / f"{name}.yaml").write_text(f"namespace: {pool.pool}-{name}\n", encoding="utf-8")
     made.configure(
         credentials={},
-        tenants={
-            name: {
-                "namespace": f"{pool.pool}-{name}",
-                "accounts": {"aws": {"type": "aws", "deliverTo": "aws-account"}},
-            }
-            for name in tenants
-        },
-        pool={"from": {"namespace": namespace or pool.pool}},
+        tenants={},
+        pool={"from": {"namespace": pool.pool}},
+        further={"credfleet:tenantsFrom": "tenants"},
     )
     return made
 

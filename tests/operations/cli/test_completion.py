@@ -14,6 +14,7 @@ STACKS = {
     "prod": "config:\n"
     "  credfleet:cluster: {existingNamespaces: [there]}\n"
     "  credfleet:tenants: {acme-prod: {namespace: t-acme}}\n",
+    "files": "config: {credfleet:tenantsFrom: files}\n",
     "broken": "config: [\n",
     "odd": "config: {credfleet:tenants: [acme], credfleet:accountPool: 7}\n",
 }
@@ -23,6 +24,9 @@ STACKS = {
 def stacks(project: Path) -> None:
     for name, text in STACKS.items():
         (project / f"Pulumi.{name}.yaml").write_text(text)
+    (project / "files").mkdir()
+    (project / "files/hooli.yaml").write_text("accounts: {blob: {type: azure}}\n")
+    (project / "files/_defaults.yaml").write_text("accounts: {none: {type: aws}}\n")
     (project / "more.csv").write_text("name,type,accountId\ngcp-7,gcp,seven\n")
 
 
@@ -34,12 +38,14 @@ def offered(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("credfleet sandbox up --stack ", ["broken", "dev", "odd", "prod"]),
+        ("credfleet sandbox up --stack ", ["broken", "dev", "files", "odd", "prod"]),
         ("credfleet pool status --stack p", ["prod"]),
         ("credfleet pool claim --tenant acme", ["acme", "acme-prod"]),
         ("credfleet pool claim --stack prod --tenant ", ["acme-prod"]),
         ("credfleet pool claim --tenant acme --slot ", ["main"]),
-        ("credfleet pool explain --slot ", ["data", "main"]),
+        ("credfleet pool claim --stack files --tenant ", ["hooli"]),
+        ("credfleet pool claim --tenant hooli --slot ", ["blob"]),
+        ("credfleet pool explain --slot ", ["blob", "data", "main"]),
         ("credfleet pool claim --type ", ["aws", "gcp"]),
         ("credfleet pool quarantine ", ["aws-1", "gcp-7"]),
         ("credfleet add tenant umbrella --account ", ["aws", "gcp"]),
