@@ -30,6 +30,8 @@ from operations.preview_report.review import UNDECIDED, review
 from operations.review.record import Record, asking_nobody, code_of, texts
 from operations.review.sealed import Standing, ciphertexts, is_credential
 
+_MOST_SAID: Final = 4 << 20
+"""Characters of what a program says that are kept."""
 _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 
@@ -83,10 +85,11 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
         options = replace(options, policy_packs=folders.policy_packs, confinement=shut)
         if (own := folders.policy_config(record.stack)) is not None:
             options = replace(options, policy_configs=dict.fromkeys(folders.policy_packs, own))
-        gathered, heard = io.StringIO(), _Printed()
+        gathered = io.StringIO()
         with _checking(checkout, record.stack, shut) as checking:
             with Serialised(PreviewDigest(gathered)) as display:
-                result = engine.preview(workspace, options, _Both(display, heard))
+                heard = Listening(display)
+                result = engine.preview(workspace, options, heard)
             problems = _problems(checking, record.stack)
     document: dict[str, Any] = json.loads(gathered.getvalue())
     undecided = _undecided(document)
@@ -154,31 +157,34 @@ def _not_shut_in(why: str) -> CredfleetError:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Both:
-    first: Serialised
-    second: _Printed
+class Listening:
+    """Hands events on, and keeps what was said, for the log.
 
-    def handle(self, event: Event) -> None:
-        self.first.handle(event)
-        self.second.handle(event)
+    Whoever says too much is heard no more, and has failed: what else it had to say may be what matters.
+    """
 
-
-class _Printed:
-    """Keeps what was said, for the log."""
-
-    def __init__(self) -> None:
+    def __init__(self, display: engine.Sink) -> None:
+        """Take whom to tell."""
         self.lines: list[str] = []
+        self._display = display
+        self._room = _MOST_SAID
 
     def handle(self, event: Event) -> None:
-        """Keep it."""
+        """Take an event."""
         match event:
             case engine.Diagnostic(severity, message):
-                self.lines += (f"{severity}: {line}" for line in message.splitlines())
+                said = [f"{severity}: {line}" for line in message.splitlines()]
             case engine.StdoutLine(line):
-                self.lines.append(line)
+                said = [line]
             case _:
-                pass
+                said = []
+        if said and self._room < 0:
+            return
+        self.lines += said
+        self._room -= sum(len(line) + 1 for line in said)
+        self._display.handle(event)
+        if said and self._room < 0:
+            self._display.handle(engine.Diagnostic("error", "it said too much, and the rest is left out"))
 
 
 def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[str]:
