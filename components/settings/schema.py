@@ -1,10 +1,11 @@
-"""The JSON Schema of a stack file, for editors: docs/schema/stack.json is this, written out."""
+"""The JSON Schemas of a stack file and of a tenant's, for editors: docs/schema holds them, written out."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from components.settings.stack import NAMESPACE, Settings
+from components.settings.tenant_files import CLASS, CLASSES, PARTS
 
 
 def stack_file_schema() -> dict[str, Any]:
@@ -24,3 +25,31 @@ def stack_file_schema() -> dict[str, Any]:
         },
         "$defs": settings["$defs"],
     }
+
+
+def tenant_file_schema() -> dict[str, Any]:
+    """Describe the file of one tenant, and that of what all have; a namespace may be left out."""
+    settings = Settings.model_json_schema()
+    defs: dict[str, Any] = settings["$defs"]
+    sections: dict[str, Any] = {}
+    for section, parts in PARTS.items():
+        own = _named(defs, settings["properties"][section])["properties"]
+        sections[section] = _object({part: own[part] for part in parts})
+        for part in parts:
+            entry = _named(defs, own[part]["additionalProperties"])
+            entry["required"] = [key for key in entry.get("required", ()) if key != "namespace"]
+    one = {CLASS: {"type": "string"}, **defs["Tenant"]["properties"], **sections}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tenant's file of credfleet",
+        **_object({**one, CLASSES: {"type": "object", "additionalProperties": {"$ref": "#"}}}),
+        "$defs": defs,
+    }
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _named(defs: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    return defs[schema["$ref"].rpartition("/")[2]]

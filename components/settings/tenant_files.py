@@ -23,11 +23,11 @@ KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
 """The file of what every tenant has that does not say otherwise."""
 
-_CLASS: Final = "class"
-_CLASSES: Final = "classes"
+CLASS: Final = "class"
+CLASSES: Final = "classes"
 _TENANTS: Final = "tenants"
 _OF_A_TENANT: Final = ("namespace", "accounts")
-_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "services": ("instances", "apps"),
     "asoCredentials": ("namespaces", "named", "identities"),
     "secretStores": ("providers", "stores", "reads", "pushes"),
@@ -60,7 +60,7 @@ class TenantFile:
         """What it makes: the tenant, and whatever else is that tenant's."""
         tenant = {key: self.data[key] for key in _OF_A_TENANT if key in self.data}
         yield Entry((_TENANTS, self.name), (), tenant)
-        for section, parts in _PARTS.items():
+        for section, parts in PARTS.items():
             for part in parts:
                 for name, value in _map(_map(self.data.get(section)).get(part)).items():
                     placed = isinstance(value, dict) and part not in _WITHOUT_NAMESPACE
@@ -135,8 +135,8 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
 
 def _with(defaults: Mapping[str, Any], file: TenantFile) -> TenantFile:
     """Return a file with what its class says before that, and before that what all have."""
-    of_all = {key: value for key, value in defaults.items() if key != _CLASSES}
-    of_class = _map(_map(defaults.get(_CLASSES)).get(file.data.get(_CLASS)))
+    of_all = {key: value for key, value in defaults.items() if key != CLASSES}
+    of_class = _map(_map(defaults.get(CLASSES)).get(file.data.get(CLASS)))
     return replace(file, data=_over(_over(of_all, of_class), file.data))
 
 
@@ -150,11 +150,11 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown_keys(file: TenantFile) -> Iterator[Problem]:
-    known = (*_OF_A_TENANT, _CLASS, *_PARTS)
+    known = (*_OF_A_TENANT, CLASS, *PARTS)
     for key in file.data:
         if key not in known:
             yield file.problem((key,), *misspelt(str(key), known))
-    for section, parts in _PARTS.items():
+    for section, parts in PARTS.items():
         for part in _map(file.data.get(section)):
             if part not in parts:
                 cause = f"{part} of {section} is for all tenants, and no one tenant's to say"

@@ -1,5 +1,9 @@
 """`credfleet config`: the schema of a stack's configuration, and everything wrong with one."""
 
+from typing import Annotated
+
+import typer
+
 from operations.cli.answer import Answer
 from operations.cli.command import command, group
 from operations.cli.options import StackOption
@@ -11,12 +15,22 @@ app = group(
 )
 
 
-@command(app, "credfleet config schema > credfleet.schema.json", form=())
-def schema() -> Answer:
+@command(
+    app,
+    "credfleet config schema > credfleet.schema.json",
+    "credfleet config schema --tenant > tenant.schema.json",
+    form=(),
+)
+def schema(
+    *,
+    tenant: Annotated[
+        bool, typer.Option("--tenant", help="Of a tenant's file (tenantsFrom), instead of the stack's.")
+    ] = False,
+) -> Answer:
     """Print the JSON Schema of a stack file, for editors."""
     from operations.config.settings import schema
 
-    return schema()
+    return schema(of_a_tenant=tenant)
 
 
 @command(app, "credfleet config check", "credfleet config check --stack prod --output json")

@@ -18,7 +18,7 @@ from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.settings.document import misspelt
 from components.settings.places import located
-from components.settings.schema import stack_file_schema
+from components.settings.schema import stack_file_schema, tenant_file_schema
 from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
@@ -30,9 +30,9 @@ _RESPELT: Final = (
 )
 
 
-def schema() -> Answer:
-    """Return the JSON Schema of a stack file, in one form for all."""
-    document = stack_file_schema()
+def schema(*, of_a_tenant: bool) -> Answer:
+    """Return the JSON Schema of a stack file, or of a tenant's, in one form for all."""
+    document = tenant_file_schema() if of_a_tenant else stack_file_schema()
     return Answer(document, [as_json(document)])
 
 

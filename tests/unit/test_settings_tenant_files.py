@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from components.errors import ConfigurationError, Problem
+from components.settings.schema import tenant_file_schema
 from components.settings.stack import Settings
 from tests.support.stacks import SECRET_KEYS, stack
 
@@ -73,6 +75,21 @@ def test_a_tenants_file_is_what_the_same_entries_of_the_stacks_file_would_be(tmp
     whole = Settings.parse(in_one, SECRET_KEYS, tmp_path)
     for each in ("tenants", "services", "secret_stores"):
         assert getattr(of_files, each) == getattr(whole, each)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_sound"),
+    [
+        (ACME, True),
+        ({"accounts": {}, "classes": {"gold": {"accounts": {"aws": {"limit": 5}}}}}, True),
+        ({**ACME, "service": {}}, False),
+        ({"services": {"instances": {"acme-db": {"credentials": "x"}}}}, False),
+        ({"asoCredentials": {"operator": {}}}, False),
+    ],
+    ids=["a tenant", "what all have", "a section that nobody reads", "a key too", "what is for all"],
+)
+def test_an_editor_is_told_by_the_schema(data: dict[str, Any], *, is_sound: bool) -> None:
+    assert Draft202012Validator(tenant_file_schema()).is_valid(data) == is_sound
 
 
 def test_a_file_says_over_its_class_and_that_over_what_all_have(tmp_path: Path) -> None:

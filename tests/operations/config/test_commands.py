@@ -206,9 +206,12 @@ def test_a_stack_that_is_not_there_is_named(project: Path) -> None:
     assert "Pulumi.prod.yaml" in result.stderr
 
 
-def test_the_schema_is_the_one_that_editors_are_given() -> None:
-    written = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text(encoding="utf-8"))
-    assert json.loads(run("config", "schema").stdout) == written
+@pytest.mark.parametrize(
+    ("options", "name"), [((), "stack"), (("--tenant",), "tenant")], ids=["of a stack", "of a tenant"]
+)
+def test_the_schema_is_the_one_that_editors_are_given(options: tuple[str, ...], name: str) -> None:
+    written = json.loads((ROOT / f"docs/schema/{name}.json").read_text(encoding="utf-8"))
+    assert json.loads(run("config", "schema", *options).stdout) == written
 
 
 def test_outside_of_a_project_the_command_says_where_it_looked(
