@@ -251,7 +251,7 @@ def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
     """Return the state with what stands in for each secret, as the program itself makes it."""
     with asking_nobody(record.cluster) as folder:
         workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
-        heard = _Heard()
+        heard = Heard()
         own = replace(record.options(at_rest.project.directory), trusted=None)
         result = engine.preview(workspace, own, heard)
     if result.exit_code:
@@ -265,7 +265,7 @@ def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
     return Snapshot(tuple(_without_secrets(each, run.get(each.urn)) for each in record.snapshot.resources))
 
 
-class _Heard:
+class Heard:
     """Keeps what went wrong; no secret is known to who says it."""
 
     def __init__(self) -> None:
