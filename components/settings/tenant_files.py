@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Document, Step, Unreadable, read_file
+from pulumi_sandbox.documents import Document, Step, Unreadable, read_file, shown
 
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.document import misspelt
+from components.settings.document import misspelt, nearest
 from components.settings.places import steps_in
 
 KEY: Final = "tenantsFrom"
@@ -105,7 +105,7 @@ class TenantFiles:
 
 def read_tenants(given: object, root: Path) -> TenantFiles:
     """Read the files of a folder. given: its path from the root of the project, or no text."""
-    if not isinstance(given, str):
+    if not isinstance(given, str) or not given:
         return TenantFiles()
     folder = root / given
     if not folder.is_dir():
@@ -116,6 +116,9 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
     defaults: Mapping[str, Any] = {}
     for path in sorted(folder.iterdir(), key=lambda path: (path.stem != DEFAULTS, path.name)):
         place = config_path(_TENANTS, path.stem)
+        if path.suffix == ".yml":
+            cause = "only files that end in .yaml are read, so its tenant would count as absent"
+            problems.append(Problem(place, cause, f"rename it to {path.stem}.yaml", (shown(path), 1, 1)))
         if path.suffix != ".yaml" or (path.stem.startswith("_") and path.stem != DEFAULTS):
             continue
         try:
@@ -130,13 +133,27 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
             defaults = document.data
         else:
             files.append(TenantFile(path.stem, document, document.data))
+    for file in files:
+        problems += _slips(file, _map(defaults.get(CLASSES)))
     return TenantFiles(tuple(_with(defaults, file) for file in files), tuple(problems))
+
+
+def _slips(file: TenantFile, classes: Collection[str]) -> Iterator[Problem]:
+    """Yield what would count as absent without a word: an unknown class, a section that is no map."""
+    named = file.data.get(CLASS)
+    if CLASS in file.data and str(named) not in classes:
+        cause = f"{named} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
+        yield file.problem((CLASS,), cause, nearest(str(named), classes))
+    for section in PARTS:
+        if not isinstance(file.data.get(section, {}), dict):
+            cause = "it is no map of names, so all that the tenant had there would be deleted"
+            yield file.problem((section,), cause, "write it as a map: {name: …}, or remove it")
 
 
 def _with(defaults: Mapping[str, Any], file: TenantFile) -> TenantFile:
     """Return a file with what its class says before that, and before that what all have."""
     of_all = {key: value for key, value in defaults.items() if key != CLASSES}
-    of_class = _map(_map(defaults.get(CLASSES)).get(file.data.get(CLASS)))
+    of_class = _map(_map(defaults.get(CLASSES)).get(str(file.data.get(CLASS))))
     return replace(file, data=_over(_over(of_all, of_class), file.data))
 
 

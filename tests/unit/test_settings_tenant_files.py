@@ -187,3 +187,26 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     values = {**stack(tenants=None), "credfleet:tenantsFrom": "tenant"}
     (problem,) = told(tmp_path, values)
     assert problem.place == "credfleet:tenantsFrom"
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"class": "gold"}, "tenants.acme.class"),
+        ({"class": ["gold"]}, "tenants.acme.class"),
+        ({"services": []}, "tenants.acme.services"),
+    ],
+    ids=["an unknown class", "a list of classes", "a section that is no map"],
+)
+def test_what_would_count_as_absent_without_a_word_is_refused(
+    tmp_path: Path, more: dict[str, Any], place: str
+) -> None:
+    values = written(tmp_path, acme={**ACME, **more}, _defaults={"classes": {"silver": {}}})
+    assert f"credfleet:{place}" in [each.place for each in told(tmp_path, values)]
+
+
+def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path) -> None:
+    values = written(tmp_path, acme=ACME)
+    (tmp_path / "tenants" / "umbrella.yml").write_text("namespace: tenant-umbrella\n")
+    (problem,) = told(tmp_path, values)
+    assert problem.mend == "rename it to umbrella.yaml"
