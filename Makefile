@@ -184,7 +184,7 @@ review-comments: ## write what the run REVIEW_RUN found to its pull request, one
 	  GITHUB_RUN_ID="$$REVIEW_RUN" PULL_REQUEST=$$(grep -xE '[0-9]+' "$$file") $(MAKE) comment STACK="$$stack" KIND=review; done
 
 review-edits: env ## review sixty edits without keys, and print the table beside their keyed previews
-	@CREDFLEET_PROVE=1 $(BIN)/pytest -q -s -n 0 -p no:randomly tests/operations/review/test_edits.py
+	@$(BIN)/pytest -q -s -n 0 -p no:randomly tests/operations/review/test_edits.py
 
 shut-in: ## let this machine's kernel shut a program in, where Ubuntu keeps that from users; needs sudo
 	@sudo sysctl -q -w kernel.apparmor_restrict_unprivileged_userns=0
