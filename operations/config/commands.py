@@ -23,14 +23,14 @@ app = group(
 )
 def schema(
     *,
-    tenant: Annotated[
+    of_a_tenant: Annotated[
         bool, typer.Option("--tenant", help="Of a tenant's file (tenantsFrom), instead of the stack's.")
     ] = False,
 ) -> Answer:
     """Print the JSON Schema of a stack file, for editors."""
     from operations.config.settings import schema
 
-    return schema(of_a_tenant=tenant)
+    return schema(of_a_tenant=of_a_tenant)
 
 
 @command(app, "credfleet config check", "credfleet config check --stack prod --output json")
