@@ -13,6 +13,7 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 
 from benchmarks import claims, engine
 from benchmarks.stopwatch import table
+from operations.sandbox.control_plane import CONTEXT
 
 
 def main() -> None:
@@ -21,7 +22,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="credfleet-bench-") as name:
         folder = Path(name)
         programs = build.binaries(cache=build.cache_folder("credfleet"))
-        plane = ControlPlane.start(folder / "control-plane", binaries=programs, die_with_parent=True)
+        plane = ControlPlane.start(
+            folder / "control-plane", binaries=programs, context=CONTEXT, die_with_parent=True
+        )
         try:
             if options.what in (None, "engine"):
                 print(table("The embedded engine", engine.measure(plane, folder)))

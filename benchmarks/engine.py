@@ -54,7 +54,8 @@ def _raw_creates(kubeconfig: Path) -> float:
 
 def _secrets_program(folder: Path, environment: dict[str, str]) -> list[Figure]:
     shutil.copytree(PROGRAM, folder)
-    (folder / f"Pulumi.{STACK}.yaml").write_text(f"config:\n  secrets:count: {SECRETS}\n", encoding="utf-8")
+    config = f"config:\n  credfleet:cluster: {{}}\n  secrets:count: {SECRETS}\n"
+    (folder / f"Pulumi.{STACK}.yaml").write_text(config, encoding="utf-8")
     up = [CREDFLEET, "sandbox", "up", "--stack", STACK, "--kubeconfig", environment["KUBECONFIG"], "--yes"]
     return [
         Figure(f"up of {SECRETS} Secrets{change}, whole process", command_time(up, folder, environment), RAW)
