@@ -17,7 +17,7 @@ from pulumi_sandbox.documents import Document, Step, Unreadable, read_file, show
 from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import misspelt, nearest
-from components.settings.places import steps_in
+from components.settings.places import begins, steps_in
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
@@ -96,10 +96,10 @@ class TenantFiles:
         if problem.at is None:
             for file in self.files:
                 for entry in file.entries:
-                    rest = problem.place.removeprefix(config_path(*entry.place))
-                    if rest != problem.place and rest[:1] in ("", ".", "[", " ", "("):
-                        path = (*entry.inside, *steps_in(entry.value, rest))
-                        return replace(problem, at=file.document.at(path))
+                    made = config_path(*entry.place)
+                    if begins(problem.place, made):
+                        rest = steps_in(entry.value, problem.place.removeprefix(made))
+                        return replace(problem, at=file.document.at((*entry.inside, *rest)))
         return problem
 
 
