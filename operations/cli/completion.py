@@ -48,9 +48,7 @@ def namespaces(context: typer.Context, incomplete: str) -> list[str]:
     """Return the namespaces of tenants, and those that the stacks say are there."""
     found: list[Any] = []
     for config in _configs(context):
-        found += (
-            _mapping(each).get("namespace") for each in _mapping(config.get("credfleet:tenants")).values()
-        )
+        found += (tenant.get("namespace") for _, tenant in _tenants_of(config))
         there = _mapping(config.get("credfleet:cluster")).get("existingNamespaces")
         found += there if isinstance(there, list) else ()
     return _fitting((str(each) for each in found if each), incomplete)
@@ -97,11 +95,17 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _tenants(context: typer.Context) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for config in _configs(context):
-        for name, tenant in _mapping(config.get("credfleet:tenants")).items():
-            yield name, _mapping(_mapping(tenant).get("accounts"))
-        if folder := config.get("credfleet:tenantsFrom"):
-            for file in sorted((_project() / str(folder)).glob("[!_]*.yaml")):
-                yield file.stem, _mapping(_read(file).get("accounts"))
+        for name, tenant in _tenants_of(config):
+            yield name, _mapping(tenant.get("accounts"))
+
+
+def _tenants_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the tenants of a stack's file, and those in files of their own."""
+    for name, tenant in _mapping(config.get("credfleet:tenants")).items():
+        yield name, _mapping(tenant)
+    if folder := config.get("credfleet:tenantsFrom"):
+        for file in sorted((_project() / str(folder)).glob("[!_]*.yaml")):
+            yield file.stem, _read(file)
 
 
 def _members(context: typer.Context) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ def stacks(project: Path) -> None:
     for name, text in STACKS.items():
         (project / f"Pulumi.{name}.yaml").write_text(text)
     (project / "files").mkdir()
-    (project / "files/hooli.yaml").write_text("accounts: {blob: {type: azure}}\n")
+    (project / "files/hooli.yaml").write_text("namespace: t-hooli\naccounts: {blob: {type: azure}}\n")
     (project / "files/_defaults.yaml").write_text("accounts: {none: {type: aws}}\n")
     (project / "more.csv").write_text("name,type,accountId\ngcp-7,gcp,seven\n")
 
@@ -50,6 +50,7 @@ def offered(line: str) -> list[str]:
         ("credfleet pool quarantine ", ["aws-1", "gcp-7"]),
         ("credfleet add tenant umbrella --account ", ["aws", "gcp"]),
         ("credfleet add service db --stack prod --namespace t", ["t-acme", "there"]),
+        ("credfleet add service db --stack files --namespace ", ["t-hooli"]),
         ("credfleet add aso-credential --stack prod ", ["t-acme", "there"]),
         ("credfleet init mine --rooms services,se", ["services,secretStores"]),
         ("credfleet pool claim --stack broken --tenant ", []),
