@@ -90,6 +90,7 @@ class Wiped(StrEnum):
     IN_USE: the same, since a claim is on it that nobody released, whose token somebody took off by hand.
     OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
     written.
+    POSTPONED: it was not taken, since the time of the run was over; the next one takes it.
     """
 
     CLEANED = "cleaned"
@@ -97,6 +98,7 @@ class Wiped(StrEnum):
     OVERTAKEN = "overtaken"
     UNREADABLE = "unreadable"
     IN_USE = "in-use"
+    POSTPONED = "postponed"
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:

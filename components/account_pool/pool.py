@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
@@ -273,20 +274,33 @@ class Pool:
         *,
         take_over: frozenset[str] = frozenset(),
         account_type: str | None = None,
+        at_once: int = 1,
+        is_over: Callable[[], bool] = lambda: False,
+        stop: Callable[[], None] = lambda: None,
     ) -> tuple[Cleaned, ...]:
-        """Clean every dirty account, one after the other; one that fails is quarantined and stops no other.
+        """Clean every dirty account; one that fails is quarantined and stops no other.
 
         cleaner: a stable id, used by one process at a time. wipe: empties the account and answers None, or
         why it could not; an exception is a failure like any other. take_over: accounts another cleaner left,
-        whose credentials `wipe` must rotate. account_type: the only type to clean.
+        whose credentials `wipe` must rotate. account_type: the only type to clean. at_once: how many `wipe`
+        may empty side by side. is_over: whether no more may be begun. stop: ends every `wipe` that runs, by
+        an exception that is no Exception, so that its account stays this cleaner's; called on Ctrl-C.
         """
         listed, left = self._run(cleaning.survey(cleaner, take_over))
+
+        def clean(member: Member) -> Cleaned:
+            if is_over():
+                return Cleaned(member.name, Wiped.POSTPONED, "the time was over before its turn")
+            return self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
+
+        with ThreadPoolExecutor(max_workers=at_once) as hands:
+            try:
+                done = [*hands.map(clean, (each for each in listed if account_type in (None, each.type)))]
+            except KeyboardInterrupt:
+                stop()
+                raise
         return (
-            *(
-                self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
-                for member in listed
-                if account_type in (None, member.type)
-            ),
+            *done,
             *(
                 Cleaned(member.name, why, f"{problem.cause} → {problem.mend}")
                 for member, why, problem in left

@@ -1,4 +1,4 @@
-"""`credfleet pool clean`: wipes dirty accounts by commands of the user's own, one account after the other.
+"""`credfleet pool clean`: wipes dirty accounts by commands of the user's own.
 
 A command gets the name of the account and nothing secret: what it needs of the credential it reads from the
 Secret itself, by the kubeconfig it is told. Its output goes to a log of its own.
@@ -9,10 +9,12 @@ import shlex
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Lock
 from typing import Final
 
 import typer
@@ -39,51 +41,100 @@ _GRACE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a run may take on itself. at_once: accounts wiped side by side.
+
+    seconds: how long one command may take. within: seconds after which no more is begun. attempts: how often
+    the command of an account is tried before that is quarantined; cooldown: seconds between two of them.
+    """
+
+    at_once: int
+    seconds: float
+    within: float
+    attempts: int
+    cooldown: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cleaner:
     """Runs the command of an account's type. commands: type or cloud → program and arguments.
 
-    folder: where relative programs are. seconds: how long one account may take.
+    folder: where relative programs are. stopped: somebody pressed Ctrl-C, so nothing is begun or judged.
     """
 
     commands: Mapping[str, Sequence[str]]
     folder: Path
     where: Written
-    seconds: float
+    limits: Limits
+    began: float = field(default_factory=time.monotonic)
     logs: dict[str, Path] = field(default_factory=dict[str, Path])
+    stopped: Event = field(default_factory=Event)
+    running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
+    starting: Lock = field(default_factory=Lock)
 
     def command(self, account_type: str) -> Sequence[str] | None:
         """Find the command of a type: its own, else that of its cloud."""
         return self.commands.get(account_type) or self.commands.get(hyperscaler_of(account_type) or "")
 
+    def is_over(self) -> bool:
+        """Whether the time of the run is over, or it was stopped."""
+        return self.stopped.is_set() or time.monotonic() - self.began >= self.limits.within
+
+    def stop(self) -> None:
+        """End every command that runs, and begin no other; their accounts are the next run's."""
+        self.stopped.set()
+        with self.starting:
+            for process in [*self.running]:
+                _end(process)
+
     def wipe(self, member: Member) -> str | None:
-        """Run the command of a member's type to its end: None, or why the account is not clean."""
+        """Run the command of a member's type until it ends well: None, or why the account is not clean."""
         command = self.command(member.type)
         if command is None:
             return f"no cleaner is configured for type {member.type}"
-        name = Path(command[0]).name
         log = LOGS / f"clean-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.logs[member.name] = log
-        typer.echo(f"· {member.name}: {name}, which writes to {log}", err=True)
-        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+        typer.echo(f"· {member.name}: {Path(command[0]).name}, which writes to {log}", err=True)
+        attempt = 1
+        while (failure := self._run(command, member, log)) and attempt < self.limits.attempts:
+            if self.is_over():
+                break
+            pause = f"tried again in {self.limits.cooldown:g} s ({attempt} of {self.limits.attempts})"
+            typer.echo(f"· {member.name}: {failure}; {pause}", err=True)
+            self.stopped.wait(self.limits.cooldown)
+            attempt += 1
+        return f"{failure}, {attempt} times" if failure and attempt > 1 else failure
+
+    def _run(self, command: Sequence[str], member: Member, log: Path) -> str | None:
+        """Run a command once; raises KeyboardInterrupt when it was stopped, which says nothing of it."""
+        name = Path(command[0]).name
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
             try:
-                process = subprocess.Popen(
-                    [_program(command[0], self.folder), *command[1:], member.name],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    cwd=self.folder,
-                    env=self._environment(member),
-                    start_new_session=True,
-                )
+                with self.starting:
+                    if self.stopped.is_set():
+                        raise KeyboardInterrupt
+                    process = subprocess.Popen(
+                        [_program(command[0], self.folder), *command[1:], member.name],
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=output,
+                        cwd=self.folder,
+                        env=self._environment(member),
+                        start_new_session=True,
+                    )
+                    self.running.add(process)
             except OSError as error:
                 return f"{name} could not be started: {error.strerror}"
             try:
-                code = process.wait(self.seconds)
+                code = process.wait(self.limits.seconds)
             except subprocess.TimeoutExpired:
-                return f"{name} was not done after {self.seconds:g} s"
+                return f"{name} was not done after {self.limits.seconds:g} s"
             finally:
                 _end(process)
+                self.running.discard(process)
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
         return None if code == 0 else f"{name} ended with exit code {code}"
 
     def _environment(self, member: Member) -> dict[str, str]:
@@ -113,7 +164,15 @@ def clean(
         names = ", ".join(member.name for member in listed)
         ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=cleaner.where.yes)
     try:
-        done = pool.clean(cleaner_id, cleaner.wipe, take_over=take_over, account_type=account_type)
+        done = pool.clean(
+            cleaner_id,
+            cleaner.wipe,
+            take_over=take_over,
+            account_type=account_type,
+            at_once=cleaner.limits.at_once,
+            is_over=cleaner.is_over,
+            stop=cleaner.stop,
+        )
     finally:
         pool.flush()
     cleaned = [

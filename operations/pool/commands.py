@@ -174,6 +174,7 @@ def metrics(where: Meant) -> Answer:
     "credfleet pool clean",
     "credfleet pool clean --type aws --cleaner nightly --yes",
     "credfleet pool clean --command aws=cleaners/aws.sh --take-over aws-7",
+    "credfleet pool clean --cleaner nightly --at-once 8 --attempts 3 --cooldown 5m --within 2h --yes",
 )
 def clean(
     *,
@@ -201,15 +202,29 @@ def clean(
         ),
     ] = None,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="How long one account may take.")
+        str, typer.Option("--timeout", metavar="TIME", help="How long the command of one account may take.")
     ] = "30m",
+    at_once: Annotated[
+        int, typer.Option("--at-once", min=1, max=64, help="Accounts that are wiped side by side.")
+    ] = 1,
+    attempts: Annotated[
+        int, typer.Option("--attempts", min=1, max=20, help="How often a command is tried for an account.")
+    ] = 1,
+    cooldown: Annotated[
+        str, typer.Option("--cooldown", metavar="TIME", help="How long to wait between two attempts.")
+    ] = "1m",
+    within: Annotated[
+        str, typer.Option("--within", metavar="TIME", help="Begin no more after this time of the run.")
+    ] = "24h",
     where: Written,
 ) -> Answer:
     """Wipe dirty accounts by your own commands and let them back.
 
     The command of a type is run without a shell, with the account's name as its last argument, and with
     KUBECONFIG and CREDFLEET_NAMESPACE to read the Secret by. When it ends with 0 the account is free
-    again; else, or when the type has no command, it is quarantined with the reason.
+    again; else, when it fails at each attempt or the type has no command, it is quarantined with the reason.
+
+    Exit codes: 1 an account was not wiped, or its turn did not come within the time.
     """
     from operations.pool import cleaning
     from operations.pool.claims import seconds
@@ -219,8 +234,15 @@ def clean(
         if commands
         else cleaning.configured(where.stack or DEFAULT_STACK)
     )
+    limits = cleaning.Limits(
+        at_once=at_once,
+        seconds=seconds(timeout, option="--timeout"),
+        within=seconds(within, option="--within"),
+        attempts=attempts,
+        cooldown=seconds(cooldown, option="--cooldown"),
+    )
     return cleaning.clean(
-        cleaning.Cleaner(*given, where, seconds(timeout, option="--timeout")),
+        cleaning.Cleaner(*given, where, limits),
         cleaner,
         frozenset(take_over or ()),
         account_type=type_,
