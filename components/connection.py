@@ -7,11 +7,12 @@ connection.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,6 +47,8 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
+SILENT_SECONDS: Final = 600.0
+"""How long a watch may be silent; the API server ends it before."""
 CONNECTIONS: Final = 64
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
@@ -147,11 +150,9 @@ class Connection:
         """Make one HTTP call, once: a write that got lost is for the caller to judge. Raises NoReply."""
         import urllib3
 
-        headers = {"Accept": accept, "User-Agent": "credfleet"}
+        headers = self._headers(accept)
         if body is not None:
             headers["Content-Type"] = content_type
-        if token := self._current_token():
-            headers["Authorization"] = token
         try:
             response = self._send(
                 method,
@@ -167,6 +168,39 @@ class Connection:
             said = _innermost(error)
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
         return Reply(response.status, payload if isinstance(payload, dict) else {})
+
+    def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
+        """Yield the lines of an answer as they come, as those of a watch, until the server ends it.
+
+        Raises NoReply where none comes, where it breaks off, and where the server refuses.
+        """
+        import urllib3
+
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=SILENT_SECONDS)
+        try:
+            response = self._send(
+                "GET",
+                self._root + path,
+                headers=self._headers(accept),
+                retries=False,
+                redirect=False,
+                timeout=timeout,
+                preload_content=False,
+            )
+            with contextlib.closing(response):
+                if answer_of(response.status) is not Answer.DONE:
+                    raise NoReply(f"HTTP {response.status}")
+                yield from response
+        except urllib3.exceptions.HTTPError as error:
+            raise NoReply(_innermost(error)) from None
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        token = self._current_token()
+        return {
+            "Accept": accept,
+            "User-Agent": "credfleet",
+            **({"Authorization": token} if token else {}),
+        }
 
     def _current_token(self) -> str | None:
         if time.monotonic() >= self._token_until:

@@ -17,7 +17,7 @@ from typing import Final
 
 from components.account_pool.calls import Found, Kind, Page, PoolApi, Result
 from components.account_pool.keys import INTERNAL, POOL_STATE, SHARED_CAPACITY, STATE_BEFORE
-from components.account_pool.model import JsonObject, State
+from components.account_pool.model import JsonObject, State, written_at
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 NAMED: Final[Mapping[str, str]] = {
@@ -84,7 +84,9 @@ class Dialect:
         if self.shared_capacity is not None and SHARED in labels:
             notes = {SHARED_CAPACITY: str(self.shared_capacity), **notes}
         unfit = next(self._unfit(given, labels), "")
-        return {**body, "metadata": {**metadata, "labels": labels, "annotations": notes, "unfit": unfit}}
+        since = written_at(metadata, POOL_STATE if POOL_STATE in given else dirty or "")
+        told = {"labels": labels, "annotations": notes, "unfit": unfit, "stateSince": since}
+        return {**body, "metadata": {**metadata, **told}}
 
     def _unfit(self, given: Mapping[str, str], labels: Mapping[str, str]) -> Iterator[str]:
         for own, theirs in self.renamed.items():

@@ -174,11 +174,24 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(k): str(v) for k, v in cast("dict[str, Any]", value or {}).items()}
 
 
+def written_at(meta: JsonObject, label: str) -> str:
+    """Return when whoever wrote a label last did, as `managedFields` has it; empty where they do not tell."""
+    if label not in (meta.get("labels") or {}):
+        return ""
+    times = (
+        str(entry.get("time") or "")
+        for entry in meta.get("managedFields") or ()
+        if f"f:{label}" in ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:labels", {})
+    )
+    return min(filter(None, times), default="")
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A Secret of the pool, metadata only, as one answer of the API server showed it.
 
-    unfit: what of its labels means nothing in the words of its pool.
+    unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
+    written, by the API server's clock; empty without a state, or where nobody kept it.
     """
 
     name: str
@@ -187,11 +200,13 @@ class Member:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     unfit: str = ""
+    state_since: str = ""
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
         """From a Secret or its PartialObjectMetadata, in credfleet's words (`dialect.py`)."""
         meta = body["metadata"]
+        since = str(meta["stateSince"]) if "stateSince" in meta else written_at(meta, POOL_STATE)
         return cls(
             meta["name"],
             meta["uid"],
@@ -199,6 +214,7 @@ class Member:
             _texts(meta.get("labels")),
             _texts(meta.get("annotations")),
             str(meta.get("unfit") or ""),
+            since,
         )
 
     @property

@@ -45,6 +45,7 @@ class SharedClaim:
 class Account:
     """One account: what it is, whose it is, who uses it, since when (as the API server wrote it), and why.
 
+    since: of its state, where it has one, else of its claim.
     used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
     given_up: decommissioned.
     """
@@ -107,6 +108,7 @@ def _account(
             partition=str(place),
             standing=Standing(member.state or Standing.SHARED),
             holders=tuple(holder for each in claims for holder in each.holders),
+            since=member.state_since,
             reason=member.annotations.get(STATE_REASON, ""),
             account_id=member.account_id,
             used=len(claims),
@@ -126,7 +128,7 @@ def _account(
         tenant=record.tenant if record else member.annotations.get(TENANT_ID, member.tenant),
         slot=record.slot if record else None,
         holders=tuple(sorted(record.holders)) if record else (),
-        since=record.since if record else "",
+        since=member.state_since or (record.since if record else ""),
         reason=reason,
         account_id=member.account_id,
         retained=member.origin == Origin.RETAINED,

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -30,8 +29,6 @@ class Verdict:
     bold: bool = False
 
 
-_BETWEEN_LOOKS: Final = 2.0
-"""Seconds."""
 _WIPE: Final = "\x1b[H\x1b[2J\x1b[3J"
 
 Part: TypeAlias = str | Table | Commands | Verdict
@@ -41,7 +38,7 @@ Part: TypeAlias = str | Table | Commands | Verdict
 class Answer:
     """The answer of a command: a JSON document, the same for people in parts, and the exit code.
 
-    again: looks once more, where somebody watches.
+    again: looks once more, as soon as that may show anything else, where somebody watches.
     """
 
     document: Any
@@ -50,7 +47,7 @@ class Answer:
     again: Callable[[], Answer] | None = None
 
 
-def follow(answer: Answer, form: Form, *, pause: Callable[[float], None] = time.sleep) -> Answer:
+def follow(answer: Answer, form: Form) -> Answer:
     """Write an answer and, where it is watched, each later one that differs, until Ctrl-C; return the last.
 
     A terminal is wiped before each. Raises as `write` and as the looks do.
@@ -65,7 +62,6 @@ def follow(answer: Answer, form: Form, *, pause: Callable[[float], None] = time.
                 typer.echo(_WIPE if sys.stdout.isatty() else "", nl=False)
                 write(answer, form)
                 shown = [answer.document]
-            pause(_BETWEEN_LOOKS)
             answer = answer.again()
     except KeyboardInterrupt:
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -49,6 +50,14 @@ PoolStackOption = Annotated[
         "--stack", "-s", help="The stack whose pool and cluster are meant.", autocompletion=completion.stacks
     ),
 ]
+
+
+class By(StrEnum):
+    """By what accounts are told together: whose they are, which stack holds them, or what they are."""
+
+    TENANT = "tenant"
+    STACK = "stack"
+    TYPE = "type"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from operations.cli import completion
 from operations.cli.answer import Answer
 from operations.cli.command import command, group, parameter
 from operations.cli.options import ClusterOption, StackOption, form_option
-from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, Meant, Named, Where, Written
+from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, By, Meant, Named, Where, Written
 
 app = group(
     "See a pool of accounts; claim and release one by hand.",
@@ -45,19 +45,30 @@ class MetricsForm(StrEnum):
     "credfleet pool status",
     "credfleet pool status --namespace account-pool --output json",
     "credfleet pool status --watch",
+    "credfleet pool status --all --by tenant",
 )
 def status(
     *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", "-A", help="Every pool of the cluster that you may read.")
+    ] = False,
+    by: Annotated[
+        By | None,
+        typer.Option("--by", help="Tell together what a tenant has, a stack holds, or is of a type."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show each change, until Ctrl-C.")] = False,
     where: Meant,
 ) -> Answer:
     """Show who has which account since when, and what is free.
 
-    By type and partition: free, claimed, dirty, being cleaned, quarantined.
+    By type and partition: free, claimed, dirty, being cleaned, quarantined. What waits for a cleaner or an
+    operator is told with its age, the oldest first.
     """
     from operations.pool import status
 
-    return status.status(where, watch=watch)
+    if all_:
+        return status.status_everywhere(where, by=by, watch=watch)
+    return status.status(where, by=by, watch=watch)
 
 
 @command(

@@ -6,6 +6,7 @@ Each look is judged by itself, in `health.py`, so that one thing that is wrong h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -88,7 +89,7 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
         yield diagnosis
         if settings is not None:
             census = Pool.census(target, where.namespace)
-            yield from accounts(status_of(census, settings), where.namespace)
+            yield from accounts(status_of(census, settings), where.namespace, datetime.now(UTC))
             survey = Pool.survey(target, where.namespace, settings)
             yield from claims(census, survey, where.namespace)
             if stack is not None:

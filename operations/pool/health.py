@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -19,6 +20,7 @@ from components.account_pool.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import CredfleetError
 from operations.pool.status import place
+from operations.pool.waiting import is_long, oldest_first, told
 
 OK: Final = 200
 UNKNOWN_USER: Final = 401
@@ -138,8 +140,8 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
     return settings, Diagnosis("pool", Health.WELL, text)
 
 
-def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
-    """Return what accounts wait for somebody, and where none is left."""
+def accounts(status: PoolStatus, namespace: str, now: datetime) -> Iterator[Diagnosis]:
+    """Return what accounts wait for somebody, the longest first, and where none is left."""
     if not status.accounts:
         yield wrong(
             "accounts", f"pool {namespace} has no accounts", "add members to accountPool, and run `up`"
@@ -156,10 +158,14 @@ def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
     if empty:
         text = f"none is free of: {', '.join(empty)}"
         yield Diagnosis("accounts", Health.NOTED, text, "add some before the next tenant asks")
-    by_standing = {each: [a for a in status.accounts if a.standing is each] for each in Standing}
-    if dirty := by_standing[Standing.DIRTY]:
-        mend = f"`credfleet pool clean -n {namespace}`"
-        yield Diagnosis("accounts", Health.NOTED, f"dirty, wait to be cleaned: {_names(dirty)}", mend)
+    by_standing = {each: oldest_first(status.accounts, each) for each in Standing}
+    dirty, clean = by_standing[Standing.DIRTY], f"`credfleet pool clean -n {namespace}`"
+    if late := [each for each in dirty if is_long(each, now)]:
+        text = f"dirty for more than a day, so no cleaner comes: {_aged(late, now)}"
+        yield Diagnosis("accounts", Health.NOTED, text, clean)
+    if recent := [each for each in dirty if not is_long(each, now)]:
+        text = f"dirty, wait to be cleaned: {_aged(recent, now)}"
+        yield Diagnosis("accounts", Health.NOTED, text, clean)
     for account in by_standing[Standing.OWNED]:
         if account.retained:
             text = f"{account.secret_name} is retained by tenant {account.tenant}, without a claim"
@@ -172,7 +178,7 @@ def accounts(status: PoolStatus, namespace: str) -> Iterator[Diagnosis]:
         given_up = " --decommissioned" if account.given_up else ""
         command = f"credfleet pool unquarantine {account.secret_name}{given_up} -n {namespace}"
         mend = f"`{command}` once it is sound"
-        text = f"{account.secret_name} is quarantined: {account.reason or 'no reason given'}"
+        text = f"{_aged([account], now)} is quarantined: {account.reason or 'no reason given'}"
         yield Diagnosis("accounts", Health.NOTED, text, mend)
 
 
@@ -194,6 +200,10 @@ def claims(census: Census, survey: SweepReport, namespace: str) -> Iterator[Diag
 
 def _names(found: Iterable[Account]) -> str:
     return ", ".join(account.secret_name for account in found)
+
+
+def _aged(found: Iterable[Account], now: datetime) -> str:
+    return ", ".join(f"{each.secret_name}{f' ({age})' if (age := told(each, now)) else ''}" for each in found)
 
 
 def wrong(subject: str, text: str, mend: str) -> Diagnosis:

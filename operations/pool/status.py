@@ -1,15 +1,26 @@
-"""`credfleet pool status`: how a live pool stands, as tables or JSON."""
+"""`credfleet pool status`: how live pools stand, whole or by who has what, as tables or JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from components.account_pool.status import PoolStatus, Standing
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.pool import Pool
+from components.account_pool.status import Account, PoolStatus, Standing, status_of
+from components.connection import ClusterTarget, Connection, reach
+from components.errors import CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
-from operations.cli.answer import Answer
+from components.naming import STACK_HOLDER
+from operations.cli.answer import Answer, Part
 from operations.cli.tables import Column, Table
-from operations.pool.access import Where
+from operations.pool import pools
+from operations.pool.access import By, Where
+from operations.pool.waiting import WAIT, oldest_first, told
+from operations.pool.watching import Changes, folders
 
 _ALWAYS_TOLD: Final = frozenset(
     {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
@@ -18,21 +29,191 @@ _ALWAYS_TOLD: Final = frozenset(
 _SHOWN: Final = 5
 """Tenants, slots and holders of one account told in a table."""
 
+_STACK_PARTS: Final = 4
+"""Of the id of a holder that is a stack: its first word, organization, project and stack."""
 
-def status(where: Where, *, watch: bool) -> Answer:
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One pool as it was seen. is_one_of: others are told with it, so its accounts bear its name."""
+
+    namespace: str
+    status: PoolStatus
+    is_one_of: bool = False
+
+    def name(self, account: Account) -> str:
+        """Name an account among all that are told."""
+        return f"{self.namespace}/{account.secret_name}" if self.is_one_of else account.secret_name
+
+
+def status(where: Where, *, by: By | None, watch: bool) -> Answer:
     """Return how the accounts of a pool stand; raises as `Where.open_existing`."""
     pool = where.open_existing()
+    look = _Look(lambda: ([where.namespace], [Seen(where.namespace, pool.status())], []), by)
+    return look.watched(_reached(where.target()), ()) if watch else look()
 
-    def look() -> Answer:
-        found = pool.status()
-        parts = [*_held(found, where.namespace)]
-        if found.accounts:
-            parts = [*parts, counted(found), listed(found), *_problems(found)]
+
+def status_everywhere(where: Where, *, by: By | None, watch: bool) -> Answer:
+    """Return how the accounts of every pool stand that the user may read; raises as `pools.namespaces`."""
+    target = where.told()
+    connection = _reached(target)
+    look = _Look(lambda: _every_pool(target, connection), by)
+    return look.watched(connection, (pools.EVERYWHERE,)) if watch else look()
+
+
+def _reached(target: ClusterTarget) -> Connection:
+    return reach(target, "start it, or name another --kubeconfig")
+
+
+Found = tuple[Sequence[str], Sequence[Seen], Sequence[Problem]]
+"""The namespaces that were looked at, the pools there, and what is wrong with others."""
+
+
+def _every_pool(target: ClusterTarget, connection: Connection) -> Found:
+    """Look at every pool; one that cannot be read hides no other."""
+    names, seen, problems = pools.namespaces(connection), list[Seen](), list[Problem]()
+    for name in names:
+        try:
+            settings = Pool.settings_of(target, name) or PoolConfigMap()
+            seen.append(Seen(name, status_of(Pool.census(target, name), settings), is_one_of=True))
+        except CredfleetError as error:
+            problems.append(Problem(f"pool {name}: {error.place}", error.cause, error.mend))
+    return names, seen, problems
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Looks at pools, and again whenever anything in their namespaces changed."""
+
+    find: Callable[[], Found]
+    by: By | None
+
+    def __call__(self) -> Answer:
+        return self._answer(self.find(), None)
+
+    def watched(self, connection: Connection, besides: Iterable[str]) -> Answer:
+        """Look, and again as soon as something changed; a pool that was not there before is followed, too."""
+        changes = Changes(connection)
+        changes.follow(besides)
+
+        def look() -> Answer:
+            found = self.find()
+            if changes.follow(path for name in found[0] for path in folders(name)):
+                found = self.find()
+            return self._answer(found, again)
+
+        def again() -> Answer:
+            changes.wait()
+            return look()
+
+        return look()
+
+    def _answer(self, found: Found, again: Callable[[], Answer] | None) -> Answer:
+        _, seen, problems = found
+        lines = [f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in problems]
+        if self.by is not None:
+            groups = [*grouped(seen, self.by)]
+            document = {"by": str(self.by), "groups": [*map(_group_as_document, groups)]}
+            parts: list[Part] = [_group_table(groups, self.by), *lines]
         else:
-            parts = [f"Pool {where.namespace} has no accounts."]
-        return Answer(as_document(where.namespace, found), parts, again=look if watch else None)
+            documents = [as_document(each.namespace, each.status) for each in seen]
+            is_one = len(seen) == 1 and not seen[0].is_one_of
+            document = documents[0] if is_one else {"pools": documents}
+            parts = [*_parts(seen, datetime.now(UTC)), *lines]
+        if problems:
+            document |= {
+                "unreadable": [{"place": p.place, "cause": p.cause, "mend": p.mend} for p in problems]
+            }
+        return Answer(document, parts, again=again)
 
-    return look()
+
+def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
+    for each in seen:
+        yield from _held(each.status, each.namespace)
+        if not each.status.accounts:
+            yield f"Pool {each.namespace} has no accounts."
+    if any(each.status.accounts for each in seen):
+        yield counted(seen)
+        yield listed(seen, now)
+    elif not seen:
+        yield "No pool is there that this user may read."
+    for each in seen:
+        yield from _problems(each.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The accounts of one pool that are told together, under whose or what they are."""
+
+    namespace: str
+    key: str
+    accounts: tuple[Account, ...]
+
+
+def grouped(seen: Iterable[Seen], by: By) -> Iterator[Group]:
+    """Group the accounts of each pool; what nobody has is nobody's, and a shared account is everybody's."""
+    for pool in seen:
+        groups: dict[str, list[Account]] = defaultdict(list)
+        for account in pool.status.accounts:
+            for key in sorted(_keys(account, by)):
+                groups[key].append(account)
+        yield from (Group(pool.namespace, key, tuple(of)) for key, of in sorted(groups.items()))
+
+
+def _keys(account: Account, by: By) -> set[str]:
+    match by:
+        case By.TYPE:
+            return {account.type}
+        case By.TENANT:
+            tenants = {each.tenant for each in account.claims} | {account.tenant}
+            return {each for each in tenants if each is not None}
+        case By.STACK:
+            return {*map(stack_of, account.holders)}
+
+
+def stack_of(holder: str) -> str:
+    """Return the stack that a holder id means, as `organization/project/stack`; else the holder itself."""
+    first, *parts = holder.split("/")
+    return (
+        "/".join(parts[: _STACK_PARTS - 1]) if first == STACK_HOLDER and len(parts) > _STACK_PARTS else holder
+    )
+
+
+def _group_as_document(group: Group) -> dict[str, Any]:
+    return {
+        "namespace": group.namespace,
+        "name": group.key,
+        "types": Counter(each.type for each in group.accounts),
+        "states": Counter(str(each.standing) for each in group.accounts),
+        "accounts": [each.secret_name for each in group.accounts],
+    }
+
+
+def _group_table(groups: Sequence[Group], by: By) -> Table:
+    rows = [
+        (
+            group.key,
+            group.namespace,
+            str(len(group.accounts)),
+            _tally(each.type for each in group.accounts),
+            _tally(str(each.standing) for each in group.accounts),
+            ", ".join(each.secret_name for each in group.accounts),
+        )
+        for group in groups
+    ]
+    columns = (
+        Column(by.capitalize(), names=True),
+        Column("Pool", leaves=2),
+        "Accounts",
+        Column("Types", leaves=1),
+        "States",
+        Column("Which", leaves=3),
+    )
+    return Table(f"By {by}", columns, rows)
+
+
+def _tally(words: Iterable[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in sorted(Counter(words).items()))
 
 
 def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
@@ -81,14 +262,19 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
     }
 
 
-def counted(status: PoolStatus) -> Table:
+def counted(seen: Sequence[Seen]) -> Table:
     """Return the counts; a standing out of the ordinary has a column only when some account is in it."""
-    told = [each for each in Standing if each in _ALWAYS_TOLD or any(c[each] for c in status.counts.values())]
+    every = [counts for each in seen for counts in each.status.counts.values()]
+    shown = [each for each in Standing if each in _ALWAYS_TOLD or any(counts[each] for counts in every)]
     rows = [
-        (type_, place(partition), *(str(counts[each] or "·") for each in told))
-        for (type_, partition), counts in status.counts.items()
+        (pool.namespace, type_, place(partition), *(str(counts[each] or "·") for each in shown))
+        for pool in seen
+        for (type_, partition), counts in pool.status.counts.items()
     ]
-    return Table("Pool", ("Type", "Partition", *(each.capitalize() for each in told)), rows)
+    columns = ("Pool", "Type", "Partition", *(each.capitalize() for each in shown))
+    if any(each.is_one_of for each in seen):
+        return Table("Pools", columns, rows)
+    return Table("Pool", columns[1:], (row[1:] for row in rows))
 
 
 def values(partition: str) -> Mapping[str, str]:
@@ -120,22 +306,22 @@ def _few(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:_SHOWN]) + more
 
 
-def listed(status: PoolStatus) -> Table:
-    """Return every account: first those in use, then what is free."""
-    accounts = sorted(status.accounts, key=lambda each: each.standing is Standing.FREE)
+def listed(seen: Sequence[Seen], now: datetime) -> Table:
+    """Return every account: those in use, then what waits for somebody, the longest first, then the free."""
     rows = [
         (
-            account.secret_name,
+            pool.name(account),
             account.type,
             place(account.partition),
             f"{account.standing} {account.used}/{account.capacity}" if account.capacity else account.standing,
             account.tenant or _few({each.tenant or "?" for each in account.claims}),
             account.slot or _few({each.slot for each in account.claims}),
-            account.since,
+            f"{account.since} ({told(account, now)})" if account.standing in WAIT else account.since,
             _few(account.holders),
             account.reason,
         )
-        for account in accounts
+        for pool in seen
+        for account in _in_turn(pool.status.accounts)
     ]
     columns = (
         Column("Account", names=True),
@@ -149,3 +335,10 @@ def listed(status: PoolStatus) -> Table:
         Column("Reason", folds=True),
     )
     return Table("Accounts", columns, rows)
+
+
+def _in_turn(accounts: Iterable[Account]) -> Iterator[Account]:
+    accounts = tuple(accounts)
+    yield from (each for each in accounts if each.standing not in {*WAIT, Standing.FREE})
+    yield from oldest_first(accounts, *WAIT)
+    yield from (each for each in accounts if each.standing is Standing.FREE)

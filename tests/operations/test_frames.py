@@ -30,7 +30,7 @@ from pulumi_sandbox.protocol import urns
 
 from components.account_pool.status import Account, PoolStatus, Standing
 from operations.cli.answer import Part, write_parts
-from operations.pool.status import counted, listed
+from operations.pool.status import Seen, counted, listed
 from operations.sandbox import results
 from operations.sandbox.report import Claimed, Report, Skipped
 from operations.sandbox.summary import as_parts, skipped_table
@@ -212,7 +212,8 @@ def frame(name: str) -> tuple[list[Event], Iterable[Part]]:
             operation = "preview" if name == "preview" else "update"
             return deployed(operation, ops, usual="same"), skipped_table(SKIPPED)
         case _:
-            return [], [counted(status()), listed(status())]
+            seen = [Seen("account-pool", status())]
+            return [], [counted(seen), listed(seen, datetime(2026, 11, 22, tzinfo=UTC))]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -158,7 +160,8 @@ def member(name: str, labels: Mapping[str, str] | None = None, **notes: str) -> 
 
 
 def looked_at(*members: Member) -> list[Diagnosis]:
-    return [*accounts(status_of(Census(members, ()), PoolConfigMap()), POOL)]
+    now = datetime(2026, 11, 22, 3, tzinfo=UTC)
+    return [*accounts(status_of(Census(members, ()), PoolConfigMap()), POOL, now)]
 
 
 def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None:
@@ -198,6 +201,23 @@ def test_an_account_that_waits_for_somebody_is_named_with_the_command(waiting: M
     assert wrongs(found) == []
     (told,) = [each for each in found if mend in each.mend]
     assert "acc-7" in told.text
+
+
+def test_what_waits_is_told_by_age_the_oldest_first_and_what_waits_too_long_apart() -> None:
+    since = {
+        ("aws-1", "dirty"): "2026-11-22T01:00:00Z",
+        ("aws-2", "dirty"): "2026-11-20T03:00:00Z",
+        ("aws-3", "dirty"): "2026-11-12T03:00:00Z",
+        ("aws-6", "quarantined"): "2026-11-12T03:00:00Z",
+    }
+    waiting = [
+        replace(member(name, {POOL_STATE: state}), state_since=when) for (name, state), when in since.items()
+    ]
+    assert [each.text for each in looked_at(member("free"), *waiting)][1:] == [
+        "dirty for more than a day, so no cleaner comes: aws-3 (10 d), aws-2 (2 d)",
+        "dirty, wait to be cleaned: aws-1 (2 h)",
+        "aws-6 (10 d) is quarantined: no reason given",
+    ]
 
 
 def test_a_type_of_which_none_is_free_is_named() -> None:

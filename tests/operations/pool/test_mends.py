@@ -12,6 +12,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -59,7 +60,7 @@ class World:
         """Return what doctor advises of accounts and claims."""
         census = Pool.census(ClusterTarget(), NAMESPACE)
         settings = Pool.open(ClusterTarget(), NAMESPACE).settings
-        found = [*accounts(status_of(census, settings), NAMESPACE)]
+        found = [*accounts(status_of(census, settings), NAMESPACE, datetime.now(UTC))]
         found += claims(census, Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
         return "\n".join(each.mend for each in found)
 

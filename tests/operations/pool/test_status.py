@@ -1,0 +1,217 @@
+"""What `pool status` tells of several pools, by whom, and in which order; and when it looks again.
+
+That an API server tells the times and the changes is for tests/cluster/test_pool_operations.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.keys import POOL_STATE
+from components.account_pool.model import Member
+from components.account_pool.pool import Pool
+from components.account_pool.status import Account, PoolStatus, SharedClaim, Standing
+from components.connection import Connection, Reply
+from components.errors import NotAllowed
+from operations.main import app
+from operations.pool import pools
+from operations.pool import status as status_module
+from operations.pool.access import By, Where
+from operations.pool.status import Seen, counted, grouped, listed, stack_of
+from operations.pool.watching import Changes
+from tests.support.memory_pool import KEB
+
+NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
+PROD, DEV = "pulumi/org/fleet/prod", "pulumi/org/fleet/dev"
+
+
+def account(name: str, standing: Standing = Standing.FREE, type_: str = "aws", **more: Any) -> Account:
+    return Account(name, type_, "!eu-access", standing, **more)
+
+
+def pool(namespace: str, *accounts: Account, is_one_of: bool = True) -> Seen:
+    counts = {("aws", "!eu-access"): dict.fromkeys(Standing, 1)}
+    return Seen(namespace, PoolStatus(accounts, counts), is_one_of)
+
+
+def test_what_waits_is_told_with_its_age_the_oldest_first_and_before_what_is_free() -> None:
+    seen = pool(
+        "p",
+        account("free"),
+        account("aws-1", Standing.QUARANTINED, since="2026-11-22T02:59:00Z"),
+        account("aws-2", Standing.DIRTY, since="2026-11-19T02:00:00Z"),
+        account("aws-3", Standing.DIRTY),
+        account("aws-4", Standing.CLEANING, since="2026-11-21T23:00:00Z"),
+        account("held", Standing.CLAIMED, since="2026-01-01T00:00:00Z"),
+        is_one_of=False,
+    )
+    rows = [(row[0], row[6].partition(" ")[2]) for row in listed([seen], NOW).rows]
+    assert rows == [
+        ("held", ""),
+        ("aws-2", "(3 d)"),
+        ("aws-4", "(4 h)"),
+        ("aws-1", "(1 min)"),
+        ("aws-3", "()"),
+        ("free", ""),
+    ]
+
+
+def test_accounts_of_several_pools_bear_the_name_of_theirs_and_are_counted_by_it() -> None:
+    seen = [pool("one", account("aws-1")), pool("two", account("aws-1"))]
+    assert [*listed(seen, NOW).names()] == ["one/aws-1", "two/aws-1"]
+    assert [row[0] for row in counted(seen).rows] == ["one", "two"]
+    assert "Pool" not in [column.title for column in counted([pool("p", is_one_of=False)]).columns]
+
+
+SHARED = account(
+    "shared",
+    Standing.SHARED,
+    holders=(f"{DEV}/acme/0", "cli"),
+    claims=(
+        SharedClaim("acme", "0", (f"{DEV}/acme/0",)),
+        SharedClaim(None, "x"),
+        SharedClaim("b", "0", ("cli",)),
+    ),
+)
+HELD = account("held", Standing.CLAIMED, "gcp", tenant="acme", holders=(f"{PROD}/acme/main", f"{DEV}/acme/0"))
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [
+        (By.TENANT, {"acme": ["held", "shared"], "b": ["shared"]}),
+        (By.STACK, {"cli": ["shared"], "org/fleet/dev": ["held", "shared"], "org/fleet/prod": ["held"]}),
+        (By.TYPE, {"aws": ["free", "shared"], "gcp": ["held"]}),
+    ],
+)
+def test_accounts_are_told_by_whose_they_are_who_holds_them_or_what_they_are(
+    by: By, groups: dict[str, list[str]]
+) -> None:
+    found = grouped([pool("p", account("free"), HELD, SHARED)], by)
+    assert {each.key: sorted(a.secret_name for a in each.accounts) for each in found} == groups
+
+
+@pytest.mark.parametrize("holder", ["cli", "pulumi", "pulumi/org/fleet/dev", "legacy/org/fleet/dev/acme/0"])
+def test_a_holder_that_is_no_stack_is_told_as_it_is(holder: str) -> None:
+    assert stack_of(holder) == holder
+
+
+def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settings_of(_target: object, namespace: str) -> PoolConfigMap:
+        if namespace == "two":
+            raise NotAllowed(place="secrets", cause="may not list", mend="ask")
+        return PoolConfigMap()
+
+    def census(_target: object, _namespace: str) -> Any:
+        return status_module.status_of
+
+    def namespaces(_connection: object) -> list[str]:
+        return ["one", "two"]
+
+    def status_of(_census: object, _settings: object) -> PoolStatus:
+        return pool("one", account("aws-1")).status
+
+    monkeypatch.setattr(Where, "told", lambda _where: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(status_module, "reach", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(Pool, "settings_of", staticmethod(settings_of))
+    monkeypatch.setattr(Pool, "census", staticmethod(census))
+    monkeypatch.setattr(status_module, "status_of", status_of)
+    monkeypatch.setattr(pools, "namespaces", namespaces)
+    result = CliRunner().invoke(app, ["pool", "status", "--all", "-o", "json"])
+    document = json.loads(result.stdout)
+    assert [each["namespace"] for each in document["pools"]] == ["one"]
+    assert [each["place"] for each in document["unreadable"]] == ["pool two: secrets"]
+    assert CliRunner().invoke(app, ["pool", "status", "--all", "-o", "name"]).stdout == "one/aws-1\n"
+
+
+class Answers(Connection):
+    """Answers by path; what is not said is refused."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+
+    @property
+    def server(self) -> str:
+        return "https://cluster"
+
+    def call(self, method: str, path: str, **_given: Any) -> Reply:
+        assert method == "GET"
+        body = self.answers.get(path.partition("?")[0].rpartition("/v1/")[2])
+        return Reply(403, {"message": "may not"}) if body is None else Reply(200, body)
+
+
+def objects(*names: str) -> dict[str, Any]:
+    return {"items": [{"metadata": {"name": name, "namespace": name}} for name in names]}
+
+
+def test_pools_are_found_everywhere_or_else_where_this_user_may_read() -> None:
+    assert pools.namespaces(Answers(configmaps=objects("b", "a"))) == ["a", "b"]
+    some = {"namespaces": objects("c", "b"), "namespaces/c/configmaps/credfleet-pool": {}}
+    assert pools.namespaces(Answers(**some)) == ["c"]
+    with pytest.raises(Exception, match="may not"):
+        pools.namespaces(Answers())
+
+
+class Watched(Answers):
+    """Whose watches tell what is put into them."""
+
+    def __init__(self) -> None:
+        super().__init__(folder={"metadata": {"resourceVersion": "7"}})
+        self.asked: SimpleQueue[str] = SimpleQueue()
+        self.told: SimpleQueue[bytes] = SimpleQueue()
+
+    def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
+        assert "as=PartialObjectMetadata;" in accept
+        self.asked.put(path)
+        yield from iter(self.told.get, b"")
+
+
+def test_a_change_is_waited_for_from_the_version_that_was_seen_and_a_watch_that_ends_is_begun_anew() -> None:
+    connection = Watched()
+    changes = Changes(connection)
+    assert changes.follow(["/api/v1/folder"])
+    assert not changes.follow(["/api/v1/folder"])
+    for line in (b"{}\n", b""):
+        connection.told.put(line)
+        changes.wait()
+    assert all("&resourceVersion=7" in connection.asked.get() for _ in range(2))
+
+
+@pytest.mark.parametrize(
+    ("labels", "read", "since"),
+    [
+        pytest.param({POOL_STATE: "dirty"}, dict, "2026-11-20T00:00:00Z", id="ours"),
+        pytest.param({"dirty": "true"}, KEB.read, "2026-11-21T00:00:00Z", id="Kyma's"),
+        pytest.param(
+            {"dirty": "true", POOL_STATE: "quarantined"}, KEB.read, "2026-11-20T00:00:00Z", id="both"
+        ),
+        pytest.param({}, KEB.read, "", id="usable"),
+    ],
+)
+def test_since_when_an_account_stands_so_is_what_the_server_booked_of_its_label(
+    labels: dict[str, str], read: Any, since: str
+) -> None:
+    owned = {
+        POOL_STATE: "2026-11-20T00:00:00Z",
+        "dirty": "2026-11-21T00:00:00Z",
+        "team": "2026-01-01T00:00:00Z",
+    }
+    booked = [
+        {"time": time, "fieldsV1": {"f:metadata": {"f:labels": {f"f:{label}": {}}}}}
+        for label, time in owned.items()
+    ]
+    bare: list[dict[str, Any]] = [
+        {"manager": "old"},
+        {"time": "2026-11-01T00:00:00Z", "fieldsV1": {"f:data": {}}},
+    ]
+    metadata = {"name": "a", "uid": "u", "resourceVersion": "1", "labels": labels}
+    member = Member.parse(read({"metadata": {**metadata, "managedFields": bare + booked}}))
+    assert member.state_since == since
