@@ -8,7 +8,7 @@ import typer
 from operations.cli.answer import Answer
 from operations.cli.command import JSON, OUTPUT, command, group
 from operations.cli.options import StackOption, YesOption
-from operations.sandbox.runs import CheckedRun, PreviewRun, Run, UpRun
+from operations.sandbox.runs import PreviewRun, RefreshRun, Run, UpRun
 
 app = group(
     "Run a stack with no cloud, no cluster and no Pulumi CLI.",
@@ -58,7 +58,7 @@ def preview(run: PreviewRun) -> Answer:
 
 
 @command(app, "credfleet sandbox refresh", "credfleet sandbox refresh --expect-no-changes", form=())
-def refresh(run: CheckedRun) -> Answer:
+def refresh(run: RefreshRun) -> Answer:
     """Bring the state up to what is really there.
 
     The cluster is only read.

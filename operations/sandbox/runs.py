@@ -40,6 +40,7 @@ class Run:
     expect_no_changes: bool = False
     policy_pack: list[Path] | None = None
     continue_on_error: bool = False
+    clear_pending_creates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,19 @@ class CheckedRun(Run):
 
     expect_no_changes: Annotated[
         bool, typer.Option("--expect-no-changes", help="Fail with exit code 7 when anything changes.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshRun(CheckedRun):
+    """A run that may forget what was begun."""
+
+    clear_pending_creates: Annotated[
+        bool,
+        typer.Option(
+            "--clear-pending-creates",
+            help="Forget creates that a killed run began; look first for what they made.",
+        ),
     ] = False
 
 

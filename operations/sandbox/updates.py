@@ -224,6 +224,7 @@ def _prepare(wanted: Run) -> _Prepared:
         policy_configs=configs,
         expect_no_changes=wanted.expect_no_changes,
         continue_on_error=wanted.continue_on_error,
+        clear_pending_creates=wanted.clear_pending_creates,
     )
     ready = _Prepared(folders, cluster, workspace, options)
     if is_stale:

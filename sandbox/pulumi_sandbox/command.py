@@ -82,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
                 action="store_true",
                 help="after a failure, go on with what does not depend on it",
             )
+        if name == "refresh":
+            command.add_argument(
+                "--clear-pending-creates",
+                action="store_true",
+                help="forget creates that were begun and never ended",
+            )
         if name in ("up", "preview"):
             command.add_argument("--policy-pack", type=Path, action="append", metavar="DIR", help="check it")
         command.set_defaults(
@@ -90,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
             expect_no_changes=False,
             policy_pack=None,
             continue_on_error=False,
+            clear_pending_creates=False,
         )
     status = commands.add_parser("status", help="name what runs, for whom, and where the state is")
     status.add_argument("--json", action="store_true", help="as JSON")
@@ -119,6 +126,7 @@ def _deploy(given: argparse.Namespace) -> int:
         policy_packs=tuple(pack.resolve() for pack in given.policy_pack or ()),
         expect_no_changes=given.expect_no_changes,
         continue_on_error=given.continue_on_error,
+        clear_pending_creates=given.clear_pending_creates,
     )
     if is_stale:
         _say("· the API server is a new one: looking what is left of the stack")

@@ -110,14 +110,17 @@ def test_a_reason_for_ill_health_keeps_no_secret_in_state_or_events(
     assert "hush-hush" not in "".join((*told, stack.state_text))
 
 
-def test_refresh_clears_pending_operations_but_for_creates(stack: Stack):
+@pytest.mark.parametrize(("options", "left"), [({}, ["creating"]), ({"clear_pending_creates": True}, [])])
+def test_refresh_clears_pending_operations_but_for_creates_unless_it_is_to(
+    stack: Stack, options: dict[str, bool], left: list[str]
+):
     stack.up(lambda program: program.register("a"))
     record = stack.resource("a")
     other = replace(record, urn=record.urn + "-other", id="")
     pending = (PendingOperation(record, "updating"), PendingOperation(other, "creating"))
     stack.store.save(replace(stack.snapshot, pending=pending))
-    stack.refresh()
-    assert [each.type for each in stack.snapshot.pending] == ["creating"]
+    stack.refresh(**options)
+    assert [each.type for each in stack.snapshot.pending] == left
 
 
 def test_refresh_leaves_components_providers_and_pending_replacements_alone(

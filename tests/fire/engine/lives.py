@@ -98,6 +98,7 @@ class Moment(_Brief):
     """One operation on the stack, and all that happens to it.
 
     vanishes, drifts: a resource that somebody deletes or changes behind the engine's back, before.
+    forgets: somebody looked for what creates that were begun have made, and deleted it; they are forgotten.
     """
 
     operation: Operation
@@ -107,6 +108,7 @@ class Moment(_Brief):
     goes_on: bool = False
     vanishes: str = ""
     drifts: str = ""
+    forgets: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,9 +306,6 @@ def sound(program: Program, *, is_free: bool = False) -> Program:
     for each in program:
         things = tuple(name for name, spec in before.items() if not spec.is_component)
 
-        def there(wanted: tuple[str, ...], of: tuple[str, ...] = things) -> tuple[str, ...]:
-            return tuple(dict.fromkeys(name for name in wanted if name in of))
-
         has_parent = each.parent in before and before[each.parent].is_component
         is_thing = not each.is_component
         host = each.deleted_with if is_thing and each.deleted_with in things else ""
@@ -314,6 +313,10 @@ def sound(program: Program, *, is_free: bool = False) -> Program:
         if host:  # what refers to more than its host needs is given up with its host at once, as by the CLI
             around = tuple(_below(host, before))
             things = tuple(name for name in things if name in around)
+
+        def there(wanted: tuple[str, ...], of: tuple[str, ...] = things) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(name for name in wanted if name in of))
+
         former = each.former if each.former not in names | formers else ""
         formers.add(former)
         before[each.name] = replace(
@@ -342,6 +345,7 @@ class Stack:
     folder: Path
     crypter: PassphraseCrypter
     left: set[str] = field(default_factory=set[str])
+    warned: set[str] = field(default_factory=set[str])
     counts: Iterator[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
@@ -361,10 +365,14 @@ class Stack:
         self.world.faults, self.world.seen = dict(moment.faults), seen
         self.world.calls.clear()
         self.world.keeps_order = moment.operation == "destroy"
+        declared = sound(moment.program) if moment.operation == "update" else ()
+        free = (each for each in declared if not each.is_protected)
+        self.world.freed = frozenset(name for each in free for name in (each.name, each.former))
         watched = _Watched()
         result = _run(self._deploy(moment, watched, seen))
         told = [each.message for each in watched.events if isinstance(each, Diagnostic)]
         told += [each.error for each in watched.events if isinstance(each, StepFinished) and each.error]
+        self.warned = {each.urn for each in watched.events if isinstance(each, Diagnostic)}
         assert not self.world.wrongs, self.world.wrongs
         assert not [each for each in told if "Traceback" in each or CANARY in each], told
         self._judge(seen)
@@ -377,13 +385,20 @@ class Stack:
                 del self.world.things[thing.id]
             if name == moment.drifts:
                 thing.inputs = {**thing.inputs, "color": 9}
+        if moment.forgets:
+            state = self.store.disk()
+            begun = {record.get("inputs", {}).get("name") for _, record in state.pending}
+            kept = state.by_id.keys() | self.left
+            for thing in [*self.world.things.values()]:
+                if thing.inputs["name"] in begun and thing.id not in kept:
+                    del self.world.things[thing.id]
 
     async def _deploy(
         self, moment: Moment, watched: _Watched, seen: dict[str, dict[str, Any]]
     ) -> Result | None:
         self.store.begin(moment.kill, seen)
         player = _Player(sound(moment.program))
-        options = Options(continue_on_error=moment.goes_on)
+        options = Options(continue_on_error=moment.goes_on, clear_pending_creates=moment.forgets)
         with _without_processes(self.world, player):
             self.world.is_dead = self.store.killed.is_set
             run = Deployment(self.workspace, options, watched, moment.operation, Path(sys.executable))
@@ -456,6 +471,10 @@ def live(life: Life, stack: Stack) -> int:
     if is_refreshed:
         _succeeds(stack, Moment("refresh"))
     _succeeds(stack, Moment("update", program))
+    notes = stack.store.disk().pending
+    if notes:
+        assert {record["urn"] for _, record in notes} <= stack.warned, "a create that was begun is not told"
+        _succeeds(stack, Moment("refresh", forgets=True))
     _judge_program(stack, program)
     for again in ("update", "preview", "refresh"):
         before = _told(stack)
@@ -465,7 +484,7 @@ def live(life: Life, stack: Stack) -> int:
         assert _told(stack) == before, f"{again} again changes the state"
     _succeeds(stack, Moment("destroy"))
     assert not stack.store.disk().resources
-    return len(life.moments) + 5 + is_refreshed
+    return len(life.moments) + 5 + is_refreshed + bool(notes)
 
 
 def _told(stack: Stack) -> dict[str, dict[str, Any]]:
@@ -491,15 +510,14 @@ def _judge_program(stack: Stack, program: Program) -> None:
     rest = [each["urn"] for each in state.resources if each.get("delete") or each.get("pendingReplacement")]
     assert not rest, f"unfinished: {rest}"
     assert records.keys() == wanted.keys(), f"recorded: {sorted(records)}, declared: {sorted(wanted)}"
-    assert not {record["urn"] for _, record in state.pending} & {each["urn"] for each in state.resources}
+    assert not state.pending
     assert not [each["urn"] for each in state.resources if each.get("initErrors")]
-    begun = {record.get("inputs", {}).get("name") for _, record in state.pending}
     there = [each for each in things.values() if each.id not in stack.left]
-    there = [each for each in there if each.inputs["name"] not in begun]
     recorded = {each["id"] for each in records.values()}
     assert {each.id for each in there} == recorded, f"made: {there}, recorded: {recorded}"
     for name, spec in wanted.items():
         thing = things[records[name]["id"]]
+        assert thing.is_ready, f"{name} was made by half"
         expected: dict[str, Any] = {"color": spec.color, "fixed": spec.fixed}
         expected |= {key: f"by {records[of]['id']}" for key, of in _uses(spec)}
         for key, value in expected.items():

@@ -31,16 +31,25 @@ Fault: TypeAlias = Literal["refused", "partial", "lost", "cancelled"]
 
 @dataclass
 class Thing:
-    """What was made: its id, the URN it was made for, the inputs it has."""
+    """What was made: its id, the URN it was made for, the inputs it has; not ready what was made by half.
+
+    since: whose turn it was when it was last asked to be made, which binds it to the hosts of that time.
+    """
 
     id: str
     urn: str
     inputs: dict[str, Any]
+    since: int
+    is_ready: bool = True
 
     @property
     def number(self) -> int:
         """Whose turn it was to be made."""
-        return int(self.id.removeprefix("id-"))
+        return _number(self.id)
+
+
+def _number(id_: str) -> int:
+    return int(id_.removeprefix("id-"))
 
 
 @dataclass
@@ -48,6 +57,7 @@ class World:
     """All things, and the calls that were made; `faults` by method and logical name, each for every call.
 
     disk: reads the state as it would be found after a kill at this moment. seen: the last record of each id.
+    freed: what the program protects no more: that may be replaced in the same update.
     """
 
     disk: Callable[[], State]
@@ -59,6 +69,7 @@ class World:
     is_dead: Callable[[], bool] = lambda: False
     cancel: Callable[[], None] = lambda: None
     keeps_order: bool = False
+    freed: frozenset[str] = frozenset()
     _made: int = 0
 
     # What the engine does with the process
@@ -125,8 +136,8 @@ class World:
         if any(each.id in known for each in same):
             self.wrongs.append(f"{new.urn} is made again though the state has it")
         self._made += 1
-        thing = same[0] if same else Thing(f"id-{self._made}", new.urn, inputs)
-        thing.urn, thing.inputs = new.urn, inputs
+        thing = same[0] if same else Thing(f"id-{self._made}", new.urn, inputs, self._made)
+        thing.urn, thing.inputs, thing.since = new.urn, inputs, self._made
         self.things[thing.id] = thing
         return await self._end(fault, thing, new)
 
@@ -147,6 +158,7 @@ class World:
         state = self.disk()
         known = state.by_id
         is_kept = known[old.id].get("protect") and not known[old.id].get("delete")
+        is_kept = is_kept and urns.parse(old.urn).name not in self.freed
         if is_kept or known[old.id].get("retainOnDelete"):
             self.wrongs.append(f"{old.urn} is deleted though it is to stay")
         gone = self.things.pop(old.id, None)
@@ -155,19 +167,23 @@ class World:
                 depends = old.urn in (*each.get("dependencies", ()), each.get("parent"))
                 if depends and each["id"] in self.things and not _is_spared(each, old.urn):
                     self.wrongs.append(f"{old.urn} is deleted before {each['urn']}, which depends on it")
-        self._take_along(old.urn)
+        self._take_along(old.urn, old.id)
         await self._breathe()
         if fault == "lost":
             raise AnswerLostError("the provider's process is gone")
 
-    def _take_along(self, host: str) -> None:
+    def _take_along(self, host: str, id_: str) -> None:
         """Unmake what goes with a host that is gone, and what goes with that; a newer host has its own."""
-        newer = [thing.number for thing in self.things.values() if thing.urn == host]
+        newer = [
+            thing.number
+            for thing in self.things.values()
+            if thing.urn == host and thing.number > _number(id_)
+        ]
         for each in self.seen.values():
             guest = self.things.get(each["id"])
-            if guest and each.get("deletedWith") == host and guest.number < min(newer, default=math.inf):
+            if guest and each.get("deletedWith") == host and guest.since < min(newer, default=math.inf):
                 del self.things[guest.id]
-                self._take_along(guest.urn)
+                self._take_along(guest.urn, guest.id)
 
     async def read(self, known: Resource) -> Live:
         """Report a thing as it is."""
@@ -179,7 +195,10 @@ class World:
         if thing is None:
             return Live("", {})
         inputs = _concealed(thing.inputs)
-        return Live(thing.id, {**inputs, "made": f"by {thing.id}"}, inputs)
+        live = Live(thing.id, {**inputs, "made": f"by {thing.id}"}, inputs)
+        if not thing.is_ready:
+            raise InitializationError(("not ready",), live)
+        return live
 
     async def _begin(self, method: str, kind: str, record: Resource) -> Fault | None:
         """Take a call: what is on disk must tell of it already."""
@@ -200,6 +219,7 @@ class World:
         """Answer that a thing was made or changed, or fail to."""
         await self._breathe()
         live = Live(thing.id, {**cast("Properties", reveal(new.inputs)), "made": f"by {thing.id}"})
+        thing.is_ready = fault != "partial"
         if fault == "partial":
             raise InitializationError(("not ready",), live)
         if fault == "lost":

@@ -244,16 +244,17 @@ class Deployment:
             self._control.say(
                 "warning",
                 "an earlier run began to create this and was killed, and the program no longer asks for it: "
-                "it may exist unnoticed. Look for it; `pulumi refresh --clear-pending-creates` forgets it",
+                "it may exist unnoticed. Look for it; `refresh --clear-pending-creates` forgets it",
                 urn,
             )
 
     async def _without_program(self) -> None:
         """Refresh or destroy."""
         control, journal, registrar = self._control, self._journal, self._registrar
+        forgets = self._options.clear_pending_creates
         try:
             if control.operation == "refresh":
-                await control.serve(lambda: refresh_resources(control, journal, registrar))
+                await control.serve(lambda: refresh_resources(control, journal, registrar, forgets=forgets))
             else:
                 await control.serve(lambda: delete_the_rest(control, journal, registrar, self._applier))
         finally:

@@ -17,6 +17,8 @@ class Options:
 
     continue_on_error: after a failed step, go on with all that does not depend on it, and fail at the end.
 
+    clear_pending_creates: let a refresh forget creates that an earlier run began and nobody saw end.
+
     providers: package → Python module that serves it, run by this interpreter; for packages that nothing
     else serves.
 
@@ -36,6 +38,7 @@ class Options:
     policy_configs: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     expect_no_changes: bool = False
     continue_on_error: bool = False
+    clear_pending_creates: bool = False
     direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
     confinement: Confinement | None = None
     trusted: Trusted | None = None

@@ -18,8 +18,10 @@ from pulumi_sandbox.protocol.values import equal
 _INVERSE: Final = {"add": "delete", "delete": "add", "update": "update"}
 
 
-async def refresh(control: Control, journal: Journal, registrar: Registrar) -> None:
+async def refresh(control: Control, journal: Journal, registrar: Registrar, *, forgets: bool) -> None:
     """Read all resources and put what was found in place of the state.
+
+    forgets: creates that were begun are forgotten.
 
     Raises Stopped when a resource could not be read; the state is left as it was.
     """
@@ -32,7 +34,7 @@ async def refresh(control: Control, journal: Journal, registrar: Registrar) -> N
             raise each
         if each is not None:
             remaining.append(each)
-    journal.rebase(without_dangling_references(remaining))
+    journal.rebase(without_dangling_references(remaining), forgets=forgets)
     await journal.settled()
 
 

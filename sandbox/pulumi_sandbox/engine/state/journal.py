@@ -19,8 +19,8 @@ class Journal:
         """Begin with the state as it is; without `save` (previews) nothing is ever written.
 
         `save` writes a snapshot in place of the one before, and returns once it would survive a crash.
-        Of the calls that an earlier run left pending, a create stays until its resource is registered again,
-        an update or a deletion until the resource is registered, deleted, or read by a refresh.
+        Of the calls that an earlier run left pending, a create stays until its resource is made, or a refresh
+        forgets it, an update or a deletion until the resource is registered, deleted, or read by a refresh.
         """
         self._save = save
         self._old: dict[int, Resource] = dict(enumerate(base.resources))
@@ -142,15 +142,17 @@ class Journal:
             del self._new[gone.urn]
             self._changed()
 
-    def rebase(self, resources: Iterable[Resource]) -> None:
+    def rebase(self, resources: Iterable[Resource], *, forgets: bool) -> None:
         """Replace all records by what a refresh found.
 
-        The calls of before that were no creates are settled by that.
+        The calls of before that were no creates are settled by that; creates are, where it `forgets` them.
         """
         resources = tuple(resources)
-        if resources != tuple(self._old.values()) or self._uncertain:
+        if resources != tuple(self._old.values()) or self._uncertain or (forgets and self._interrupted):
             self._changed()
         self._uncertain.clear()
+        if forgets:
+            self._interrupted.clear()
         self._old = dict(enumerate(resources))
         self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
 
