@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count
@@ -55,6 +55,7 @@ from components.account_pool.sweeping import (
     pending_records,
     sweep,
 )
+from components.account_pool.tally import Tally, tallied
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import (
     CredfleetError,
@@ -163,14 +164,8 @@ class Pool:
         Raises Exhausted, LimitReached, LostMember, NotAllowed, Misconfigured, Unreachable.
         """
         wanted = self._placed(request)
-        try:
-            take = protocol.claim_with_spill if wanted.spill else protocol.claim
-            claimed = self._run(take(wanted, self._begin), seconds)
-        except PoolError as refusal:
-            self._note_refusal(wanted, refusal)
-            raise
-        self._note_claim(claimed)
-        return claimed
+        take = protocol.claim_with_spill if wanted.spill else protocol.claim
+        return self._claimed(wanted, take(wanted, self._begin), seconds)
 
     def record_of(self, request: ClaimRequest) -> str:
         """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
@@ -323,7 +318,8 @@ class Pool:
         settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
         outcome = self._run(settle)
         message = f"{outcome} by {token.partition('/')[0]}" + (f": {reason}" if reason else "")
-        self._note_member(member.name, member.uid, "Cleaned", message, warning=reason is not None)
+        told = Happening("Secret", member.name, member.uid, "Cleaned", message, warning=reason is not None)
+        self._journal.note(replace(told, measured={"type": member.type, "outcome": str(outcome)}))
         return Cleaned(member.name, outcome, reason)
 
     def quarantine(self, name: str, reason: str) -> Member:
@@ -366,9 +362,7 @@ class Pool:
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
         """Claim this very account for the owner it has already; raises as `claim`."""
         wanted = replace(self._placed(request), only=member)
-        claimed = self._run(protocol.claim(wanted, self._begin))
-        self._note_claim(claimed)
-        return claimed
+        return self._claimed(wanted, protocol.claim(wanted, self._begin))
 
     def hold(self, reason: str) -> None:
         """Give no new accounts; those that tenants have are used and released as before.
@@ -428,24 +422,44 @@ class Pool:
     def _run(self, steps: Steps[T], seconds: float = SECONDS) -> T:
         return self._driver.run(steps, seconds)
 
+    def _claimed(self, wanted: Wanted, steps: Steps[Claimed], seconds: float = SECONDS) -> Claimed:
+        """Run a claim, and note how it ended, what it met and how long it took."""
+        tally, began = Tally(), self._clock()
+
+        def measured(outcome: str) -> dict[str, str | int]:
+            took = round(1000 * (self._clock() - began))
+            met = {"conflicts": tally.conflicts, "retries": tally.retries, "milliseconds": took}
+            return {"type": wanted.partition.type, "outcome": outcome, **met}
+
+        try:
+            claimed = self._run(tallied(steps, tally), seconds)
+        except PoolError as refusal:
+            self._note_refusal(wanted, refusal, measured(refusal.code))
+            raise
+        verb, outcome = ("claimed again", "again") if claimed.reused else ("claimed", "served")
+        message = f"{verb} for tenant {claimed.tenant}, slot {claimed.slot}, by {claimed.holder}"
+        told = Happening("Secret", claimed.secret_name, claimed.member_uid, "Claimed", message)
+        self._journal.note(replace(told, measured=measured(outcome)))
+        return claimed
+
     def _placed(self, request: ClaimRequest) -> Wanted:
         limit = self.settings.limit_for(request.type)
         return request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
 
-    def _note_claim(self, claimed: Claimed) -> None:
-        verb = "claimed again" if claimed.reused else "claimed"
-        message = f"{verb} for tenant {claimed.tenant}, slot {claimed.slot}, by {claimed.holder}"
-        self._note_member(claimed.secret_name, claimed.member_uid, "Claimed", message)
-
-    def _note_refusal(self, wanted: Wanted, refusal: PoolError) -> None:
+    def _note_refusal(self, wanted: Wanted, refusal: PoolError, measured: Mapping[str, str | int]) -> None:
         asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"
         message = f"claim refused for {asked}: {refusal.code}: {refusal.cause}"
         if isinstance(refusal, LimitReached | LostMember) or (
             isinstance(refusal, NotAllowed) and refusal.place.startswith("Secret ")
         ):
-            self._note_member(refusal.place.split()[-1], "", "ClaimRefused", message, warning=True)
-        elif not isinstance(refusal, Unreachable):
-            self._journal.note(Happening("ConfigMap", CONFIG_MAP, "", "ClaimRefused", message, warning=True))
+            kind, name = "Secret", refusal.place.split()[-1]
+        elif isinstance(refusal, Unreachable):
+            return
+        else:
+            kind, name = "ConfigMap", CONFIG_MAP
+        self._journal.note(
+            Happening(kind, name, "", "ClaimRefused", message, warning=True, measured=measured)
+        )
 
     def _note_member(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         self._journal.note(Happening("Secret", name, uid, reason, message, warning))
