@@ -30,6 +30,7 @@ from components.account_pool.rows import (
     Where,
 )
 from components.account_pool.transitions import tables
+from components.labels import TENANT_NAME
 
 API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
@@ -61,8 +62,8 @@ def admission_manifests(
 
 def _policy(name: str, table: Table, operations: Sequence[Operation]) -> JsonObject:
     variables = {
-        **{f"may{verb.capitalize()}": _may(verb) for verb in Verb},
         **{f"{age}{where.name}": where.cel(age) for where in _parts(table) for age in ("old", "new")},
+        **{f"may{verb.capitalize()}": _may(verb) for verb in Verb},
         **table.lists,
         "differs": _differences(table),
         "changed": "variables.differs.filter(name, variables.differs[name])",
@@ -169,9 +170,10 @@ def _cel(step: Step, table: Table) -> str:
 
 
 def _may(verb: Verb) -> str:
+    tenant = f".name(variables.newLabels[?'{TENANT_NAME}'].orValue(''))" if verb is Verb.BRING else ""
     return (
         f"authorizer.group('{VIRTUAL_GROUP}').resource('{VIRTUAL_RESOURCE}')"
-        f".namespace(request.namespace).check('{verb}').allowed()"
+        f".namespace(request.namespace){tenant}.check('{verb}').allowed()"
     )
 
 

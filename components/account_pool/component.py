@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypedDict
 
 import pulumi
@@ -28,9 +29,9 @@ from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRef
 from components.account_pool.admission import GUARDED, admission_manifests
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
-from components.account_pool.model import ClaimRequest
+from components.account_pool.model import ClaimRequest, tenant_label
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
-from components.account_pool.rights import RIGHTS, Right
+from components.account_pool.rights import RIGHTS, Right, rights_to_bring
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
@@ -84,7 +85,13 @@ def _grant(
 
 def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
     return [
-        PolicyRuleArgs(api_groups=[one.group], resources=[one.resource], verbs=one.verbs) for one in rights
+        PolicyRuleArgs(
+            api_groups=[one.group],
+            resources=[one.resource],
+            verbs=one.verbs,
+            resource_names=one.names or None,
+        )
+        for one in rights
     ]
 
 
@@ -94,7 +101,8 @@ class AccountPoolArgs:
 
     data: of each member's Secret, key → base64, secret. claims: what this stack asks of it, for the forecast.
     allow_destroy: dirty members may go uncleaned. admission_policy: the API server itself keeps the rules of
-    claims. protect: Pulumi deletes neither the namespace nor a member until that is taken back.
+    claims; needed by bringers: tenant → who may bring accounts of its own. protect: Pulumi deletes neither
+    the namespace nor a member until that is taken back.
     """
 
     namespace: str
@@ -109,6 +117,7 @@ class AccountPoolArgs:
     protect: bool = False
     claimers: Sequence[Grantee] = ()
     cleaners: Sequence[Grantee] = ()
+    bringers: Mapping[str, Sequence[Grantee]] = field(default_factory=dict[str, Sequence[Grantee]])
 
 
 class AccountPool(pulumi.ComponentResource):
@@ -139,6 +148,10 @@ class AccountPool(pulumi.ComponentResource):
         grants = [
             *self._grant("claimer", args.claimers, RIGHTS[Verb.CLAIM]),
             *self._grant("cleaner", args.cleaners, RIGHTS[Verb.CLEAN]),
+            *chain.from_iterable(
+                self._grant(f"bringer:{tenant_label(tenant)}", people, rights_to_bring(tenant))
+                for tenant, people in args.bringers.items()
+            ),
         ]
         guards = self._guard(args) if args.admission_policy else ()
         PoolSeal(

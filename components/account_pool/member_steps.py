@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
+from components.account_pool.bringing import BROUGHT_NAME
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
@@ -20,8 +21,10 @@ from components.account_pool.keys import (
 )
 from components.account_pool.model import JsonObject
 from components.account_pool.relations import (
+    BRING,
     BY_CLAIMS,
     BY_STACK,
+    CEL_NAME,
     CLAIM,
     CLEAN,
     COLLECTING,
@@ -41,6 +44,7 @@ from components.account_pool.relations import (
     cel_number,
     either,
     json_form,
+    name_of,
     number_in,
     owner_is,
     text_in,
@@ -80,6 +84,9 @@ ACCOUNT: Final = Field("account", NOTES, BY_STACK, ACCOUNT_ID)
 BROUGHT: Final = Field("brought", NOTES, BY_STACK, BRING_YOUR_OWN)
 
 
+_NAMED_AS_BROUGHT: Final = Relation(
+    f"{CEL_NAME}.startsWith('{BROUGHT_NAME}')", lambda write: name_of(write).startswith(BROUGHT_NAME)
+)
 _AGREES: Final = owner_is(NOTES, TENANT_ID)
 _OWNER: Final = f"Labels[?'{TENANT_NAME}']"
 _DISAGREED: Final = Relation(
@@ -219,6 +226,18 @@ def member_table(partition_keys: Sequence[str]) -> Table:
             (OPERATE,),
             {**_UNCLAIMED, STATE: _NOT_CLEANING},
             {**declaring, OWNER: ABSENT, STATE: _DIRTY, TENANT: ANYTHING},
+        ),
+        Step(
+            "bring an account along for a tenant",
+            (BRING,),
+            new={
+                **touching(*parts, ACCOUNT, OTHER_DATA),
+                TYPE: PRESENT,
+                OWNER: PRESENT,
+                BROUGHT: one_of("true"),
+            },
+            when=(_NAMED_AS_BROUGHT,),
+            on="CREATE",
         ),
         # Claims.
         Step(

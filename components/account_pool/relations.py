@@ -30,7 +30,7 @@ from components.account_pool.rows import (
 )
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
-CLAIM, CLEAN, OPERATE = Verb.CLAIM, Verb.CLEAN, Verb.OPERATE
+BRING, CLAIM, CLEAN, OPERATE = Verb.BRING, Verb.CLAIM, Verb.CLEAN, Verb.OPERATE
 RELEASERS: Final = (CLAIM, OPERATE)
 POLICIES: Final = one_of(*(str(policy) for policy in Policy))
 

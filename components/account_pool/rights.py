@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from components.account_pool.config_map import CONFIG_MAP
+from components.account_pool.model import tenant_label
 from components.account_pool.rows import VIRTUAL_GROUP, VIRTUAL_RESOURCE, Verb
 
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Verbs on a resource of an API group, as RBAC has them."""
+    """Verbs on a resource of an API group, as RBAC has them; names: on these objects alone."""
 
     group: str
     resource: str
     verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 _MEMBERS: Final = Right("", "secrets", ("get", "list", "patch"))
@@ -39,3 +42,15 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
     }
 )
 """Claiming, reading, releasing and sweeping; cleaning; what operators decide. By their virtual verbs."""
+
+
+def rights_to_bring(tenant: str) -> tuple[Right, ...]:
+    """Return what somebody needs who brings accounts for one tenant, and may do nothing else.
+
+    A new Secret has no name that a Role could mean: which ones may be made, the admission policy says.
+    """
+    return (
+        Right("", "configmaps", ("get",), (CONFIG_MAP,)),
+        Right("", "secrets", ("create",)),
+        Right(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (Verb.BRING,), (tenant_label(tenant),)),
+    )

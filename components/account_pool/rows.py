@@ -21,11 +21,12 @@ VIRTUAL_RESOURCE: Final = "accounts"
 
 
 class Verb(StrEnum):
-    """A virtual verb of RBAC: what somebody may do with the accounts of a pool."""
+    """A virtual verb of RBAC: what somebody may do with accounts of a pool; BRING: of a tenant."""
 
     CLAIM = "claim"
     CLEAN = "clean"
     OPERATE = "operate"
+    BRING = "bring"
 
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
@@ -120,7 +121,8 @@ def one_of(*texts: str) -> Among:
 class Write:
     """A request to the API server; before or after is None where there is no object.
 
-    verbs: virtual ones of who asks. namespace_goes: its namespace is being deleted.
+    verbs: virtual ones of who asks, BRING if for the tenant whose label the object bears after it.
+    namespace_goes: its namespace is being deleted.
     """
 
     before: JsonObject | None

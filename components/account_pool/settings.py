@@ -242,6 +242,9 @@ class AccountPool(Noun):
         (), description="Who may claim; trusted with every credential of the pool."
     )
     cleaners: tuple[Subject, ...] = Field(default=(), description="Who may clean released accounts.")
+    bringers: Mapping[Name, tuple[Subject, ...]] = Field(
+        {}, description="Tenant → who may bring accounts of its own; needs admissionPolicy."
+    )
     plans: Mapping[Text, Cloud] = Field(
         {}, description="Plan → its cloud, or any; beside the plans of Kyma, which are known."
     )

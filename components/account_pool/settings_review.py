@@ -68,6 +68,12 @@ def review_pool(
             f"{EU_ACCESS} is no partition key, so accounts under EU access would be given to anybody",
             f"add {EU_ACCESS} to accountPool.partitionKeys",
         )
+    if pool.bringers and not pool.admission_policy:
+        yield Problem(
+            config_path("accountPool", "bringers"),
+            "without the admission policy whoever may bring an account may make any of the pool",
+            "add accountPool.admissionPolicy: true",
+        )
     types = {member.type for member in chain(pool.members.values(), existing)}
     known = types | {cloud for name in types if (cloud := hyperscaler_of(name))} | {"default"}
     for name in pool.limits:
@@ -121,13 +127,17 @@ def review_accounts(
 
 @dataclass(frozen=True, slots=True)
 class _Supply:
-    """What accounts are asked of. rules, keys: None when one is bad. whole: no member has a fault."""
+    """What accounts are asked of. rules, keys: None when one is bad. whole: no member has a fault.
+
+    bringing: tenants who may bring accounts.
+    """
 
     rules: Ruleset | None
     keys: Collection[str] | None
     members: Sequence[Member | ExistingMember]
     whole: bool
     limits: PoolConfigMap
+    bringing: Collection[str]
 
     @classmethod
     def of(
@@ -144,6 +154,7 @@ class _Supply:
             and around.whole("accountPool.members")
             and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
             limits=PoolConfigMap(limits=pool.limits),
+            bringing=pool.bringers.keys(),
         )
 
     def limit_of(self, account: Slot, pool: Pool) -> int | None:
@@ -151,7 +162,9 @@ class _Supply:
         return account.limit or self.limits.limit_for(pool.type)
 
     def serves(self, tenant: str, pool: Pool, partition: Mapping[str, str]) -> bool:
-        """Whether any member could go to the tenant."""
+        """Whether any member could go to the tenant, or it may bring one itself."""
+        if tenant in self.bringing and not pool.shared:
+            return True
         values = tuple((key, partition.get(key)) for key in sorted(self.keys or ()))
         asked, owner = Partition(pool.type, values, pool.shared), tenant_label(tenant)
         return any(

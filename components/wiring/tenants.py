@@ -177,6 +177,7 @@ def _pool_args(
         protect=section.protect,
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
+        bringers={tenant: _grantees(people) for tenant, people in section.bringers.items()},
     )
 
 

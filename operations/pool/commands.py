@@ -13,7 +13,17 @@ from operations.cli import completion
 from operations.cli.answer import Answer
 from operations.cli.command import command, group, parameter
 from operations.cli.options import ClusterOption, StackOption, form_option
-from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, By, Meant, Named, Where, Written
+from operations.pool.access import (
+    DEFAULT_STACK,
+    Asked,
+    AskedIfAny,
+    By,
+    Meant,
+    Named,
+    TenantOption,
+    Where,
+    Written,
+)
 
 app = group(
     "See a pool of accounts; claim and release one by hand.",
@@ -450,6 +460,44 @@ def import_(
     from operations.pool import importing
 
     return importing.imported(where, file, values, dry_run=dry_run)
+
+
+@command(
+    app,
+    "credfleet pool bring --tenant acme --type aws --account-id 111122223333 --values key.json",
+    "vault read … | credfleet pool bring --tenant acme -t gcp --account-id acme-prod --values -",
+)
+def bring(
+    *,
+    tenant: TenantOption,
+    type_: Annotated[
+        str, typer.Option("--type", "-t", help="Type of the account.", autocompletion=completion.types)
+    ],
+    account_id: Annotated[str, typer.Option("--account-id", help="Id of the account at its cloud.")],
+    values: Annotated[
+        str,
+        typer.Option(
+            "--values", metavar="FILE", help="JSON object of texts, the credential; - is standard input."
+        ),
+    ],
+    partition: Annotated[
+        list[str] | None,
+        typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
+    ] = None,
+    where: Written,
+) -> Answer:
+    """Bring an account of a tenant's own into the pool: the tenant's from the first instant, nobody else's.
+
+    It needs the right of accountPool.bringers for this tenant and no other, and no stack. The tenant's next
+    claim of the type takes it before any other. The value is in no argument and no answer.
+
+    Exit codes: 5 not allowed.
+    """
+    from operations.pool import bringing
+    from operations.pool.claims import partition as parts
+
+    account = {"tenant": tenant, "type": type_, "accountId": account_id}
+    return bringing.brought(where, {**account, "partition": parts(partition or ())}, values)
 
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")

@@ -18,7 +18,7 @@ from components.account_pool.members_file import ExistingMember, differences, re
 from components.account_pool.pool import OPERATOR
 from components.account_pool.settings_review import credential_fault, review_identities
 from components.connection import Answer as Meaning
-from components.connection import NoReply, connect
+from components.connection import Connection, NoReply, Reply, connect
 from components.credentials import Credentials
 from components.errors import ConfigurationError, Misconfigured, Problem, Unreachable
 from operations.cli.answer import Answer
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from components.account_pool.dialect import Dialect
     from operations.pool.access import Written
 
-_HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
+HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
+"""What a value is."""
 
 
 def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answer:
@@ -65,12 +66,16 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
         elif dry_run:
             told.append((row, "to import", ""))
         else:
-            body = _secret(row, data[row.name], pool.settings.dialect)
-            path = f"/api/v1/namespaces/{where.namespace}/secrets"
-            try:
-                reply = connection.call("POST", path, body=body)
-            except NoReply as silence:
-                raise Unreachable(place=f"pool {where.namespace}", last=str(silence)) from None
+            declared = DeclaredMember.of(
+                row.type,
+                row.account_id,
+                tenant=None,
+                partition=row.partition,
+                shared_capacity=None,
+                internal=False,
+            )
+            body = secret_of(row.name, declared, data[row.name], pool.settings.dialect)
+            reply = made_in(connection, where.namespace, body)
             made = reply.answer is Meaning.DONE
             told.append((row, "imported" if made else "refused", "" if made else reply.reason))
     document = [
@@ -89,7 +94,7 @@ def _data(rows: Sequence[ExistingMember], values: str) -> Mapping[str, Mapping[s
     texts = _on_standard_input() if values == STANDARD_INPUT else dict(_in_folder(rows, Path(values)))
     credentials = Credentials({row.name: texts[row.name] for row in rows if row.name in texts})
     problems = [
-        Problem(f"{row.place} {row.name}", "no value is given for it", f"give {_HOLDS}", row.at)
+        Problem(f"{row.place} {row.name}", "no value is given for it", f"give {HOLDS}", row.at)
         for row in rows
         if row.name not in texts
     ]
@@ -98,21 +103,21 @@ def _data(rows: Sequence[ExistingMember], values: str) -> Mapping[str, Mapping[s
             problems.append(Problem(f"value of {name}", *fault))
     if problems:
         raise ConfigurationError(problems)
-    return {row.name: _encoded(texts[row.name]) for row in rows}
+    return {row.name: encoded(texts[row.name]) for row in rows}
 
 
 def _in_folder(rows: Sequence[ExistingMember], folder: Path) -> Iterator[tuple[str, str]]:
     for row in rows:
         path = folder / f"{row.name}.json"
         if path.is_file():
-            yield row.name, _text(read_bytes(str(path), _HOLDS), str(path))
+            yield row.name, text_of(read_bytes(str(path), HOLDS), str(path))
 
 
 def _on_standard_input() -> Mapping[str, str]:
     """Return the values by name, each as JSON text."""
     place = place_of(STANDARD_INPUT)
     try:
-        given = read_json(_text(read_bytes(STANDARD_INPUT, _HOLDS), place))
+        given = read_json(text_of(read_bytes(STANDARD_INPUT, HOLDS), place))
     except ValueError:
         given = None
     if not isinstance(given, dict):
@@ -124,7 +129,8 @@ def _on_standard_input() -> Mapping[str, str]:
     return {str(name): json.dumps(value, ensure_ascii=False) for name, value in given.items()}
 
 
-def _text(given: bytes, place: str) -> str:
+def text_of(given: bytes, place: str) -> str:
+    """Return what is given as text; raises Misconfigured for bytes that are none."""
     try:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -133,24 +139,33 @@ def _text(given: bytes, place: str) -> str:
         ) from None
 
 
-def _encoded(text: str) -> Mapping[str, str]:
+def encoded(text: str) -> Mapping[str, str]:
+    """Return the data of a Secret: the fields of a JSON object of texts."""
     fields: Mapping[str, str] = read_json(text)
     return {key: b64encode(value.encode()).decode() for key, value in fields.items()}
 
 
-def _secret(row: ExistingMember, data: Mapping[str, str], dialect: Dialect) -> dict[str, object]:
-    """Return the Secret of an account, with the labels that a declared one has."""
-    declared = DeclaredMember.of(
-        row.type, row.account_id, tenant=None, partition=row.partition, shared_capacity=None, internal=False
-    ).as_member(row.name)
+def secret_of(
+    name: str, declared: DeclaredMember, data: Mapping[str, str], dialect: Dialect
+) -> Mapping[str, object]:
+    """Return the Secret of an account, with the labels and annotations that a declared one has."""
+    member = declared.as_member(name)
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
-            "name": row.name,
-            "labels": dialect.labels(declared.labels),
-            "annotations": dict(declared.annotations),
+            "name": name,
+            "labels": dialect.labels(member.labels),
+            "annotations": dict(member.annotations),
         },
         "type": "Opaque",
         "data": dict(data),
     }
+
+
+def made_in(connection: Connection, namespace: str, body: Mapping[str, object]) -> Reply:
+    """Make a Secret in a pool; raises Unreachable when nobody answers."""
+    try:
+        return connection.call("POST", f"/api/v1/namespaces/{namespace}/secrets", body=dict(body))
+    except NoReply as silence:
+        raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None

@@ -49,6 +49,7 @@ USERS: Final[Mapping[str, tuple[frozenset[str], frozenset[Verb]]]] = {
     "claimer": (WRITERS, frozenset({Verb.CLAIM})),
     "cleaner": (WRITERS, frozenset({Verb.CLEAN})),
     "operator": (WRITERS, frozenset({Verb.OPERATE})),
+    "bringer": (WRITERS, frozenset({Verb.BRING})),
     "tenant": (frozenset(), frozenset()),
 }
 """User → what its Role lets it do to any Secret and ConfigMap, and its virtual verbs."""
@@ -56,7 +57,7 @@ USERS: Final[Mapping[str, tuple[frozenset[str], frozenset[Verb]]]] = {
 KYMA: Final = replace(KEB, shared_capacity=None)
 
 OBJECTS, CHANGES = counted(12, 200), counted(2, 9)
-"""How many objects of each kind, and how many changes of each; every one is tried by seven users."""
+"""How many objects of each kind, and how many changes of each; every one is tried by eight users."""
 SAID, PAIRED = counted(5, 120), counted(1, 40)
 """How many settings, and of how many every pair of data is tried."""
 EVENTS = counted(9, 1)

@@ -25,6 +25,7 @@ from components.account_pool.keys import (
 )
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy
 from components.labels import (
+    ACCOUNT_ID,
     BRING_YOUR_OWN,
     HYPERSCALER_TYPE,
     SHARED,
@@ -40,6 +41,7 @@ from tests.support.guarded_pool import (
     GuardedPool,
     Keys,
     guarded_pool,
+    merged,
     record_of,
     refusal,
     secret,
@@ -269,6 +271,31 @@ def test_accounts_are_made_by_operators(pool: GuardedPool) -> None:
         assert pool.create("operator", "Secret", secret(labels, notes)) is None
         for user in ("owner", "claimer", "cleaner"):
             assert " account-made: " in str(pool.create(user, "Secret", secret(labels, notes)))
+
+
+BROUGHT: Keys = {BRING_YOUR_OWN: "true", ACCOUNT_ID: "111122223333"}
+
+
+def test_who_brings_an_account_says_whose_it_is_and_nothing_of_claims(pool: GuardedPool) -> None:
+    def refused(labels: Keys, notes: Keys, name: str = "brought-1", **more: Any) -> str | None:
+        body = merged(secret(labels, notes), {"metadata": {"name": name}, **more})
+        return pool.create("bringer", "Secret", body)
+
+    assert refused(CLAIMED_LABELS, BROUGHT) is None
+    for labels, notes, name in (
+        ({}, BROUGHT, "brought-1"),
+        (CLAIMED_LABELS, {}, "brought-1"),
+        (CLAIMED_LABELS, BROUGHT, "aws-1"),
+        ({**CLAIMED_LABELS, HYPERSCALER_TYPE: None}, BROUGHT, "brought-1"),
+        ({**CLAIMED_LABELS, POOL_STATE: "dirty"}, BROUGHT, "brought-1"),
+        ({**CLAIMED_LABELS, SHARED: "true"}, BROUGHT, "brought-1"),
+        ({**CLAIMED_LABELS, "example.com/a": "b"}, BROUGHT, "brought-1"),
+        (CLAIMED_LABELS, {**CLAIMED, **BROUGHT}, "brought-1"),
+        (CLAIMED_LABELS, {**USED, **BROUGHT}, "brought-1"),
+        (CLAIMED_LABELS, {**BROUGHT, "kubernetes.io/service-account.name": "default"}, "brought-1"),
+    ):
+        assert " account-made: " in str(refused(labels, notes, name)), (labels, notes, name)
+    assert refused(CLAIMED_LABELS, BROUGHT, immutable=True) is not None
 
 
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])

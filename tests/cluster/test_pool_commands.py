@@ -12,6 +12,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ import pytest
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.keys import POOL_RECORD, POOL_STATE
 from components.account_pool.model import Policy
-from components.account_pool.rights import RIGHTS
+from components.account_pool.rights import RIGHTS, rights_to_bring
 from components.account_pool.rows import Verb
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
@@ -419,6 +420,55 @@ def test_a_pool_in_order_is_well_for_whoever_works_on_it(place: Place) -> None:
     for user in ("admin", "provisioner", "janitor"):
         examined = place.run(user, "doctor")
         assert (examined.code, examined.errors) == (0, ""), examined.output
+
+
+def test_a_team_brings_an_account_that_its_tenant_alone_gets_and_may_do_nothing_else(place: Place) -> None:
+    rules = [
+        {
+            "apiGroups": [one.group],
+            "resources": [one.resource],
+            "verbs": one.verbs,
+            "resourceNames": one.names,
+        }
+        for one in rights_to_bring("acme")
+    ]
+    grant(place.admin, place.namespace, "team", rules)
+    (place.folder / "key.json").write_text(f'{{"key": "{SENTINEL}"}}')
+
+    def bring(tenant: str) -> Answer:
+        whose = ("--tenant", tenant, "--type", "aws", "--account-id", "111122223333")
+        return place.run("team", "pool", "bring", *whose, "--values", "key.json", "-o", "json")
+
+    brought = bring("acme").json
+    assert brought["brought"]
+    assert not bring("acme").json["brought"]
+    assert bring("globex").code == 5
+    for other in (("status",), ("quarantine", brought["secretName"], "--reason", "x"), ("sweep", "--yes")):
+        assert place.run("team", "pool", *other).code == 5
+    assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "globex").code == 3
+    place.add("aws-1")
+    assert claim(place, "acme") == brought["secretName"]
+    place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    assert claim(place, "globex") == "aws-1"
+    assert claim(place, "acme") == brought["secretName"]
+
+
+def test_an_account_that_makes_no_sense_is_not_brought(place: Place) -> None:
+    (place.folder / "key.json").write_text(f'{{"key": "{SENTINEL}"}}')
+    (place.folder / "text.json").write_text(f'"{SENTINEL}"')
+    asked = {"--tenant": "acme", "--type": "aws", "--account-id": "111122223333", "--values": "key.json"}
+    for option, text, named in (
+        ("--type", "AWS!", "--type"),
+        ("--account-id", "1111-2222-3333", "--account-id"),
+        ("--tenant", "a b", "--tenant"),
+        ("--partition", "region=eu", "partition region"),
+        ("--values", "text.json", "text.json"),
+    ):
+        words = chain.from_iterable((asked | {option: text}).items())
+        refused = place.run("admin", "pool", "bring", *words, "-o", "json")
+        assert refused.code in (2, 4)
+        assert named in refused.output
+    assert place.standings() == {}
 
 
 def _read_until(stream: Any, text: str) -> None:

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pulumi
 import pytest
@@ -41,6 +41,7 @@ def pool(
     allow_destroy: bool = True,
     claimers: Sequence[Grantee] = (),
     cleaners: Sequence[Grantee] = (),
+    bringers: Mapping[str, Sequence[Grantee]] | None = None,
     dialect: Dialect | None = None,
 ) -> Callable[[], AccountPool]:
     """A pool of one member; made inside the program, since outputs live in its event loop."""
@@ -63,6 +64,7 @@ def pool(
                 data={"aws-1": pulumi.Output.secret({"clientSecret": CANARY})},
                 claimers=claimers,
                 cleaners=cleaners,
+                bringers=bringers or {},
                 allow_destroy=allow_destroy,
                 admission_policy=admission_policy,
             ),
@@ -229,6 +231,28 @@ def test_every_part_is_a_child_of_the_pool() -> None:
     urn = the(recorder, POOL).urn
 
     assert {one.parent for one in recorder.registrations if one.type != POOL} == {urn}
+
+
+def test_who_brings_accounts_gets_a_role_for_its_tenant_alone() -> None:
+    recorder = recorded(pool(bringers={"acme": [Grantee(kind="Group", name="team-acme")]}))
+
+    role = the(recorder, f"{RBAC}:Role")
+    assert role.inputs["metadata"] == {"name": "credfleet-bringer:acme", "namespace": "account-pool"}
+    assert role.inputs["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "verbs": ["get"],
+            "resourceNames": ["credfleet-pool"],
+        },
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+        {
+            "apiGroups": ["credfleet.io"],
+            "resources": ["accounts"],
+            "verbs": ["bring"],
+            "resourceNames": ["acme"],
+        },
+    ]
 
 
 def test_a_claimer_gets_what_a_claim_needs_in_the_pool_and_no_more() -> None:

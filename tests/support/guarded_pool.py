@@ -55,6 +55,7 @@ VERBS: Final[Mapping[str, frozenset[Verb]]] = {
     "claimer": frozenset({Verb.CLAIM}),
     "cleaner": frozenset({Verb.CLEAN}),
     "operator": frozenset({Verb.OPERATE}),
+    "bringer": frozenset({Verb.BRING}),
 }
 
 

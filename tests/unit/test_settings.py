@@ -274,6 +274,11 @@ UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
         "[0].kind",
         "ServiceAccount",
     ),
+    "bringers whom nothing keeps to their tenant": (
+        {"accountPool__bringers": {"acme": [{"kind": "Group", "name": "x"}]}},
+        "accountPool.bringers",
+        "admissionPolicy: true",
+    ),
     "negative limit": ({"accountPool__limits": {"default": -1}}, ".default", "write 0 or more"),
     "cleaner without a program": ({"accountPool__cleaning": {"aws": []}}, ".aws", "add an entry"),
     "neither type nor plan": ({SLOT: {}}, "", "type or plan"),

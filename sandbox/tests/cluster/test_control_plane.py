@@ -126,7 +126,7 @@ def test_kubeconfigs_and_tokens_are_their_owners_only_and_no_process_was_given_a
 
 def test_every_user_has_a_kubeconfig_with_the_one_context(control_plane: ControlPlane):
     configs = [json.loads(control_plane.kubeconfig(user).read_text()) for user in control_plane.users]
-    assert [config["users"][0]["name"] for config in configs] == ["admin", "provisioner", "janitor"]
+    assert [config["users"][0]["name"] for config in configs] == ["admin", "provisioner", "janitor", "team"]
     assert {config["current-context"] for config in configs} == {CONTEXT}
 
 

@@ -18,7 +18,7 @@ from pulumi_sandbox.services.users import ADMIN, User
 from pulumi_sandbox.services.zygotes import start_zygote
 from pulumi_sandbox.zygotes.address import FOLDER
 
-USERS = (User("provisioner"), User("janitor"))
+USERS = (User("provisioner"), User("janitor"), User("team"))
 """Two who may what a test lets RBAC grant them."""
 
 

@@ -623,7 +623,12 @@ def test_a_record_keeps_the_labels_it_is_found_by() -> None:
         assert not may_write("claimer", BOUND, labelled)
 
 
-WHO: Mapping[Verb, str] = {Verb.CLAIM: "claimers", Verb.CLEAN: "cleaners", Verb.OPERATE: "operators"}
+WHO: Mapping[Verb, str] = {
+    Verb.CLAIM: "claimers",
+    Verb.CLEAN: "cleaners",
+    Verb.OPERATE: "operators",
+    Verb.BRING: "bringers",
+}
 PAGE = Path("docs/design/pool-steps.md")
 
 
