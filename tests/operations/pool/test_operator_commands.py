@@ -65,6 +65,7 @@ class FakePool:
         *,
         take_over: frozenset[str],
         account_type: str | None,
+        **_care: object,
     ) -> tuple[Cleaned, ...]:
         self.asked.append(f"clean as {cleaner}, taking over {sorted(take_over)}")
         listed = self.cleanable(cleaner, take_over=take_over, account_type=account_type)

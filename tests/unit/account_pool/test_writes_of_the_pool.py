@@ -79,7 +79,8 @@ def test_every_write_of_an_operation_is_a_step_of_its_user(seed: int) -> None:
     server.add_member("shared", {SHARED: "true"}, {SHARED_CAPACITY: "2"})
     names = [member.name for member in server.members]
     claimer, cleaner, operator = (
-        Pool(Watched(server, verb, refused), POOL, PoolConfigMap()) for verb in Verb
+        Pool(Watched(server, verb, refused), POOL, PoolConfigMap())
+        for verb in (Verb.CLAIM, Verb.CLEAN, Verb.OPERATE)
     )
     driver = Driver(Watched(server, Verb.OPERATE, refused), POOL)
 
