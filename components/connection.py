@@ -341,6 +341,8 @@ def _client(target: ClusterTarget) -> ApiClient:
         from kubernetes.config import ConfigException, load_kube_config
         from yaml import YAMLError
 
+    if target.context is None and target.kubeconfig is None and in_pod():
+        return _client_in_pod()
     refuse_unusable(target.kubeconfig, target.context)
     place = place_of(target.kubeconfig)
     configuration = Configuration()
@@ -366,6 +368,31 @@ def _client(target: ClusterTarget) -> ApiClient:
             cause="its plugin for credentials failed, so nobody would be signed in",
             mend="sign in again, or run the command under users.exec of the file to see why it fails",
         )
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return ApiClient(configuration)
+
+
+def in_pod() -> bool:
+    """Whether this process runs in a pod that no kubeconfig leads out of: its own cluster is meant."""
+    led_out = os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser().exists()
+    return "KUBERNETES_SERVICE_HOST" in os.environ and not led_out
+
+
+def _client_in_pod() -> ApiClient:
+    with ALONE:
+        from kubernetes.client import ApiClient, Configuration
+        from kubernetes.config import ConfigException, load_incluster_config
+
+    configuration = Configuration()
+    try:
+        load_incluster_config(client_configuration=configuration)
+    except (ConfigException, OSError):
+        raise ClusterError(
+            code="misconfigured",
+            place="the pod's ServiceAccount",
+            cause="its token or certificate is not there, so no cluster is reached",
+            mend="leave automountServiceAccountToken of the pod as it is, or name a kubeconfig",
+        ) from None
     configuration.connection_pool_maxsize = CONNECTIONS
     return ApiClient(configuration)
 

@@ -86,13 +86,13 @@ class Where:
 
     def target(self) -> ClusterTarget:
         """Return the cluster. Raises CredfleetError, code `no-cluster`, when there is none."""
-        from components.connection import ClusterTarget
+        from components.connection import ClusterTarget, in_pod
 
         kubeconfig = self.kubeconfig
         sandbox = None if kubeconfig else _of_sandbox()
         if self.context in (None, CONTEXT):
             kubeconfig = kubeconfig or sandbox
-        if kubeconfig is None and not os.environ.get("KUBECONFIG"):
+        if kubeconfig is None and not os.environ.get("KUBECONFIG") and (self.context or not in_pod()):
             if sandbox:
                 raise CredfleetError(
                     code="no-cluster",
@@ -137,6 +137,7 @@ class Where:
         target = self.target()
         if self.is_told:
             file = target.kubeconfig or os.environ.get("KUBECONFIG", "")
+            file = file or "the cluster of this pod"
             named = "the sandbox of this folder" if self.kubeconfig is None and target.kubeconfig else file
             at = f"context {target.context} of {named}" if target.context else named
             typer.echo(f"· pool {self.namespace}, {at}", err=True)
@@ -180,10 +181,10 @@ class Written(Meant):
 
         Raises CredfleetError, code `not-confirmed`.
         """
-        if self.yes or target.kubeconfig or target.context:
-            return
-        from components.connection import connect
+        from components.connection import connect, in_pod
 
+        if self.yes or target.kubeconfig or target.context or in_pod():
+            return
         server = connect(target).server
         if server not in _known_servers():
             question = (

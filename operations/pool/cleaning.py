@@ -34,7 +34,17 @@ from operations.pool.access import Written
 LOGS: Final = DEFECTS
 """Where the output of cleaners is written, below the working directory."""
 
-_PASSED_ON: Final = ("HOME", "KUBECONFIG", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ")
+_PASSED_ON: Final = (
+    "HOME",
+    "KUBECONFIG",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+    "LANG",
+    "LC_ALL",
+    "PATH",
+    "TMPDIR",
+    "TZ",
+)
 """Variables a cleaner gets of ours: enough to run, and none that holds a credential."""
 
 _GRACE_SECONDS: Final = 5.0

@@ -181,13 +181,40 @@ def outlook(
     ),
 )
 def metrics(where: Meant) -> Answer:
-    """Print the pool as gauges for Prometheus.
+    """Print the pool as metrics for Prometheus.
 
-    By type and partition, zeros included, so that an alert on an empty pool has a series.
+    By type and partition, zeros included, so that an alert on an empty pool has a series. Counters are told
+    where `pool serve` counts.
     """
     from operations.pool import metrics
 
     return metrics.metrics(where)
+
+
+@command(
+    app,
+    "credfleet pool serve --stack prod",
+    "credfleet pool serve --namespace account-pool --listen 0.0.0.0:9469 --every 30s",
+)
+def serve(
+    *,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to serve it.")
+    ] = "127.0.0.1:9469",
+    every: Annotated[
+        str, typer.Option("--every", metavar="TIME", help="Look at the pool no more often.")
+    ] = "15s",
+    where: Meant,
+) -> Answer:
+    """Serve the pool's metrics to Prometheus, and count what is done.
+
+    At /metrics; /healthz and /readyz are for probes. What was counted is kept in ConfigMap
+    credfleet-pool-metrics of the pool: a restart neither loses nor repeats a count.
+    """
+    from operations.pool import serving
+    from operations.pool.claims import seconds
+
+    return serving.serve(where, listen, seconds(every, option="--every"))
 
 
 @command(

@@ -1,4 +1,4 @@
-"""`credfleet pool metrics`: a pool as gauges in the text format of Prometheus.
+"""`credfleet pool metrics`: a pool as Prometheus has it, gauges of what is and counters of what was done.
 
 Every type and partition has a sample for every state, zeros included: an alert on an empty pool needs a
 series that is there. An account is available only when any tenant may claim it.
@@ -8,128 +8,257 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Any, Final
 
-from components.account_pool.model import Phase, Record
-from components.account_pool.status import Account, PoolStatus, Standing
+import typer
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+
+from components.account_pool.census import Census
+from components.account_pool.cleaning import Wiped
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.model import Phase
+from components.account_pool.pool import Pool
+from components.account_pool.status import Account, Standing, status_of
+from components.connection import ClusterTarget, connect
+from components.errors import ClusterError
 from components.labels import SHARED
 from operations.cli.answer import Answer
 from operations.pool.access import Where
+from operations.pool.counters import Counters
 from operations.pool.status import values
+from operations.pool.totals import (
+    BUCKETS,
+    CLEANINGS,
+    CONFLICTS,
+    REFUSED,
+    RETRIES,
+    SECONDS,
+    SERVED,
+    SUM,
+    Totals,
+)
+from operations.pool.waiting import WAIT, seconds_since
 
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
-_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 Labels = Mapping[str, str]
+Samples = Iterable[tuple[Labels, float]]
 
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """One metric: its name, what it says, and its samples, each a value under labels."""
-
-    name: str
-    help: str
-    samples: tuple[tuple[Labels, int], ...]
+_ENDS: Final = {
+    SERVED: ("served", "again"),
+    REFUSED: (
+        "exhausted",
+        "limit-reached",
+        "lost-member",
+        "misconfigured",
+        "not-allowed",
+        "pool-restored",
+    ),
+    CLEANINGS: tuple(map(str, (Wiped.CLEANED, Wiped.QUARANTINED, Wiped.OVERTAKEN))),
+}
+"""How each can end, so that every series is there before its first count."""
 
 
 def metrics(where: Where) -> Answer:
-    """Return the metrics of a pool; raises as `Where.open_existing`."""
-    pool = where.open_existing()
-    gauges = gauges_of(where.namespace, pool.status(), pool.records(), pool.settings.partition_keys)
-    return Answer(as_document(gauges), exposition(gauges).splitlines())
+    """Return the metrics of a pool; raises as `Where.open_existing`.
+
+    Counters are told where somebody counts, and to who may read what they add up from.
+    """
+    where.open_existing()
+    target, now = where.target(), datetime.now(UTC)
+    settings, census = look(target, where.namespace)
+    families = [*gauges_of(where.namespace, census, settings, now)]
+    try:
+        read = Counters(connect(target), where.namespace).read(now)
+        if read.before:
+            families += counters_of(where.namespace, census, read.now)
+    except ClusterError as error:
+        typer.echo(f"· without counters: {error}", err=True)
+    return Answer(as_document(families), exposition(families).splitlines())
 
 
-def gauges_of(
-    namespace: str, status: PoolStatus, records: Iterable[Record], partition_keys: Sequence[str]
-) -> tuple[Gauge, ...]:
-    """Count a pool; a type and partition that only a claim remembers counts, too, with zeros."""
-    records = tuple(records)
-    labels = _Labels(namespace, partition_keys)
+def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, Census]:
+    """See a pool as it is, without a write; raises as `Pool.census`."""
+    return Pool.settings_of(target, namespace) or PoolConfigMap(), Pool.census(target, namespace)
+
+
+def is_up(namespace: str, *, up: bool) -> Metric:
+    """Tell whether a pool could be measured."""
+    help_ = "Whether the pool could be measured; nothing else is told where it could not."
+    return _gauge("credfleet_pool_up", help_, [({"namespace": namespace}, up)])
+
+
+def gauges_of(namespace: str, census: Census, settings: PoolConfigMap, now: datetime) -> Iterator[Metric]:
+    """Measure a pool; a type and partition that only a claim remembers counts, too, with zeros."""
+    status, labels = status_of(census, settings), _Labels(namespace, settings.partition_keys)
     nothing = dict.fromkeys(Standing, 0)
-    remembered = {(record.partition.type, str(record.partition)): nothing for record in records}
+    remembered = {(r.partition.type, str(r.partition)): nothing for r in census.records}
     counts = sorted({**remembered, **status.counts}.items())
     shared = [account for account in status.accounts if account.capacity]
-    phases = Counter(record.phase for record in records)
-    return (
-        Gauge(
-            "credfleet_pool_accounts",
-            "Accounts of the pool, by what they are to it at this moment.",
-            tuple(
-                ({**labels.of(*key), "state": str(standing)}, count[standing])
-                for key, count in counts
-                for standing in Standing
-            ),
+    phases = Counter(record.phase for record in census.records)
+    here = {"namespace": namespace}
+    yield _gauge(
+        "credfleet_pool_accounts",
+        "Accounts of the pool, by what they are to it at this moment.",
+        (
+            ({**labels.of(*key), "state": str(standing)}, count[standing])
+            for key, count in counts
+            for standing in Standing
         ),
-        Gauge(
-            "credfleet_pool_available_accounts",
-            "Accounts that any tenant may claim now.",
-            tuple((labels.of(*key), count[Standing.FREE]) for key, count in counts),
+    )
+    yield _gauge(
+        "credfleet_pool_available_accounts",
+        "Accounts that any tenant may claim now.",
+        ((labels.of(*key), count[Standing.FREE]) for key, count in counts),
+    )
+    yield _gauge(
+        "credfleet_pool_oldest_account_age_seconds",
+        "How long the account has waited that waits longest in a state, 0 without one.",
+        (
+            ({**labels.of(*key), "state": str(standing)}, _oldest(status.accounts, key, standing, now))
+            for key, _ in counts
+            for standing in WAIT
         ),
-        Gauge(
-            "credfleet_pool_claimed_accounts",
-            "Accounts a tenant has claimed.",
-            tuple(_by_tenant(namespace, status.accounts)),
+    )
+    yield _gauge(
+        "credfleet_pool_claimed_accounts",
+        "Accounts a tenant has claimed.",
+        _by_tenant(namespace, status.accounts),
+    )
+    yield _gauge(
+        "credfleet_pool_shared_claims",
+        "Claims on a shared account.",
+        (
+            ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.used)
+            for each in shared
         ),
-        Gauge(
-            "credfleet_pool_shared_claims",
-            "Claims on a shared account.",
-            tuple(
-                ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.used)
-                for each in shared
-            ),
+    )
+    yield _gauge(
+        "credfleet_pool_shared_capacity",
+        "Claims a shared account takes at once.",
+        (
+            ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.capacity)
+            for each in shared
         ),
-        Gauge(
-            "credfleet_pool_shared_capacity",
-            "Claims a shared account takes at once.",
-            tuple(
-                ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.capacity)
-                for each in shared
-            ),
-        ),
-        Gauge(
-            "credfleet_pool_tenant_shared_claims",
-            "Claims of a tenant on shared accounts; without a tenant those whose record is gone.",
-            tuple(_shared_by_tenant(namespace, shared)),
-        ),
-        Gauge(
-            "credfleet_pool_problems",
-            "Objects of the pool that cannot be read, and settings that its claims contradict.",
-            (({"namespace": namespace}, len(status.problems)),),
-        ),
-        Gauge(
-            "credfleet_pool_claims",
-            "Claims on the pool, by how far they have come.",
-            tuple(({"namespace": namespace, "phase": str(phase)}, phases[phase]) for phase in Phase),
-        ),
+    )
+    yield _gauge(
+        "credfleet_pool_tenant_shared_claims",
+        "Claims of a tenant on shared accounts; without a tenant those whose record is gone.",
+        _shared_by_tenant(namespace, shared),
+    )
+    yield _gauge(
+        "credfleet_pool_problems",
+        "Objects of the pool that cannot be read, and settings that its claims contradict.",
+        [(here, len(status.problems))],
+    )
+    yield _gauge(
+        "credfleet_pool_claims",
+        "Claims on the pool, by how far they have come.",
+        (({**here, "phase": str(phase)}, phases[phase]) for phase in Phase),
+    )
+    yield _gauge(
+        "credfleet_pool_held",
+        "Whether an operator holds the pool, so that it gives no new accounts.",
+        [(here, bool(census.hold))],
     )
 
 
-def exposition(gauges: Iterable[Gauge]) -> str:
-    """Write gauges in the text exposition format, version 0.0.4."""
-    return "".join(f"{line}\n" for gauge in gauges for line in _lines(gauge))
+def counters_of(namespace: str, census: Census, totals: Totals) -> Iterator[Metric]:
+    """Tell what was done, of every type that the pool or a count knows, zeros included."""
+    known = {member.type for member in census.members} | {r.partition.type for r in census.records}
+    types = sorted(known | {type_ for _, type_, _ in totals.counts})
+    created, counts = totals.since.timestamp(), totals.counts
+
+    def counter(name: str, help_: str, what: str, label: str) -> Metric:
+        family = CounterMetricFamily(
+            f"credfleet_pool_{name}", help_, labels=["namespace", "type", *filter(None, [label])]
+        )
+        for type_ in types:
+            told = {end for kind, of, end in counts if (kind, of) == (what, type_)}
+            for end in sorted(told | {*_ENDS.get(what, ("",))}):
+                named = [namespace, type_, *([end] if label else ())]
+                family.add_metric(named, counts.get((what, type_, end), 0), created)
+        return family
+
+    yield counter("claims_served", "Claims that got their account, or had it.", SERVED, "outcome")
+    yield counter("claims_refused", "Claims that got no account, by the error's code.", REFUSED, "reason")
+    yield counter("claim_conflicts", "Writes of claims that somebody else's came before.", CONFLICTS, "")
+    yield counter("claim_retries", "Pauses of claims before another try.", RETRIES, "")
+    yield counter("cleanings", "Cleanings that ended, by how.", CLEANINGS, "outcome")
+    seconds = HistogramMetricFamily(
+        "credfleet_pool_claim_seconds",
+        "How long claims took, refused ones too.",
+        labels=["namespace", "type"],
+    )
+    for type_ in types:
+        each = [counts.get((SECONDS, type_, str(bound)), 0) for bound in BUCKETS]
+        bounds = [str(bound).replace("inf", "+Inf") for bound in BUCKETS]
+        told = [*zip(bounds, accumulate(each), strict=True)]
+        seconds.add_metric([namespace, type_], told, counts.get((SECONDS, type_, SUM), 0))
+    yield seconds
+    gaps = CounterMetricFamily(
+        "credfleet_pool_count_gaps",
+        "How often Events may have gone uncounted, since nobody counted while they were kept.",
+        labels=["namespace"],
+    )
+    gaps.add_metric([namespace], totals.gaps, created)
+    yield gaps
 
 
-def as_document(gauges: Iterable[Gauge]) -> list[dict[str, Any]]:
-    """Return gauges for machines that do not read the text format."""
+def _gauge(name: str, help_: str, samples: Samples) -> Metric:
+    family = Metric(name, help_, "gauge")
+    for labels, value in samples:
+        family.add_sample(name, dict(labels), value)
+    return family
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Once:
+    """What a registry of Prometheus' library collects: these."""
+
+    families: Iterable[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them."""
+        return self.families
+
+
+def registry(families: Iterable[Metric]) -> CollectorRegistry:
+    """Return what Prometheus' library writes in any of its formats."""
+    made = CollectorRegistry(auto_describe=False)
+    made.register(Once(families))
+    return made
+
+
+def exposition(families: Iterable[Metric]) -> str:
+    """Write metrics in the text exposition format, version 0.0.4."""
+    return generate_latest(registry(families)).decode()
+
+
+def as_document(families: Iterable[Metric]) -> list[dict[str, Any]]:
+    """Return metrics for machines that do not read the text format."""
     return [
         {
-            "name": gauge.name,
-            "help": gauge.help,
-            "type": "gauge",
-            "samples": [{"labels": dict(labels), "value": value} for labels, value in gauge.samples],
+            "name": family.name,
+            "help": family.documentation,
+            "type": family.type,
+            "samples": [
+                {**({} if s.name == family.name else {"name": s.name}), "labels": s.labels, "value": s.value}
+                for s in family.samples
+            ],
         }
-        for gauge in gauges
+        for family in families
     ]
 
 
-def _lines(gauge: Gauge) -> Iterator[str]:
-    yield f"# HELP {gauge.name} {gauge.help}"
-    yield f"# TYPE {gauge.name} gauge"
-    for labels, value in gauge.samples:
-        pairs = ",".join(f'{name}="{text.translate(_ESCAPES)}"' for name, text in labels.items())
-        yield f"{gauge.name}{{{pairs}}} {value}"
+def _oldest(accounts: Iterable[Account], key: tuple[str, str], standing: Standing, now: datetime) -> float:
+    those = (each for each in accounts if (each.type, each.partition) == key and each.standing is standing)
+    return max((seconds_since(each.since, now) for each in those), default=0)
 
 
 class _Labels:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
 from components.account_pool.census import Census
@@ -20,52 +21,27 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
 )
 from components.account_pool.model import Member, Partition, Phase, Policy, Record
-from components.account_pool.status import PoolStatus, status_of
+from components.errors import ClusterError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
+from operations.pool import metrics
 from operations.pool.access import Where
-from operations.pool.metrics import Gauge, exposition, gauges_of
+from operations.pool.metrics import exposition, gauges_of
 
-NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-SAMPLE = re.compile(r"(?P<name>[^{ ]+)\{(?P<labels>.*)\} (?P<value>\d+)")
-LABEL = re.compile(r'(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)="(?P<value>(?:[^"\\\n]|\\[\\n"])*)"(?:,|$)')
-UNESCAPED = {r"\\": "\\", r"\n": "\n", r"\"": '"'}
-
-Samples = dict[str, dict[tuple[tuple[str, str], ...], int]]
+Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
+NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
 
 
 def parsed(text: str) -> Samples:
-    """Read an exposition as the format prescribes it, strictly; samples by name, then by sorted labels."""
-    assert text.endswith("\n")
+    """Read an exposition by the parser of Prometheus' library: samples by name, then by sorted labels."""
     samples: Samples = {}
-    current = ""
-    for line in text.splitlines():
-        if line.startswith("# HELP "):
-            current = line.split(" ", 3)[2]
-            assert NAME.fullmatch(current)
-            assert current not in samples
-            samples[current] = {}
-        elif line.startswith("# TYPE "):
-            assert line == f"# TYPE {current} gauge"
-        else:
-            sample = SAMPLE.fullmatch(line)
-            assert sample is not None, line
-            assert sample["name"] == current
-            labels = read_labels(sample["labels"])
-            assert labels not in samples[current], "the same series twice"
-            samples[current][labels] = int(sample["value"])
+    for family in text_string_to_metric_families(text):
+        samples.setdefault(family.name, {})
+        for sample in family.samples:
+            labels = tuple(sorted(sample.labels.items()))
+            assert labels not in samples.setdefault(sample.name, {}), "the same series twice"
+            samples[sample.name][labels] = sample.value
     return samples
-
-
-def read_labels(text: str) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
-    while text:
-        label = LABEL.match(text)
-        assert label is not None, text
-        assert label["name"] not in found
-        found[label["name"]] = re.sub(r"\\.", lambda escape: UNESCAPED[escape[0]], label["value"])
-        text = text[label.end() :]
-    return tuple(sorted(found.items()))
 
 
 def member(name: str, notes: Mapping[str, str] | None = None, **labels: str) -> Member:
@@ -106,11 +82,11 @@ def claimed(account: str, tenant: str, *, eu: bool = False) -> tuple[Member, Rec
 def measured(
     members: tuple[Member, ...], records: tuple[Record, ...] = (), keys: tuple[str, ...] = ("eu-access",)
 ) -> Samples:
-    status = status_of(Census(tuple(members), tuple(records)), PoolConfigMap(partition_keys=keys))
-    return parsed(exposition(gauges_of("account-pool", status, records, keys)))
+    census, settings = Census(tuple(members), tuple(records)), PoolConfigMap(partition_keys=keys)
+    return parsed(exposition(gauges_of("account-pool", census, settings, NOW)))
 
 
-def value(samples: Samples, name: str, **labels: str) -> int | None:
+def value(samples: Samples, name: str, **labels: str) -> float | None:
     """Find the one series with these labels among others."""
     found = [each for key, each in samples[name].items() if labels.items() <= dict(key).items()]
     assert len(found) <= 1
@@ -187,8 +163,8 @@ def test_claims_on_shared_accounts_are_counted_by_their_tenants() -> None:
 
 
 def test_what_nobody_can_read_is_counted_as_a_problem() -> None:
-    found = status_of(Census((member("aws-1"),), (), frozenset({"claim-1", "claim-2"})), PoolConfigMap())
-    samples = parsed(exposition(gauges_of("account-pool", found, (), ())))
+    census = Census((member("aws-1"),), (), frozenset({"claim-1", "claim-2"}))
+    samples = parsed(exposition(gauges_of("account-pool", census, PoolConfigMap(), NOW)))
     assert list(samples["credfleet_pool_problems"].values()) == [2]
     assert list(measured((member("aws-1"),))["credfleet_pool_problems"].values()) == [0]
 
@@ -202,8 +178,24 @@ def test_partition_keys_that_prometheus_cannot_tell_apart_stay_apart() -> None:
 
 @pytest.mark.parametrize("text", ['quo"te', "back\\slash", "new\nline", "\\n", "ümlaut", 'a="b",c="d"'])
 def test_any_tenant_is_read_back_as_it_is(text: str) -> None:
-    gauge = Gauge("credfleet_pool_claimed_accounts", "Help.", (({"tenant": text}, 1),))
-    assert parsed(exposition([gauge])) == {gauge.name: {(("tenant", text),): 1}}
+    mine, mine_record = claimed("aws-1", text)
+    samples = measured((mine,), (mine_record,))
+    assert value(samples, "credfleet_pool_claimed_accounts", tenant=text) == 1
+
+
+@pytest.mark.parametrize("state", ["dirty", "cleaning", "quarantined"])
+def test_the_age_of_what_waits_longest_is_told_by_state_and_0_where_none_waits(state: str) -> None:
+    since = ("2026-11-22T02:00:00Z", "2026-11-21T03:00:00Z", "2026-11-22T03:00:09Z")
+    waiting = [
+        replace(labelled(f"aws-{n}", POOL_STATE, state), state_since=each) for n, each in enumerate(since)
+    ]
+    ages = measured(tuple(waiting))["credfleet_pool_oldest_account_age_seconds"]
+    assert {dict(key)["state"]: age for key, age in ages.items()} == {
+        "dirty": 0,
+        "cleaning": 0,
+        "quarantined": 0,
+        state: 86400,
+    }
 
 
 def test_claims_are_counted_in_every_phase_zeros_included() -> None:
@@ -215,30 +207,28 @@ def test_claims_are_counted_in_every_phase_zeros_included() -> None:
     }
 
 
-@dataclass
-class FakePool:
-    settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=("eu-access",)))
-
-    def status(self) -> PoolStatus:
-        return status_of(Census((member("aws-1"),), ()), self.settings)
-
-    def records(self) -> tuple[Record, ...]:
-        return ()
-
-
 @pytest.fixture
 def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(where: Where) -> FakePool:
+    def opened(where: Where) -> None:
         assert where.context == "prod"
-        return FakePool()
+
+    def look(*_: object) -> tuple[PoolConfigMap, Census]:
+        return PoolConfigMap(partition_keys=("eu-access",)), Census((member("aws-1"),), ())
+
+    def refused(*_: object) -> None:
+        raise ClusterError(code="not-allowed", place="events", cause="may not", mend="ask")
 
     monkeypatch.setattr(Where, "open_existing", opened)
+    monkeypatch.setattr(Where, "target", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(metrics, "look", look)
+    monkeypatch.setattr(metrics, "connect", refused)
 
 
 @pytest.mark.usefixtures("_pool")
 def test_the_command_prints_nothing_but_the_exposition() -> None:
     result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod"])
     assert value(parsed(result.stdout), AVAILABLE, namespace="account-pool", type="aws") == 1
+    assert "· without counters: events: may not" in result.stderr
 
 
 @pytest.mark.usefixtures("_pool")
