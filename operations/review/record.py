@@ -31,6 +31,7 @@ from components.account_pool.pool import Pool
 from components.connection import RECORDED, ClusterTarget, record
 from components.credentials import KEY
 from components.errors import CredfleetError
+from components.settings import tenant_files
 from components.settings.stack import NAMESPACE, Settings
 from operations.review.sealed import (
     Seals,
@@ -147,17 +148,21 @@ def deployment_in(content: bytes, place: str) -> dict[str, Any]:
         ) from None
 
 
-def code_of(project: Path) -> str:
+def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
     """Return a digest of the program in a folder: all that it could import or read, and what it is locked to.
 
-    Without what Python compiled, which a review hides from it.
+    Without what Python compiled, which a review hides from it. config: of the stack; the files of tenants
+    that it names are configuration as well.
     """
+    tenants = project / str((config or {}).get(NAMESPACE + tenant_files.KEY) or ".")
     digest = hashlib.sha256()
     for folder, folders, files in os.walk(project):
         below = Path(folder).relative_to(project)
         own = [each for each in (*folders, *files) if _is_code(str(below / each))]
         folders[:] = sorted(each for each in folders if each in own)
         for file in sorted(Path(folder, each) for each in own):
+            if file.parent == tenants != project and file.suffix == ".yaml" and not file.is_symlink():
+                continue
             if file.is_symlink() or file.is_file():
                 content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
                 for each in (os.fsencode(file.relative_to(project)), content):
@@ -210,7 +215,7 @@ def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: boo
     record = Record(
         at_rest.stack,
         datetime.now(UTC),
-        code_of(at_rest.project.directory),
+        code_of(at_rest.project.directory, at_rest.stack_file.config),
         seals,
         state,
         _cluster(settings) if asks else {},

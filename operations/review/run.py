@@ -93,7 +93,7 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
             problems = _problems(checking, record.stack)
     document: dict[str, Any] = json.loads(gathered.getvalue())
     undecided = _undecided(document)
-    other_code = record.code not in ("", code_of(checkout))
+    other_code = record.code not in ("", code_of(checkout, at_rest.stack_file.config))
     digest = parse(json.dumps(document).encode(), "the preview")
     return Found(
         digest=digest,

@@ -130,6 +130,28 @@ def test_a_link_is_what_it_leads_to_and_no_file_is_told_by_the_end_of_another(tm
     assert code_of(tmp_path) != before
 
 
+@pytest.mark.parametrize(
+    ("path", "is_code"),
+    [
+        ("tenants/acme.yaml", False),
+        ("tenants/acme.py", True),
+        ("tenants/below/acme.yaml", True),
+        ("others/acme.yaml", True),
+    ],
+)
+def test_a_tenants_file_is_configuration_and_what_lies_beside_it_is_not(
+    tmp_path: Path, path: str, is_code: bool
+) -> None:
+    config = {"credfleet:tenantsFrom": "tenants"}
+    before = code_of(_program(tmp_path), config)
+    _write(tmp_path / path, "another")
+    assert (code_of(tmp_path, config) != before) is is_code
+    assert code_of(tmp_path) != before
+    (tmp_path / path).unlink()
+    (tmp_path / path).symlink_to("/dev/zero")
+    assert code_of(tmp_path, config) != before
+
+
 def _program(folder: Path) -> Path:
     _write(folder / "components" / "a.py", "one")
     _write(folder / "components" / "b.py", "two")
