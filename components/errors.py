@@ -7,6 +7,7 @@ CredfleetError
 ├── PoolError               the account pool
 │   ├── Exhausted           no account is free
 │   ├── LimitReached        the account has as many holders as it may have
+│   ├── QuotaReached        the consumer has as many accounts as the pool gives it
 │   ├── LostMember          the account of a claim was deleted, replaced or relabelled by hand
 │   ├── Misconfigured       a pool, account, record or request that makes no sense
 │   ├── NotAllowed          the API server, or the state of an account, does not allow it
@@ -136,6 +137,19 @@ class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
                 f"with {holders} of {limit} consumers"
             ),
             mend="release one, raise the limit, or use another slot",
+        )
+
+
+class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
+    """The consumer has as many accounts of the type as the pool gives it."""
+
+    def __init__(self, *, consumer: str, account_type: str, most: int, who: str) -> None:
+        super().__init__(
+            code="quota-reached",
+            place=f"consumer {consumer}",
+            cause=f"it may have {most} {account_type} accounts at most"
+            + (f", and {who} have them" if who else ""),
+            mend="release one, or raise its quota under accountPool.consumers in the stack of the pool",
         )
 
 

@@ -51,7 +51,8 @@ def admission_manifests(
     """
     operations = _OPERATIONS[:2] if allow_destroy else _OPERATIONS
     manifests: list[JsonObject] = []
-    for table in tables(settings.partition_keys):
+    quotas = any(consumer.quotas for consumer in settings.consumers)
+    for table in tables(settings.partition_keys, quotas=quotas):
         name = f"credfleet-{table.name}.{namespace}"
         policy = _policy(name, table, operations)
         if table.resource == "secrets":

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from components.account_pool.config_map import CONFIG_MAP
+from components.account_pool.consumers import Consumer
 from components.account_pool.model import JsonObject, Member, Record
 from components.errors import Misconfigured, Problem
 
@@ -20,7 +21,7 @@ class Census:
 
     unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
     namespace: of the records.
-    hold: why the pool gives no new accounts, empty when it does.
+    hold: why the pool gives no new accounts, empty when it does. consumers: whom it names.
     """
 
     members: tuple[Member, ...]
@@ -28,9 +29,16 @@ class Census:
     unreadable: frozenset[str] = frozenset()
     namespace: str = ""
     hold: str = ""
+    consumers: tuple[Consumer, ...] = ()
 
     @classmethod
-    def of(cls, members: Iterable[JsonObject], records: Iterable[JsonObject], hold: str = "") -> Census:
+    def of(
+        cls,
+        members: Iterable[JsonObject],
+        records: Iterable[JsonObject],
+        hold: str = "",
+        consumers: tuple[Consumer, ...] = (),
+    ) -> Census:
         """Read what was listed."""
         readable: list[Record] = []
         unreadable: set[str] = set()
@@ -42,7 +50,7 @@ class Census:
                 unreadable.add(str(body["metadata"]["name"]))
             namespace = str(body["metadata"].get("namespace", ""))
         found = tuple(Member.parse(body) for body in members)
-        return cls(found, tuple(readable), frozenset(unreadable), namespace, hold)
+        return cls(found, tuple(readable), frozenset(unreadable), namespace, hold, consumers)
 
     @property
     def problems(self) -> Iterator[Problem]:

@@ -26,11 +26,12 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission import GUARDED, admission_manifests
+from components.account_pool.admission import admission_manifests
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
 from components.account_pool.model import ClaimRequest, tenant_label
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
+from components.account_pool.quotas import quota_data, quota_labels, quota_name
 from components.account_pool.rights import RIGHTS, Right, rights_to_bring
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rows import Verb
@@ -171,15 +172,31 @@ class AccountPool(pulumi.ComponentResource):
             args.allow_destroy,
             args.settings.dialect.names,
             args.settings.dialect.shared_capacity,
+            args.settings.consumers,
         )
         return PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, args.claims), self._child)
 
     def _declare_settings(self, settings: PoolConfigMap) -> ConfigMap:
+        """Say what the pool is, after how much of it each consumer may have."""
+        quotas = [
+            ConfigMap(
+                f"{self._name}-quota-{consumer.name}-{account_type}",
+                metadata=ObjectMetaArgs(
+                    name=quota_name(consumer.name, account_type),
+                    namespace=self.namespace,
+                    labels=quota_labels(account_type),
+                ),
+                data=quota_data(consumer.name, account_type, most),
+                opts=self._child,
+            )
+            for consumer in settings.consumers
+            for account_type, most in sorted(consumer.quotas.items())
+        ]
         return ConfigMap(
             f"{self._name}-settings",
             metadata=ObjectMetaArgs(name=CONFIG_MAP, namespace=self.namespace),
             data=settings.render(),
-            opts=self._child,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=quotas or None),
         )
 
     def _declare_member(self, member: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions) -> Secret:
@@ -201,7 +218,8 @@ class AccountPool(pulumi.ComponentResource):
         """Let the API server refuse what would break a claim, whoever tries it."""
         manifests = admission_manifests(args.namespace, args.settings, allow_destroy=args.allow_destroy)
         guards: list[pulumi.Resource] = []
-        for what, policy, binding in zip(GUARDED, manifests[::2], manifests[1::2], strict=True):
+        for policy, binding in zip(manifests[::2], manifests[1::2], strict=True):
+            what = policy["metadata"]["name"].removeprefix("credfleet-").partition(".")[0]
             metadata = ObjectMetaArgs(name=policy["metadata"]["name"])
             drawn = ValidatingAdmissionPolicy(
                 f"{self._name}-{what}-policy", metadata=metadata, spec=policy["spec"], opts=self._child

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from pulumi_sandbox.documents import read_json
 
+from components.account_pool.consumers import Consumer
 from components.account_pool.dialect import DIRTY, NAMED, Dialect
 from components.account_pool.model import JsonObject, Policy
 from components.errors import Misconfigured, Restored
@@ -22,6 +23,7 @@ CONFIG_MAP: Final = "credfleet-pool"
 FORMAT_VERSION: Final = "1"
 _LABELS: Final = "labels"
 _SHARED_CAPACITY: Final = "sharedCapacity"
+_CONSUMERS: Final = "consumers"
 _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
@@ -36,6 +38,7 @@ class PoolConfigMap:
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
     dialect: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
+    consumers: who alone may claim; everybody where none is named.
     """
 
     partition_keys: tuple[str, ...] = ()
@@ -43,6 +46,7 @@ class PoolConfigMap:
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
     dialect: Dialect = field(default_factory=Dialect)
     hold: str = ""
+    consumers: tuple[Consumer, ...] = ()
 
     def limit_for(self, account_type: str) -> int | None:
         """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
@@ -55,7 +59,9 @@ class PoolConfigMap:
     def render(self) -> dict[str, str]:
         """Render the declared data of the ConfigMap."""
         names, capacity = self.dialect.names, self.dialect.shared_capacity
+        consumers = {one.name: one.render() for one in self.consumers}
         return {
+            **({_CONSUMERS: json.dumps(consumers, sort_keys=True)} if consumers else {}),
             **({_LABELS: json.dumps(dict(names), sort_keys=True)} if names else {}),
             **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
             "formatVersion": FORMAT_VERSION,
@@ -91,6 +97,7 @@ class PoolConfigMap:
                 {str(key): int(value) for key, value in limits.items()},
                 dialect_of(body),
                 hold_of(body),
+                consumers_of(body),
             )
         except (ValueError, TypeError, AttributeError):
             raise Misconfigured(
@@ -116,6 +123,20 @@ def dialect_of(body: JsonObject | None) -> Dialect:
             place=f"ConfigMap {CONFIG_MAP}",
             cause="what its accounts call their labels cannot be read, so nothing is known of any account",
             mend="run `up`, which writes it again",
+        ) from None
+
+
+def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
+    """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured, as nobody is one."""
+    text = "{}" if body is None else (body.get("data") or {}).get(_CONSUMERS, "{}")
+    try:
+        named = cast("dict[str, dict[str, Any]]", read_json(text))
+        return tuple(Consumer.parse(name, said) for name, said in sorted(named.items()))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise Misconfigured(
+            place=f"ConfigMap {CONFIG_MAP}",
+            cause="which consumers it names cannot be read, so nobody is served",
+            mend="run `up` in the stack that declares the pool, which writes it again",
         ) from None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from components.account_pool.census import Census
+from components.account_pool.consumers import Consumer, held_by
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.model import Member, State, Token, tenant_label
 from components.errors import Misconfigured, Problem
@@ -74,7 +75,7 @@ class Declaration:
     """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
 
     labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
-    not say their own.
+    not say their own. consumers: who alone may claim, where it names some.
     """
 
     namespace: str
@@ -83,6 +84,7 @@ class Declaration:
     allow_destroy: bool = False
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_capacity: int | None = None
+    consumers: tuple[Consumer, ...] = ()
 
     def with_census(self, census: Census) -> Census:
         """Add the members that this update makes to those that are there."""
@@ -116,7 +118,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
         )
     live = {member.name: member for member in census.members}
     for name, loss in _losses(old, new):
-        reason = _blocked(live.get(name), old.namespace, allow_destroy=new.allow_destroy)
+        reason = _blocked(live.get(name), census, old.namespace, allow_destroy=new.allow_destroy)
         if reason is not None:
             yield Problem(
                 config_path("accountPool", "members", name),
@@ -124,7 +126,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
                 "put the member back as it was until then",
             )
     for name, tenant, other in _disowned(old, new):
-        problem = _uncleaned(live.get(name), name, tenant, other, old.namespace)
+        problem = _uncleaned(census, name, tenant, other, old.namespace)
         if problem is not None:
             yield problem
     for name, capacity in _narrowed(old, new):
@@ -172,14 +174,13 @@ def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, st
             yield name, before.tenant, after.tenant
 
 
-def _uncleaned(
-    member: Member | None, name: str, tenant: str, other: str | None, namespace: str
-) -> Problem | None:
+def _uncleaned(census: Census, name: str, tenant: str, other: str | None, namespace: str) -> Problem | None:
     """Return why a member may not be taken from its tenant; a dirty one may: it is cleaned before use."""
+    member = next((one for one in census.members if one.name == name), None)
     if member is None or member.tenant is None:
         return None
     loss = f"it would be taken from {tenant}, who brought it along"
-    used = _blocked(member, namespace, allow_destroy=True)
+    used = _blocked(member, census, namespace, allow_destroy=True)
     if used is None and member.state == State.DIRTY and other is None:
         return None
     first = "" if other is None else f"leave `tenant` out before {other} gets it; for that, "
@@ -199,16 +200,20 @@ def _holding(tokens: Collection[Token], census: Census) -> str:
 def blocked(census: Census, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
     for member in census.members:
-        reason = _blocked(member, namespace, allow_destroy=allow_destroy)
+        reason = _blocked(member, census, namespace, allow_destroy=allow_destroy)
         if reason is not None:
             yield member.name, reason
 
 
-def _blocked(member: Member | None, namespace: str, *, allow_destroy: bool) -> str | None:
+def _blocked(member: Member | None, census: Census, namespace: str, *, allow_destroy: bool) -> str | None:
     if member is None:
         return None
     try:
-        return blocked_reason(member, namespace, allow_destroy=allow_destroy)
+        reason = blocked_reason(member, namespace, allow_destroy=allow_destroy)
+        claims = [record for record in census.records if member.bears(record.token) and record.holders]
+        return reason and "; ".join(
+            (reason, *(f"held by {held_by(one, census.consumers)}" for one in claims))
+        )
     except Misconfigured as unreadable:
         return f"{unreadable.cause}; {unreadable.mend}"
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from components.account_pool.model import Policy, Record
+from components.account_pool.census import Census
+from components.account_pool.consumers import stack_of
+from components.account_pool.model import ClaimRequest, Policy, Record
 from components.account_pool.outlook import Expectation, Prospect, Vacancy
+from components.errors import Misconfigured
 from components.report_lines import report_line, reported
 
 Claim: TypeAlias = tuple[str, str]
@@ -62,6 +66,19 @@ def lines(
         yield f"free accounts expected to be left: {counted}"
     left = [[each.accounts, each.before, each.after] for each in vacancies]
     yield report_line(_SUBJECT, {"claims": [_claim(each, each in skipped) for each in news], "left": left})
+
+
+def joint_lines(census: Census, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
+    """Say which other stacks are in the same slot, and so share the account."""
+    records = {record.name: record for record in census.records}
+    for claim in claims:
+        with suppress(Misconfigured):
+            record = records.get(claim.placed("", keys).record)
+            stacks = {stack_of(holder) for holder in (record.holders if record else ())}
+            others = sorted(one for one in stacks - {stack_of(claim.holder)} if one is not None)
+            if others and not claim.shared:
+                named = f"stack {', '.join(others)}"
+                yield f"{claim.tenant}/{claim.slot}: shares its account with {named}: they name this slot too"
 
 
 def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[str]:

@@ -13,6 +13,7 @@ from components.labels import PREFIX
 
 POOL_STATE: Final = f"{PREFIX}pool-state"
 POOL_RECORD: Final = f"{PREFIX}pool-record"
+POOL_QUOTA: Final = f"{PREFIX}pool-quota"
 INTERNAL: Final = f"{PREFIX}internal"
 
 CLAIM_TOKEN: Final = f"{PREFIX}claim-token"

@@ -16,6 +16,7 @@ from typing import Final
 
 from components.account_pool import changes
 from components.account_pool.census import Census, displaced
+from components.account_pool.consumers import consumer_of, refusal
 from components.account_pool.judgement import (
     NONE_OF_TYPE,
     Verdict,
@@ -34,7 +35,9 @@ from components.errors import (
     LimitReached,
     LostMember,
     Misconfigured,
+    NotAllowed,
     PoolError,
+    QuotaReached,
     Restored,
     Withheld,
 )
@@ -198,6 +201,7 @@ class _Allotment:
         self._records = {record.name: record for record in census.records}
         self._given: set[str] = set()
         self._handed: Counter[Partition] = Counter()
+        self._counted: dict[tuple[str, str], set[str]] = {}
         self._owned: dict[str, list[str]] = defaultdict(list)
         for member in census.members:
             self._owned["" if member.shared else member.tenant or ""].append(member.name)
@@ -210,7 +214,7 @@ class _Allotment:
                 waiting[position] = _in_series(request.placed("", self._keys), self._census)
             except Misconfigured as error:
                 expected[position] = _refusal(request, type(error), f"{error.place}: {error.cause}")
-        for allot in (self._present, self._refused, self._own):
+        for allot in (self._unserved, self._present, self._refused, self._own):
             for position, wanted in list(waiting.items()):
                 try:
                     expectation = allot(wanted)
@@ -276,7 +280,7 @@ class _Allotment:
             return None
         member = self.members.get(record.member)
         if member is not None and _stays_with(member, record):
-            return _joined(wanted, record, member)
+            return self._counted_out(wanted) or _joined(wanted, record, member)
         if record.phase is Phase.BOUND:
             text = f"account {record.member} was deleted or relabelled by hand; release the claim first"
             return _refusal(wanted, LostMember, text, record.member)
@@ -285,6 +289,36 @@ class _Allotment:
         self._given.add(member.name)
         text = f"expected to get {member.name}, which was chosen for it already"
         return self._limited(wanted, _expect(wanted, Prospect.REUSE, text, member.name))
+
+    def _unserved(self, wanted: Wanted) -> Expectation | None:
+        """Return why the pool does not serve this consumer; who holds an account keeps it."""
+        refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
+        return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.cause}")
+
+    def _is_held(self, wanted: Wanted) -> bool:
+        record = self._records.get(wanted.record)
+        return record is not None and wanted.holder in record.holders
+
+    def _counted_out(self, wanted: Wanted) -> Expectation | None:
+        """Return that the quota of its consumer is used up, else count the claim in it."""
+        consumer = consumer_of(self._census.consumers, wanted.holder)
+        most = None if consumer is None else consumer.quota_on(wanted.partition)
+        if consumer is None or most is None or self._is_held(wanted):
+            return None
+        account_type = wanted.partition.type
+        having = self._counted.setdefault(
+            (consumer.name, account_type),
+            {
+                record.name
+                for record in self._census.records
+                if record.partition.type == account_type and consumer.has(record)
+            },
+        )
+        if wanted.record not in having and len(having) >= most:
+            text = f"consumer {consumer.name} may have {most} {account_type} accounts at most, and has them"
+            return _refusal(wanted, QuotaReached, f"expected to be refused: {text}")
+        having.add(wanted.record)
+        return None
 
     def _refused(self, wanted: Wanted) -> Expectation | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
@@ -302,6 +336,8 @@ class _Allotment:
         own = next((m for m in in_order(wanted, mine) if m.tenant == wanted.owner), None)
         if own is None:
             return None
+        if (refused := self._counted_out(wanted)) is not None:
+            return refused
         self._given.add(own.name)
         text = f"expected to get {own.name}, its tenant's own"
         return self._limited(wanted, _expect(wanted, Prospect.OWN, text, own.name))
@@ -313,10 +349,13 @@ class _Allotment:
             queues[wanted.partition].append(position)
         for partition, queue in queues.items():
             places = sum(_places(m, partition) for m in self.members.values() if m.name not in self._given)
-            self._handed[partition] = min(places, len(queue))
-            for turn, position in enumerate(queue):
+            for position in queue:
                 wanted = waiting[position]
-                if turn < places:
+                is_left = self._handed[partition] < places
+                if is_left and (refused := self._counted_out(wanted)) is not None:
+                    yield position, refused
+                elif is_left:
+                    self._handed[partition] += 1
                     which = "the only" if places == 1 else f"any of {places}"
                     text = f"expected to get {which} free {_accounts(partition, places)}"
                     yield position, self._limited(wanted, _expect(wanted, Prospect.FREE, text))

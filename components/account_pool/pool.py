@@ -15,7 +15,7 @@ from itertools import count
 from threading import Lock
 from typing import Final, TypeVar
 
-from components.account_pool import cleaning, protocol, sweeping
+from components.account_pool import cleaning, protocol, quotas, sweeping
 from components.account_pool.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Get, Kind, Pause, PoolApi, Replace, Steps
@@ -24,12 +24,14 @@ from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import (
     CONFIG_MAP,
     PoolConfigMap,
+    consumers_of,
     dialect_of,
     has_pool_uid,
     hold_of,
     with_hold,
     with_pool_uid,
 )
+from components.account_pool.consumers import Consumer, consumer_of, refusal
 from components.account_pool.driver import Driver
 from components.account_pool.judgement import held
 from components.account_pool.kubernetes_api import KubernetesApi
@@ -80,6 +82,7 @@ _SILENT_SECONDS: Final = 2.0
 """How long a cluster may be silent that nothing was heard of yet: a wrong address, or one that is down."""
 
 _HOLD_SECONDS: Final = 1.0
+"""How long a process goes by what the pool said of a hold and of its consumers."""
 
 T = TypeVar("T")
 
@@ -111,6 +114,7 @@ class Pool:
         self._takes_claims = False
         self._clock = clock
         self._hold, self._hold_seen = settings.hold, clock()
+        self._consumers = settings.consumers
 
     @classmethod
     def open(cls, target: ClusterTarget, namespace: str, *, manager: str = CLAIMS) -> Pool:
@@ -136,7 +140,7 @@ class Pool:
         driver, settings = _driver(target, namespace, CLAIMS)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=_SILENT_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        return Census.of(members, records, hold_of(settings))
+        return Census.of(members, records, hold_of(settings), consumers_of(settings))
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
@@ -161,7 +165,7 @@ class Pool:
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
         """Claim the account of a tenant's slot: the one it has, one of its own, or one from the pool.
 
-        Raises Exhausted, LimitReached, LostMember, NotAllowed, Misconfigured, Unreachable.
+        Raises Exhausted, LimitReached, QuotaReached, LostMember, NotAllowed, Misconfigured, Unreachable.
         """
         wanted = self._placed(request)
         take = protocol.claim_with_spill if wanted.spill else protocol.claim
@@ -200,6 +204,8 @@ class Pool:
             found = yield from get_record(record)
             if found is None:
                 return None
+            if new_holder is not None and new_holder not in found.holders:
+                yield from self._enter(found, new_holder)
             amended = Amendment(
                 holder=new_holder or holder,
                 policy=policy or self.settings.policy,
@@ -234,7 +240,8 @@ class Pool:
         """Read every member, then every record, and whether the pool is held."""
         members = self._run(list_all(Kind.MEMBER, MEMBERS))
         records = self._run(list_all(Kind.RECORD, RECORDS))
-        return Census.of(members, records, hold_of(self._run(read(Kind.RECORD, CONFIG_MAP))))
+        settings = self._run(read(Kind.RECORD, CONFIG_MAP))
+        return Census.of(members, records, hold_of(settings), consumers_of(settings))
 
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record that can be read."""
@@ -386,18 +393,29 @@ class Pool:
         """Wait for the Events still being written; False when some may be missing."""
         return self._journal.flush(seconds)
 
-    def _begin(self, name: str) -> Steps[Record | None]:
-        """C0: read the record of a claim, and beside it, once a second, whether the pool is held."""
+    def _begin(self, wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
+        """C0: read the record of a claim, and beside it, once a second, whom the pool serves."""
         now = self._clock()
         if now - self._hold_seen <= _HOLD_SECONDS:
-            record = yield from get_record(name)
+            record = yield from get_record(wanted.record)
         else:
-            body, settings = yield from read_both(Get(Kind.RECORD, name), Get(Kind.RECORD, CONFIG_MAP))
+            asked = Get(Kind.RECORD, wanted.record)
+            body, settings = yield from read_both(asked, Get(Kind.RECORD, CONFIG_MAP))
             self._hold, self._hold_seen = hold_of(settings), now
+            self._consumers = consumers_of(settings)
             record = None if body is None else Record.parse(body)
         if record is None:
             yield from self._may_begin()
-        return record
+        if record is None or wanted.holder not in record.holders:
+            return record, self._served(wanted)
+        return record, consumer_of(self._consumers, wanted.holder)
+
+    def _served(self, wanted: Wanted) -> Consumer | None:
+        """Return which consumer claims, None where the pool names none; raises NotAllowed."""
+        refused = refusal(self._consumers, wanted)
+        if refused is not None:
+            raise refused
+        return consumer_of(self._consumers, wanted.holder)
 
     def _may_begin(self) -> Steps[None]:
         """C1: raise NotAllowed where the pool was held when that was last looked at.
@@ -418,6 +436,13 @@ class Pool:
         for problem in displaced(() if record is None else (record,), self.settings.partition_keys):
             raise Misconfigured(place=problem.place, cause=problem.cause, mend=problem.mend)
         self._takes_claims = True
+
+    def _enter(self, record: Record, holder: str) -> Steps[None]:
+        """Q2: let a claim be held under another name; raises NotAllowed, QuotaReached."""
+        wanted = Wanted(self.namespace, record.partition, record.tenant, record.slot, holder)
+        consumer = self._served(wanted)
+        if consumer is not None and consumer.quota_on(record.partition) is not None:
+            yield from quotas.enter(wanted, consumer, record)
 
     def _run(self, steps: Steps[T], seconds: float = SECONDS) -> T:
         return self._driver.run(steps, seconds)

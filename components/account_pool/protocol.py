@@ -14,9 +14,10 @@ from enum import Enum, StrEnum
 from itertools import count
 from typing import TypeAlias
 
-from components.account_pool import changes
+from components.account_pool import changes, quotas
 from components.account_pool.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
 from components.account_pool.census import Census
+from components.account_pool.consumers import Consumer
 from components.account_pool.judgement import (
     NONE_OF_TYPE,
     Verdict,
@@ -68,6 +69,7 @@ from components.errors import (
     Misconfigured,
     NotAllowed,
     PoolError,
+    QuotaReached,
     Restored,
     Withheld,
 )
@@ -81,32 +83,40 @@ class Again(Enum):
 
 AGAIN = Again.AGAIN
 Choice: TypeAlias = Member | Again | None
+Begin: TypeAlias = Callable[[Wanted], Steps[tuple[Record | None, Consumer | None]]]
+"""Reads the record of a claim, and which consumer claims where the pool names some; raises where the holder
+is not in it and the pool takes no new claims of its."""
 
 
-def claim(wanted: Wanted, begin: Callable[[str], Steps[Record | None]] = get_record) -> Steps[Claimed]:
+def _begin(wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
+    return (yield from get_record(wanted.record)), None
+
+
+def claim(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
     """Find the one account of this tenant's slot, or take one from the pool.
 
-    begin: reads the record of that name; raises where there is none and the pool takes no new claims. Raises
-    Exhausted, LimitReached, Misconfigured, LostMember, NotAllowed or Restored; ends by itself in no other
-    way.
+    Raises Exhausted, LimitReached, QuotaReached, Misconfigured, LostMember, NotAllowed or Restored; ends by
+    itself in no other way.
     """
     untried: list[JsonObject] = []
     for attempt in count():
         if attempt:
             yield Pause(attempt - 1)
-        record = yield from begin(wanted.record)  # C0
+        record, consumer = yield from begin(wanted)  # C0
+        counted = None if consumer is None or consumer.quota_on(wanted.partition) is None else consumer
         member: Member | None = None
+        room: quotas.Room | None = None
         if record is None:
-            choice = yield from find(wanted, [])  # C1
-            if isinstance(choice, Again):
+            member = yield from _candidate(wanted)
+            if member is None:
                 continue
-            if choice is None:
-                if (yield from _is_absent(wanted.record)):
-                    raise (yield from refusal(wanted))
-                continue
-            record, member = (yield from _create(wanted, choice)), choice  # C2
+            if counted is not None:
+                room = yield from quotas.look(wanted, counted)  # Q1
+            record = yield from _create(wanted, member)  # C2
             if record is None:
                 continue
+        if counted is not None and not (yield from _entered(wanted, counted, record, room)):
+            continue
         claimed: Claimed | None = None
         match record.phase:
             case Phase.BOUND:
@@ -116,15 +126,39 @@ def claim(wanted: Wanted, begin: Callable[[str], Steps[Record | None]] = get_rec
             case Phase.PENDING:
                 secured = yield from _secure(record, member, wanted, untried)
                 if secured is not None:
-                    claimed = yield from _bind(*secured, wanted)
+                    claimed = yield from _bind(*secured, wanted, consumer)
         if claimed is not None:
             return claimed
     raise AssertionError
 
 
-def claim_with_spill(
-    wanted: Wanted, begin: Callable[[str], Steps[Record | None]] = get_record
-) -> Steps[Claimed]:
+def _candidate(wanted: Wanted) -> Steps[Member | None]:
+    """C1: choose a member for a claim that is not there; None: look at its record again."""
+    choice = yield from find(wanted, [])
+    if choice is None and (yield from _is_absent(wanted.record)):
+        raise (yield from refusal(wanted))
+    return None if isinstance(choice, Again) else choice
+
+
+def _entered(wanted: Wanted, consumer: Consumer, record: Record, room: quotas.Room | None) -> Steps[bool]:
+    """Q2, Q3: the record is in its consumer's quota, if need be; False: look at the record again.
+
+    Raises QuotaReached, after it took back a record that this holder alone began.
+    """
+    is_in = record.phase is Phase.BOUND and wanted.holder in record.holders
+    if is_in or record.phase is Phase.RELEASING:
+        return True
+    try:
+        yield from quotas.enter(wanted, consumer, record, room)
+    except QuotaReached:
+        is_begun_here = record.phase is Phase.PENDING and {*record.holders} == {wanted.holder}
+        if is_begun_here and not (yield from delete_record(record)):
+            return False
+        raise
+    return True
+
+
+def claim_with_spill(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
     """Find a place in the accounts of this tenant's slot, or take one more account when all are full.
 
     Raises as `claim`, but LimitReached.
@@ -329,9 +363,18 @@ def _move(record: Record, wanted: Wanted, untried: list[JsonObject]) -> Steps[tu
     return None if moved is None else (moved, choice)
 
 
-def _bind(record: Record, member: Member, wanted: Wanted) -> Steps[Claimed | None]:
-    """C5, C7: the record says that the member was taken for good, or the member is given back."""
+def _bind(
+    record: Record, member: Member, wanted: Wanted, consumer: Consumer | None = None
+) -> Steps[Claimed | None]:
+    """C5, C7: the record says that the member was taken for good, or the member is given back.
+
+    consumer: only its holders stay. Others that began the claim may not have entered their quota yet; they
+    join by themselves.
+    """
     while True:
+        for holder in record.holders:
+            if consumer is not None and not consumer.claims_as(holder):
+                record = record.without_holder(holder)
         has_room = record.has_room_for(wanted.holder)
         bound = replace(record, phase=Phase.BOUND, member_uid=member.uid)
         if has_room and wanted.holder not in bound.holders:

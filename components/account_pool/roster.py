@@ -18,6 +18,7 @@ from pulumi.dynamic import CheckFailure
 from components.account_pool import forecast
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import Consumer, keeping
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, narrowed_all, refusals
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Expectation, outlook, vacancies
@@ -25,7 +26,7 @@ from components.account_pool.pool import Pool
 from components.account_pool.skipping import skips
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell, tell
-from components.errors import CredfleetError, Exhausted, Misconfigured, Problem
+from components.errors import CredfleetError, Exhausted, Misconfigured, Problem, QuotaReached
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Foretold:
     @property
     def leaves_others_theirs(self) -> bool:
         """Whether it is skipped because other claims of the same run get what is free."""
-        return self.skipped and self.expectation.refusal is Exhausted
+        return self.skipped and self.expectation.refusal in (Exhausted, QuotaReached)
 
 
 _foretold: dict[str, Mapping[tuple[str, str], Foretold]] = {}
@@ -59,7 +60,8 @@ class PoolRosterArgs:
 
     Claims are here for the forecast only, so a change of them is none; nor is one of the pool's capacity,
     which is held against what the pool says now. elsewhere: another stack declares the
-    pool, and this one only claims; None where it declares it.
+    pool, and this one only claims; None where it declares it. consumers: name → what it may, as the pool's
+    ConfigMap says it, against which they are held.
     """
 
     namespace: str
@@ -70,6 +72,7 @@ class PoolRosterArgs:
     labels: Mapping[str, str] | None = None
     elsewhere: bool | None = None
     shared_capacity: int | None = field(default=None, compare=False)
+    consumers: Mapping[str, Properties] | None = field(default=None, compare=False)
 
     @classmethod
     def of_another_stack(
@@ -90,6 +93,7 @@ class PoolRosterArgs:
             claims=[_claim_properties(claim) for claim in claims],
             labels=declared.labels or None,
             shared_capacity=declared.shared_capacity,
+            consumers={one.name: one.render() for one in declared.consumers} or None,
         )
 
 
@@ -109,6 +113,7 @@ class PoolRosterProvider(Shell):
         try:
             problems = [*_problems(olds, inputs, see), *self._narrowed(inputs, see)]
             failures = [CheckFailure("", _line(problem)) for problem in problems]
+            _tell_who_keeps(inputs, see)
             if inputs.get("elsewhere"):
                 inputs = self._as_declared_elsewhere(inputs, see)
             _forecast(olds, inputs, see)
@@ -196,11 +201,25 @@ def _problems(olds: Properties, news: Properties, see: Callable[[str], Census]) 
         yield from refusals(old, new, see(old.namespace))
 
 
+def _tell_who_keeps(news: Properties, see: Callable[[str], Census]) -> None:
+    """Say who has what the consumers that are declared would not be given, while the pool names others."""
+    if news.get("consumers") and not news.get("elsewhere"):
+        census, consumers = see(str(news["namespace"])), _consumers(news)
+        for line in keeping(census.records, consumers) if census.consumers != consumers else ():
+            tell(f"warning: {line}")
+
+
+def _consumers(props: Properties) -> tuple[Consumer, ...]:
+    return tuple(Consumer.parse(name, said) for name, said in sorted((props.get("consumers") or {}).items()))
+
+
 def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) -> None:
     declared, claims = _declaration(news), _claims(news)
     if declared is None or not claims:
         return
     census = declared.with_census(see(declared.namespace))
+    if not news.get("elsewhere"):
+        census = replace(census, consumers=_consumers(news))
     leaving = [claim for claim in _claims(olds) if claim not in claims]
     claims.sort(key=lambda claim: not claim.required)  # what fails the update comes first
     expected = outlook(census, claims, declared.partition_keys, leaving)
@@ -212,6 +231,8 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
     _foretold[declared.namespace] = {(one.expectation.tenant, one.expectation.slot): one for one in told}
     skipped = [one.expectation for one in told if one.skipped]
     for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys), skipped):
+        tell(line)
+    for line in forecast.joint_lines(census, claims, declared.partition_keys):
         tell(line)
 
 

@@ -25,9 +25,14 @@ def members_of_type(account_type: str) -> str:
     return f"{HYPERSCALER_TYPE}={account_type}"
 
 
+def records_of_type(account_type: str) -> str:
+    """Select the records of all claims on a type."""
+    return f"{RECORDS},{HYPERSCALER_TYPE}={account_type}"
+
+
 def records_of(account_type: str, tenant_label: str) -> str:
     """Select the records of a tenant's claims on a type, in whatever part of the pool."""
-    return f"{RECORDS},{HYPERSCALER_TYPE}={account_type},{TENANT_NAME}={tenant_label}"
+    return f"{records_of_type(account_type)},{TENANT_NAME}={tenant_label}"
 
 
 def _members_in(partition: Partition) -> list[str]:

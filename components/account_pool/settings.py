@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from components.account_pool import consumers
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.dialect import NAMED, Dialect
 from components.account_pool.keys import INTERNAL, POOL_STATE
@@ -204,6 +205,22 @@ class Subject(Noun):
         return self
 
 
+class Consumer(Noun):
+    """Who may claim from a pool that names its consumers, and what."""
+
+    holders: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
+        description="What its holders begin with, such as pulumi/ORGANIZATION/PROJECT, or cli."
+    )
+    types: tuple[PoolType, ...] = Field(default=(), description="Types it may claim; none: all.")
+    partitions: tuple[Partition, ...] = Field(
+        default=(), description="Parts of the pool it may claim from, as slots name them; none: all."
+    )
+    quotas: Mapping[PoolType, Count] = Field(
+        default={},
+        description="Type → accounts of it that the consumer has at most; shared ones do not count.",
+    )
+
+
 class Elsewhere(Noun):
     """The pool of another stack, on the same cluster."""
 
@@ -237,6 +254,9 @@ class AccountPool(Noun):
     release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")
     limits: Mapping[Text, Count] = Field(
         {}, description="Type, or default → consumers a claim takes; 0: default."
+    )
+    consumers: Mapping[Name, Consumer] = Field(
+        default={}, description="Who alone may claim; without any, whoever has the right."
     )
     claimers: tuple[Subject, ...] = Field(
         (), description="Who may claim; trusted with every credential of the pool."
@@ -287,6 +307,14 @@ class AccountPool(Noun):
     def dialect(self) -> Dialect:
         """The words of the pool."""
         return Dialect(self.labels.names, self.shared_capacity)
+
+    @property
+    def named_consumers(self) -> tuple[consumers.Consumer, ...]:
+        """The consumers, by name."""
+        return tuple(
+            consumers.Consumer(name, one.holders, one.types, one.partitions, one.quotas)
+            for name, one in sorted(self.consumers.items())
+        )
 
     @property
     def ruleset(self) -> Ruleset:

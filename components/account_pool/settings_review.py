@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import is_within
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.judgement import judge
 from components.account_pool.members_file import ExistingMember
@@ -97,9 +98,31 @@ def review_pool(
                 f"no member is of type {name}, so its cleaner would never run",
                 nearest(name, known - {"default"}),
             )
+    yield from _review_consumers(pool, stated, around)
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, around)
     yield from review_identities(pool.members, existing)
+
+
+def _review_consumers(pool: AccountPool, stated: Stated, around: Surroundings) -> Problems:
+    for name, consumer in pool.consumers.items():
+        place = config_path("accountPool", "consumers", name)
+        for holder in consumer.holders:
+            for other, one in pool.consumers.items():
+                if other != name and any(is_within(holder, prefix) for prefix in one.holders):
+                    cause = f"{holder} is within the holders of {other}, and nobody is two consumers"
+                    yield Problem(f"{place}.holders", cause, "give each holder to one of the two")
+        for index, partition in enumerate(consumer.partitions):
+            for key in partition if around.whole("accountPool.partitionKeys") else ():
+                if key not in stated.partition_keys:
+                    yield _unknown_partition(f"{place}.partitions[{index}]", key, stated.partition_keys)
+        for account_type in consumer.quotas if consumer.types else ():
+            if account_type not in consumer.types:
+                yield Problem(
+                    config_path("accountPool", "consumers", name, "quotas", account_type),
+                    f"its types do not name {account_type}, so the quota would never count",
+                    nearest(account_type, consumer.types),
+                )
 
 
 def review_accounts(

@@ -17,6 +17,7 @@ from components.errors import (
     Misconfigured,
     NotAllowed,
     PoolError,
+    QuotaReached,
     Restored,
     Unreachable,
     Withheld,
@@ -28,6 +29,7 @@ SKIPPED: Final = "Skipped"
 SKIPS: Final[Mapping[type[PoolError], str | None]] = {
     Exhausted: "exhausted",
     LimitReached: "limit-reached",
+    QuotaReached: "quota-reached",
     Withheld: "not-allowed",
     LostMember: None,  # resources may still use the account
     Misconfigured: None,  # nobody knows what the claim has

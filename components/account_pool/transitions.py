@@ -12,10 +12,13 @@ from typing import Final, cast
 
 from components.account_pool.audit import COMPONENT
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID
+from components.account_pool.keys import POOL_QUOTA
 from components.account_pool.member_steps import member_table
 from components.account_pool.model import JsonObject
+from components.account_pool.quotas import COUNTED_IN, ENTERED
 from components.account_pool.record_steps import record_table
 from components.account_pool.relations import (
+    BY_CLAIMS,
     BY_STACK,
     CEL_NAME,
     CLAIM,
@@ -28,11 +31,13 @@ from components.account_pool.relations import (
     OTHER_DATA,
     OTHER_LABELS,
     OTHER_NOTES,
+    any_of,
+    either,
     name_of,
     text_in,
     touching,
 )
-from components.account_pool.rows import ABSENT, DATA, PRESENT, Field, Relation, Step, Table
+from components.account_pool.rows import ABSENT, DATA, LABELS, PRESENT, Field, Relation, Step, Table
 
 _IS_SETTINGS: Final = Relation(f"{CEL_NAME} == '{CONFIG_MAP}'", lambda write: name_of(write) == CONFIG_MAP)
 
@@ -40,6 +45,19 @@ SIGNATURE: Final = Field("signature", DATA, BY_STACK, POOL_UID)
 _SIGNED: Final = Relation(
     f"variables.newData[?'{POOL_UID}'].orValue('') == oldObject.metadata.uid",
     lambda write: text_in(DATA, POOL_UID, write.after) == cast("JsonObject", write.before)["metadata"]["uid"],
+)
+
+
+_IS_QUOTA: Final = Relation(
+    f"{CEL_NAME}.startsWith('quota-')", lambda write: name_of(write).startswith("quota-")
+)
+ENTRIES: Final = Field("entries", DATA, BY_CLAIMS, ENTERED)
+COUNTED: Final = Field("counted", DATA, BY_CLAIMS, COUNTED_IN)
+_COUNTED: Final = Relation(
+    f"variables.newData[?'{COUNTED_IN}'].orValue('') == oldObject.metadata.uid",
+    lambda write: (
+        text_in(DATA, COUNTED_IN, write.after) == cast("JsonObject", write.before)["metadata"]["uid"]
+    ),
 )
 
 
@@ -101,7 +119,26 @@ def event_table() -> Table:
     return Table("events", "event", "events", mend, _IS_TOLD, (), steps)
 
 
-def tables(partition_keys: Sequence[str]) -> tuple[Table, ...]:
-    """Return all tables of a pool that is divided by these labels, in the order their policies are drawn."""
+def quota_table() -> Table:
+    """Return the state machine of what counts the accounts of a consumer."""
+    fields = (ENTRIES, COUNTED, OTHER_DATA, OTHER_BYTES, OTHER_LABELS, OTHER_NOTES, *HANGING)
+    steps = (
+        Step("declare a quota, or restore one", (OPERATE,), new=touching(*fields), on="CREATE"),
+        Step("change a quota", (OPERATE,), new=touching(*fields)),
+        Step("Q2: enter a claim", (CLAIM,), new={ENTRIES: PRESENT, COUNTED: PRESENT}, when=(_COUNTED,)),
+        COLLECTING,
+        Step("remove a quota", (OPERATE,), on="DELETE"),
+        Step("delete it with its namespace", when=(NAMESPACE_GOES,), on="DELETE"),
+    )
+    belongs = any_of(_IS_QUOTA, either(LABELS, (POOL_QUOTA,)))
+    return Table("quotas", "quota", "configmaps", BY_STACK, belongs, fields, steps)
+
+
+def tables(partition_keys: Sequence[str], *, quotas: bool = False) -> tuple[Table, ...]:
+    """Return all tables of a pool that is divided by these labels, in the order their policies are drawn.
+
+    quotas: it gives some consumer so many accounts at most.
+    """
     keys = sorted(partition_keys)
-    return member_table(keys), record_table(keys), settings_table(), event_table()
+    counting = (quota_table(),) if quotas else ()
+    return member_table(keys), record_table(keys), settings_table(), event_table(), *counting

@@ -182,7 +182,13 @@ def _pool_args(
 
 
 def _pool_settings(section: pool_settings.AccountPool) -> PoolConfigMap:
-    return PoolConfigMap(section.partition_keys, section.release_policy, section.limits, section.dialect)
+    return PoolConfigMap(
+        section.partition_keys,
+        section.release_policy,
+        section.limits,
+        section.dialect,
+        consumers=section.named_consumers,
+    )
 
 
 def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:

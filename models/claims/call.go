@@ -98,9 +98,12 @@ func (c *call) write(
 	if isAccepted {
 		next, self, transition := c.add("-> applied, ANSWER LOST", true)
 		transition.Violation = apply(next, self)
-		if kind == MemberWrite { // the caller does not learn the new resourceVersion
+		switch kind { // the caller does not learn the new resourceVersion
+		case MemberWrite:
 			self.MemberFresh = false
-		} else {
+		case QuotaWrite:
+			self.QuotaFresh = false
+		default:
 			self.RecordFresh = false
 		}
 		conflict(next, self)

@@ -95,6 +95,9 @@ func (c *canonicalizer) encode(state *State, to *permutation, bytes []byte) []by
 		bytes = append(bytes, bit(state.RecordsDestroyed[number], 0)|bit(state.RecordsRestored[number], 1))
 	}
 	bytes = append(bytes, bit(state.SettingsLost, 0))
+	if c.Quota > 0 {
+		bytes = append(bytes, byte(state.Quota.Listed)|state.Quota.Gone<<4)
+	}
 	for number := range c.MemberCount {
 		bytes = c.encodeMember(&state.Members[from[number]], &tokens, bytes)
 		bytes = append(bytes, byte(state.Touched[from[number]]))
@@ -159,6 +162,10 @@ func (c *canonicalizer) encodeProcess(self *Process, to *permutation, tokens *re
 		tokens.of(self.OtherToken), self.OtherRecord|byte(skipped)<<4, held|byte(self.Keys)<<2|unavailable<<4)
 	if c.hasFences {
 		bytes = append(bytes, self.Fences)
+	}
+	if c.Quota > 0 {
+		known := bit(self.QuotaFresh, 0) | bit(self.RecordGone, 1)
+		bytes = append(bytes, known|self.Pruned<<2|byte(self.Unseen)<<4, byte(self.Then))
 	}
 	return bytes
 }

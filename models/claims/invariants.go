@@ -74,6 +74,9 @@ var (
 	givenUpReturned = &Violation{"I11", "an account came back that an operator gave up"}
 )
 
+// I12: a consumer never has more accounts than its quota.
+var quotaExceeded = &Violation{"I12", "a consumer has more accounts than its quota"}
+
 // judgeMemberWrite checks I1 and I8 of one write by the protocol, before it is stored.
 func (s *Scenario) judgeMemberWrite(state *State, member uint8, value *Member, writer int) *Violation {
 	old := &state.Members[member]
@@ -140,6 +143,9 @@ func (s *Scenario) judge(state *State) *Violation {
 	}
 	if s.Spill && state.Records[recordT].Holders&state.Records[recordT2].Holders != noHolder {
 		return placeTwice
+	}
+	if s.Quota > 0 && s.boundByConsumer(state) > s.Quota {
+		return quotaExceeded
 	}
 	return s.judgeLimits(state)
 }

@@ -73,10 +73,14 @@ func (c *call) getRecordToClaim() {
 		self.Member, self.Token, self.RecordFresh = record.Member, record.Token, true
 		switch record.Phase {
 		case Pending:
-			self.Step = GetMember
+			c.enter(self, GetMember)
 		case Bound:
-			self.Step = GetBoundMember
 			self.HolderListed = record.Holders.has(c.operation.Holder)
+			if self.HolderListed {
+				self.Step = GetBoundMember
+			} else {
+				c.enter(self, GetBoundMember)
+			}
 		case Releasing:
 			self.Step = GetReleasingMember
 		}
@@ -136,8 +140,14 @@ func (c *call) createRecord() {
 		self.Token = c.newToken(next)
 		record := Record{Pending, self.Member, self.Token, c.operation.Holder}
 		c.writeRecord(next, self.Record, record, overtaken, c.process)
+		self.RecordGone = false
 		return nil
-	}, func(_ *State, self *Process) { self.Step = TakeMember }, c.again)
+	}, func(_ *State, self *Process) {
+		self.Step = TakeMember
+		if c.isCounted() && c.Mistake != W32 {
+			self.Step, self.Then = EnterQuota, TakeMember
+		}
+	}, c.again)
 }
 
 // C3: CAS M with the resourceVersion at which it was free or the tenant's own.
@@ -210,8 +220,9 @@ func (c *call) healMember() {
 // C5: CAS R: the member was taken for good.
 func (c *call) bindRecord() {
 	record := c.before.Records[c.self().Record]
-	joins := !record.Holders.has(c.operation.Holder) && !c.isFull(record)
 	bound := record
+	bound.Holders = c.keptAtBinding(record.Holders)
+	joins := !bound.Holders.has(c.operation.Holder) && !c.isFull(bound)
 	bound.Phase = Bound
 	raises := noHolder
 	if joins {

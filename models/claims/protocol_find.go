@@ -199,7 +199,7 @@ func (c *call) accept(self *Process) {
 	case self.Moving:
 		self.Step = MoveRecord
 	default:
-		self.Step = CreateRecord
+		c.enter(self, CreateRecord)
 	}
 }
 

@@ -88,10 +88,12 @@ type Scenario struct {
 	Policy      Policy
 	Shared      bool // members take Capacity claims each, one record per consumer
 	Capacity    int
-	HolderLimit int   // of one claim; 0 is none
-	Spill       bool  // a claim of recordT goes to recordT2 when the holders of recordT are as many as its limit
-	Displaced   uint8 // 1 + the record that a request of recordT means under other keys; 0 where none are lost
-	TakeOver    bool  // an operator lets a cleaner take over another's work; it rotates the credential first
+	HolderLimit int     // of one claim; 0 is none
+	Counted     Holders // of the one consumer that has a quota
+	Quota       int     // accounts that consumer may have at most
+	Spill       bool    // a claim of recordT goes to recordT2 when the holders of recordT are as many as its limit
+	Displaced   uint8   // 1 + the record that a request of recordT means under other keys; 0 where none are lost
+	TakeOver    bool    // an operator lets a cleaner take over another's work; it rotates the credential first
 	Faults      Faults
 	Mistake     Mistake
 

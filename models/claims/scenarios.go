@@ -165,6 +165,11 @@ func brought(tenants ...Tenant) func(*Scenario) {
 	}
 }
 
+// quota lets a consumer with these holders have so many accounts at most.
+func quota(most int, counted Holders) func(*Scenario) {
+	return func(s *Scenario) { s.Quota, s.Counted = most, counted }
+}
+
 // dirty is a pool with policy clean whose first member tenant T gave back.
 func dirty(s *Scenario) {
 	s.Policy = PolicyClean
@@ -197,7 +202,7 @@ func scenarios() []Scenario {
 	for _, group := range [][]Scenario{
 		firstClaims(), releases(), sweeps(), slots(), bringYourOwn(), cleaners(), handEdits(),
 		sharedMembers(), holderLimits(), spills(), largerMixes(), withoutCrashes(), oneTenant(), lateWriteScenarios(),
-		replacements(), quarantines(), sideBySide(), lostSettings(), restoredRecords(),
+		replacements(), quarantines(), sideBySide(), lostSettings(), restoredRecords(), quotas(),
 	} {
 		all = append(all, group...)
 	}
@@ -553,6 +558,26 @@ var tooLarge = []string{
 	"M late+abandoned release, fenced TTU m2",
 }
 
+// T: quotas of a consumer, beside claims of others.
+func quotas() []Scenario {
+	one, two := quota(1, holder1|holder3), quota(2, holder1|holder2|holder3|holder4)
+	return []Scenario{
+		run("T quota 1: TU m2", 2, releaseT1, releaseU).with(one),
+		run("T quota 1: reclaim TU m2", 2, reclaimT1, reclaimU).with(one),
+		run("T quota 1: TU+both sweeps m2", 2, releaseT1, releaseU, sweep, sweepRecords).with(one, crashesOnly),
+		run("T quota 1: TU+crashing record sweep m2", 2, releaseT1, releaseU, sweepRecords).with(one),
+		run("T quota 1: TU and a helper of another consumer m2", 2, releaseT1, claimT2, releaseU).with(one),
+		run("T quota 1: TT of one consumer, U m2", 2, releaseT1, releaseT2, releaseU).
+			with(quota(1, holder1|holder2|holder3)),
+		run("T quota 1: two slots of T m2", 2, releaseT1, releaseT2nd).
+			with(threeRecords, quota(1, holder1|holder2)),
+		run("T quota 2: TUV m3", 3, releaseT1, releaseU, claimsAndReleases(recordV, holder4)).
+			with(threeTenants, two, crashesOnly),
+		run("T quota 1: TUV m2, V of another consumer", 2, releaseT1, releaseU, claims(recordV, holder4)).
+			with(threeTenants, one, crashesOnly),
+	}
+}
+
 // smallScope names what fits into a test: every kind of behaviour, with few processes and mostly one member.
 var smallScope = []string{
 	"A claim TTU m1",
@@ -599,6 +624,8 @@ var smallScope = []string{
 	"Q settings lost: claim TT m2",
 	"Q settings lost: claim TTU m2",
 	"R restored: TTU release m1",
+	"T quota 1: TU m2",
+	"T quota 1: two slots of T m2",
 	"R restored: TU+sweep clean m1",
 	"R restored: slots TT'+sweep release m2",
 	"R restored: TT+record sweep m1",

@@ -8,6 +8,9 @@ const server = -1
 // writeRecord puts a record on the server: it is no longer fresh for anybody but its writer. raises: the
 // holders whose sequence numbers this write raises.
 func (s *Scenario) writeRecord(state *State, record uint8, value Record, raises Holders, writer int) {
+	if s.Quota > 0 && value.Phase == Absent {
+		s.leaveQuota(state, record)
+	}
 	state.Records[record] = value
 	if raises != noHolder {
 		s.overtake(state, record, raises)

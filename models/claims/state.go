@@ -130,11 +130,16 @@ type Process struct {
 	LabelledHere bool // this process wrote the token itself
 	SeenNamed    bool // W7: the record list, read first, named this member
 	Held         uint8
-	Keys         Keys  // what it read of the settings when it opened the pool
-	Spilled      bool  // its claim of recordT, with spill, is on recordT2
-	HeldSpilled  bool  // so was the claim it holds
-	MayBegin     bool  // it saw that no claim was made under other keys, and does not look again
-	Fences       uint8 // bit i: nobody overtook the sequence number that operation i of the script returned
+	Keys         Keys      // what it read of the settings when it opened the pool
+	QuotaFresh   bool      // nobody wrote the quota since this process read it
+	RecordGone   bool      // the record it read or made is deleted, whatever bears its name now
+	Pruned       uint8     // entries of the quota it saw to be gone
+	Unseen       RecordSet // W34: records that were not there before the quota was read
+	Then         Step      // after it entered the quota
+	Spilled      bool      // its claim of recordT, with spill, is on recordT2
+	HeldSpilled  bool      // so was the claim it holds
+	MayBegin     bool      // it saw that no claim was made under other keys, and does not look again
+	Fences       uint8     // bit i: nobody overtook the sequence number that operation i of the script returned
 }
 
 // WriteKind says what an accepted write does to the server.
@@ -145,6 +150,7 @@ const (
 	RecordWrite
 	MemberWrite
 	RecordCreate
+	QuotaWrite
 )
 
 // InFlight is one write the server has received but not applied, although its caller saw an error.
@@ -176,6 +182,7 @@ type State struct {
 	RecordsDestroyed [maxRecords]bool
 	RecordsRestored  [maxRecords]bool
 	SettingsLost     bool
+	Quota            Quota
 }
 
 func (member *Member) count() int {

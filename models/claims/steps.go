@@ -58,6 +58,10 @@ const (
 	FreeCleaned
 	GetFreed
 	EditByHand
+	GetQuota
+	ListRecordsOfQuota
+	EnterQuota
+	DeleteUncounted
 )
 
 // steps describes every Step: which lines of the protocol it is, the call as a trace prints it, what it does.
@@ -95,6 +99,11 @@ var steps = [...]struct {
 	GetBoundMember:           {"C8", "GET member", (*call).getBoundMember},
 	GetBoundRecordAgain:      {"C8", "GET record again", (*call).getBoundRecordAgain},
 	JoinRecord:               {"C8", "CAS record: holder", (*call).joinRecord},
+
+	GetQuota:           {"Q1", "GET quota", (*call).getQuota},
+	ListRecordsOfQuota: {"Q1", "LIST records of the type", (*call).listRecordsOfQuota},
+	EnterQuota:         {"Q2", "CAS quota: enter the record", (*call).enterQuota},
+	DeleteUncounted:    {"Q3", "DELETE record, the quota is used up", (*call).deleteUncounted},
 
 	GetRecordToRead:      {"read", "GET record", (*call).getRecordToRead},
 	GetMemberToRead:      {"read", "GET member", (*call).getMemberToRead},

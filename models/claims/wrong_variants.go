@@ -36,6 +36,9 @@ const (
 	W29             // a release with policy retain leaves no trace that the member is the pool's
 	W30             // a claim that spills does not look where its holder is already
 	W31             // the cleaner takes what a claim is on, because its token is gone
+	W32             // a quota is counted before the write, and nothing is written
+	W33             // who binds a claim keeps a holder in it that has not entered its quota
+	W34             // an entry of a quota is judged by records that were listed before it was read
 )
 
 const labelOnlyMistakes uint32 = 1<<W1 | 1<<W2 | 1<<W3 | 1<<W5 | 1<<W14
@@ -127,5 +130,11 @@ func wrongVariants() []WrongVariant {
 		variant(W31, "I5", run("W31 cleaner takes what a Bound record names", 1,
 			claimT1, claimU, once(EditTakeTokenOff), clean).
 			with(noFaults, policy(PolicyClean))),
+		variant(W32, "I12", run("W32 quota counted before the write", 2, claimT1, claimU).
+			with(noFaults, quota(1, holder1|holder3))),
+		variant(W33, "I12", run("W33 a helper binds who has not entered", 2, claimT1, claimT2, claimU).
+			with(noFaults, quota(1, holder1|holder3))),
+		variant(W34, "I12", run("W34 an entry judged by an older list", 2, claimT1, reclaimU).
+			with(noFaults, quota(1, holder1|holder3))),
 	}
 }

@@ -50,6 +50,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "wrong-context": CONFIGURATION,
         "yaml-invalid": CONFIGURATION,
         "exhausted": EXHAUSTED,
+        "quota-reached": EXHAUSTED,
         "misconfigured": MISCONFIGURED,
         "not-allowed": NOT_ALLOWED,
         "cancelled": CANCELLED,
@@ -67,7 +68,9 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "bad-configuration": "docs/configuration.md",
         "exhausted": _NIGHT,
         "pool-restored": _BACKUP,
-        **dict.fromkeys(("limit-reached", "lost-member", "misconfigured", "not-allowed"), _POOL),
+        **dict.fromkeys(
+            ("limit-reached", "lost-member", "misconfigured", "not-allowed", "quota-reached"), _POOL
+        ),
         **dict.fromkeys(
             ("cloud-died", "cloud-not-ready", "cluster-unreachable", "go-missing", "kubeconfig-broken"),
             _SANDBOX,

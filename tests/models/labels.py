@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOM = Path(__file__).parents[2] / "components" / "account_pool"
-LABEL = re.compile(r"\b[CRXK]\d\b")
+LABEL = re.compile(r"\b[CRXKQ]\d\b")
 PASS = re.compile(r"\((\d)\)")
 
 

@@ -43,6 +43,9 @@ VIOLATED = {
     "W29": "I4",
     "W30": "I2",
     "W31": "I5",
+    "W32": "I12",
+    "W33": "I12",
+    "W34": "I12",
 }
 """The invariant each deliberately wrong variant of the protocol breaks."""
 

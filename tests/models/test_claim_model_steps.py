@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "claim-model.md"
 REPORT_ONLY = {"S4"}
 """Steps that write nothing and decide nothing, so the model has none for them."""
 
-STEP = re.compile(r"[CRXSK]\d")
+STEP = re.compile(r"[CRXSKQ]\d")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def model(checker: Checker) -> dict[str, set[str]]:
 @pytest.fixture(scope="module")
 def page() -> dict[str, tuple[set[str], set[str]]]:
     """Step → the calls and the functions the page names."""
-    rows = re.findall(r"^\| ([CRXSK]\d) \| (.*) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| ([CRXSKQ]\d) \| (.*) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
     return {
         step: (set(calls.split("; ")) - {"none"}, set(re.findall(r"`(.+?)`", functions)))
         for step, calls, functions in rows

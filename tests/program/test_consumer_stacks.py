@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 def consumer(pool: FleetProject, folder: Path, tenants: Sequence[str]) -> FleetProject:
     """A project of its own, whose tenants, each in its file, want one account of a pool and a copy of it."""
     made = replace(FleetProject.make(folder, pool.kubeconfig, folder.name), pool=pool.pool)
+    project = (folder / "Pulumi.yaml").read_text(encoding="utf-8").partition("\nconfig:")[0]
+    (folder / "Pulumi.yaml").unlink()
+    (folder / "Pulumi.yaml").write_text(
+        re.sub("^name: .*", f"name: {folder.name}", project), encoding="utf-8"
+    )
     files = folder / "tenants"
     files.mkdir()
     accounts = {"aws": {"type": "aws", "deliverTo": "aws-account"}}
@@ -68,6 +74,42 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
     project.configure(credentials=CREDENTIALS, tenants={}, pool={**guarded, **pool_of(other)})
     removal = project.sandbox("preview").quiet(1)
     assert f"{account}: it would be removed, but it is claimed by tenant acme" in removal.out
+    assert "held by stack organization/first/test" in removal.out
+    shared = consumer(project, tmp_path / "third", ["acme"]).sandbox("preview").quiet(1)
+    assert "acme/aws: shares its account with stack organization/first/test" in shared.out
 
     first.sandbox("destroy").quiet()
     assert accounts(admin, project)[account]["labels"]["credfleet.io/pool-state"] == "dirty"
+
+
+def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more(
+    project: FleetProject, admin: DynamicClient, tmp_path: Path
+) -> None:
+    def with_quota(most: int) -> None:
+        named = {"first": {"holders": ["pulumi/organization/first"], "quotas": {"aws": most}}}
+        guarded = {**pool_of(1, 2, 3), "admissionPolicy": True, "consumers": named}
+        project.configure(credentials=CREDENTIALS, tenants={}, pool=guarded)
+
+    with_quota(1)
+    project.up().quiet()
+    stranger = consumer(project, tmp_path / "stranger", ["acme"]).sandbox("preview").quiet(6)
+    assert "this is no holder of any of them: first" in stranger.out
+    assert not owned(admin, project)
+
+    first = consumer(project, tmp_path / "first", ["acme", "globex"])
+    assert "consumer first may have 1 aws accounts at most" in first.sandbox("preview").quiet().out
+    assert first.sandbox("up").quiet(9)
+    assert len(owned(admin, project)) == 1
+    assert project.sandbox("up", "--expect-no-changes").quiet().out
+
+    with_quota(0)
+    (tenant,) = owned(admin, project)
+    lowered = project.sandbox("preview").quiet()
+    assert f"it keeps {tenant}/aws (stack organization/first/test), and gets no more" in lowered.out
+    with_quota(2)
+    project.up().quiet()
+    first.sandbox("up").quiet()
+    assert {*owned(admin, project)} == {"acme", "globex"}
+    assert project.sandbox("up", "--expect-no-changes").quiet().out
+    assert first.sandbox("up", "--expect-no-changes").quiet().out
+    first.sandbox("destroy").quiet()

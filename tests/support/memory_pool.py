@@ -41,6 +41,7 @@ from components.account_pool.calls import (
     perform,
 )
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import Consumer, consumer_of
 from components.account_pool.dialect import Dialect
 from components.account_pool.judgement import Verdict, judge
 from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
@@ -56,6 +57,7 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.selection import members_of_type
+from components.account_pool.steps import get_record
 from components.account_pool.sweeping import pending_records, sweep
 from components.errors import LostMember, PoolError
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
@@ -310,7 +312,7 @@ def run(steps: Steps[Any], server: PoolApi) -> Any:
 
 @dataclass(frozen=True)
 class Claims:
-    """An operation: claim, and hold from then on."""
+    """An operation: claim, and hold from then on. consumers: whom the pool names."""
 
     tenant: str
     holder: str
@@ -319,6 +321,7 @@ class Claims:
     limit: int | None = None
     shared: bool = False
     spill: bool = False
+    consumers: tuple[Consumer, ...] = ()
 
     @property
     def wanted(self) -> Wanted:
@@ -330,7 +333,11 @@ class Claims:
 
     def start(self, _held: Mapping[str, Claimed]) -> Steps[Any]:
         """Begin, or begin again after a crash."""
-        return protocol.claim_with_spill(self.wanted) if self.spill else protocol.claim(self.wanted)
+        claim = protocol.claim_with_spill if self.spill else protocol.claim
+        return claim(self.wanted, self._begin)
+
+    def _begin(self, wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
+        return (yield from get_record(wanted.record)), consumer_of(self.consumers, wanted.holder)
 
 
 @dataclass(frozen=True)
@@ -552,6 +559,7 @@ class World:
     touched: frozenset[str] = frozenset()
     restored: frozenset[str] = frozenset()
     evidence_gone: bool = False
+    consumers: tuple[Consumer, ...] = ()
 
     @classmethod
     def of(cls, server: MemoryServer, *scripts: tuple[Op, ...], **options: Any) -> World:
@@ -697,7 +705,7 @@ class World:
             raise Violation("I3: an account was reported lost, though nobody touched anything")
 
     def check(self) -> None:
-        """I2, I3, I5, I7, I10: what holds in every state."""
+        """I2, I3, I5, I7, I10, I12: what holds in every state."""
         held = [claimed for process in self.processes for claimed in process.held.values()]
         for claimed in held:
             self._check_held(claimed)
@@ -707,6 +715,10 @@ class World:
         for record in self.server.records:
             if record.limit is not None and len(record.holders) > record.limit:
                 raise Violation(f"I10: {record.name} has more holders than its limit")
+        bound = [record for record in self.server.records if record.phase is Phase.BOUND]
+        for consumer in self.consumers:
+            if sum(map(consumer.has, bound)) > consumer.quotas["aws"]:
+                raise Violation(f"I12: {consumer.name} has more accounts than its quota")
         for member in self.server.members:
             if member.shared and len(member.shared_claims) > member.shared_capacity:
                 raise Violation(f"I10: {member.name} has more claims than its capacity")

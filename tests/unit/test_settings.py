@@ -252,6 +252,21 @@ UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
     "shared by nobody": ({f"{MEMBER}__sharedCapacity": 0}, "", "write 1 or more"),
     "reserved label": ({"accountPool__partitionKeys": ["hyperscaler-type"]}, "[0]", "eu-access"),
     "reserved prefix": ({"accountPool__partitionKeys": ["credfleet.io/x"]}, "[0]", "eu-access"),
+    "a holder of two consumers": (
+        {"accountPool__consumers": {"a": {"holders": ["pulumi/x"]}, "b": {"holders": ["pulumi/x/y"]}}},
+        "accountPool.consumers.b.holders",
+        "to one of the two",
+    ),
+    "a quota that never counts": (
+        {"accountPool__consumers": {"a": {"holders": ["x"], "types": ["aws"], "quotas": {"awz": 1}}}},
+        "accountPool.consumers.a.quotas.awz",
+        "aws",
+    ),
+    "a consumer of no part of the pool": (
+        {"accountPool__consumers": {"a": {"holders": ["x"], "partitions": [{"eu": "true"}]}}},
+        "accountPool.consumers.a.partitions[0]",
+        "partitionKeys",
+    ),
     "one label for two things": (
         {"accountPool__labels": {"type": "x", "tenant": "x"}},
         "accountPool.labels",

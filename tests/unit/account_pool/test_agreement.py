@@ -36,11 +36,11 @@ MOST_CALLS = 300
 def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError:
     """Claim alone, and say how it ended; an operation that asks without end fails. hold: of the pool."""
 
-    def begin(name: str) -> Steps[Record | None]:
-        record = yield from get_record(name)
+    def begin(wanted: Wanted) -> Steps[tuple[Record | None, None]]:
+        record = yield from get_record(wanted.record)
         if hold and record is None:
             raise NotAllowed(place=POOL, cause=hold, mend="")
-        return record
+        return record, None
 
     steps: Steps[Claimed] = protocol.claim(wanted, begin)
     answer: Any = None

@@ -16,7 +16,7 @@ def test_every_error_of_a_pool_either_skips_a_claim_or_fails_the_update():
 def test_only_what_costs_nobody_an_account_skips_and_nothing_skips_what_is_required(
     refusal: type[errors.PoolError],
 ):
-    harmless = {errors.Exhausted, errors.LimitReached, errors.Withheld}
+    harmless = {errors.Exhausted, errors.LimitReached, errors.QuotaReached, errors.Withheld}
     assert skips(refusal, required=False) is (refusal in harmless)
     assert not skips(refusal, required=True)
 
@@ -24,7 +24,8 @@ def test_only_what_costs_nobody_an_account_skips_and_nothing_skips_what_is_requi
 def test_a_code_is_that_of_the_error():
     exhausted = errors.Exhausted(pool="p", account_type="aws", partition="", census="")
     limited = errors.LimitReached(tenant="t", account_type="aws", member="m", holders=1, limit=1)
+    counted = errors.QuotaReached(consumer="c", account_type="aws", most=1, who="")
     withheld = errors.Withheld(place="", cause="", mend="")
-    assert {type(each): each.code for each in (exhausted, limited, withheld)} == {
+    assert {type(each): each.code for each in (exhausted, limited, counted, withheld)} == {
         refusal: code for refusal, code in SKIPS.items() if code is not None
     }

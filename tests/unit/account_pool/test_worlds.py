@@ -543,8 +543,8 @@ def cleaned(still: Still) -> tuple[Sequence[str], Still]:
 def outcome(still: Still, wanted: Wanted, said: Said) -> Claimed | PoolError:
     """Claim under the pool's settings as they are."""
 
-    def begin(name: str) -> Steps[Record | None]:
-        asked = yield from get_record(name)
+    def begin(wanted: Wanted) -> Steps[tuple[Record | None, None]]:
+        asked = yield from get_record(wanted.record)
         record = yield from any_record(RECORDS)
         metadata = {"name": CONFIG_MAP, "namespace": POOL, "uid": "u1"}
         settings = (
@@ -554,7 +554,7 @@ def outcome(still: Still, wanted: Wanted, said: Said) -> Claimed | PoolError:
         )
         if asked is None and record is not None and any(displaced([record], settings.partition_keys)):
             raise Misconfigured(place=POOL, cause="other keys", mend="")
-        return asked
+        return asked, None
 
     try:
         return run(protocol.claim(wanted, begin), still.server.copy())
