@@ -101,5 +101,5 @@ class Counters:
             code="not-allowed" if reply.answer is Answer.NOT_ALLOWED else "unreachable",
             place=place,
             cause=f"the API server refuses it: {reply.text}",
-            mend="give this user the Role of deploy/exporter, which says what counting needs",
+            mend="give this user the Role of deploy/exporter.yaml, which says what counting needs",
         )
