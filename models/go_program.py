@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from pulumi_sandbox.errors import SandboxError
@@ -14,11 +15,20 @@ from pulumi_sandbox.services.progress import Progress, silent
 from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 
 
-def built(source: Path, name: str, progress: Progress = silent, *, offline: bool = False) -> Path:
+def built(
+    source: Path,
+    name: str,
+    progress: Progress = silent,
+    *,
+    offline: bool = False,
+    package: str = ".",
+    tags: str = "",
+) -> Path:
     """Return the path of the built program, building it first when no build of this source is kept.
 
     source: its folder, with go.mod. name: of the folder in the cache. offline: neither a compiler nor modules
-    are fetched. Raises SandboxError `go-missing` or `program-broken`.
+    are fetched. package: which one, where it is another module's; tags: of its build. Raises SandboxError
+    `go-missing` or `program-broken`.
     """
     go = toolchain_for((source / "go.mod").read_text())
     cache = cache_folder("credfleet").with_name(name)
@@ -26,7 +36,8 @@ def built(source: Path, name: str, progress: Progress = silent, *, offline: bool
     with exclusive(cache / "lock"):
         if not kept.exists():
             unfinished = cache / "unfinished"
-            _build(_compiler(go, progress, offline=offline), source, unfinished, offline=offline)
+            what = ("-tags", tags, "-o", str(unfinished), package)
+            _build(_compiler(go, progress, offline=offline), source, what, offline=offline)
             unfinished.rename(kept)
     return kept
 
@@ -50,10 +61,10 @@ def _key(source: Path, go: Go) -> str:
     return digest.hexdigest()[:20]
 
 
-def _build(go: Path, source: Path, to: Path, *, offline: bool) -> None:
+def _build(go: Path, source: Path, what: Sequence[str], *, offline: bool) -> None:
     own = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
     answer = subprocess.run(
-        [str(go), "build", "-trimpath", "-buildvcs=false", "-o", str(to), "."],
+        [str(go), "build", "-trimpath", "-buildvcs=false", *what],
         cwd=source,
         env={**os.environ, **own, **({"GOPROXY": "off"} if offline else {})},
         capture_output=True,
