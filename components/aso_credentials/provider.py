@@ -115,14 +115,13 @@ class OperatorPinArgs:
     """How the operator runs, and what identities trust.
 
     account: the ServiceAccount it runs as. trusted: `MODE ISSUER ACCOUNT`, first of how it runs, then of how
-    it ran, while that is trusted as well; none without identities. writes_settings: whether the stack writes
-    its settings. allow_change: let this update take trust away unseen. place: in the configuration.
+    it ran, while that is trusted as well; none without identities. allow_change: let this update take trust
+    away unseen. place: in the configuration.
     """
 
     namespace: str = field(metadata=IDENTITY)
     account: str
     trusted: Sequence[str] = ()
-    writes_settings: bool = False
     allow_change: bool = False
     place: str
 

@@ -194,7 +194,7 @@ def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
 
 
 def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
-    """Find entries that go to no place as providers of a kind have them."""
+    """Find entries that go to no place as providers of a kind have them, by either back end."""
     for each in push.data:
         if kind.has_properties and each.property_name is None:
             yield Problem(
@@ -205,8 +205,8 @@ def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
         elif not kind.has_properties and each.property_name is not None:
             yield Problem(
                 push.title,
-                f"{each.remote_key} of a provider of kind {kind.name} is one value, so the direct back end"
-                f" pushes to no property {each.property_name} of it",
+                f"{each.remote_key} of a provider of kind {kind.name} is one value, so nothing is pushed to"
+                f" a property {each.property_name} of it",
                 "leave property out",
             )
     yield from place_objections(push, kind)

@@ -26,6 +26,7 @@ from components.secret_stores.entries import PushEntry, ReadEntry
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
 from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
+from components.secret_stores.kubernetes_server import ROOT_CA
 from components.secret_stores.login import login_data, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
 from components.secret_stores.model import AnyProvider, SecretStore, goes_by_labels
@@ -61,12 +62,17 @@ class SecretStoresArgs:
 
 @dataclass(frozen=True, slots=True)
 class _Consumer:
-    """A read or push. document: as ExternalSecret or PushSecret has it; names in it may be outputs."""
+    """A read or push, or a part of one. document: as its back end has it; names in it may be outputs."""
 
     key: str
     entry: ReadEntry | PushEntry
     document: Document
     waits: pulumi.Output[str]
+
+    @property
+    def whole(self) -> str:
+        """The entry of the configuration that it is, or is a part of."""
+        return self.key.partition("/")[0]
 
 
 class SecretStores(pulumi.ComponentResource):
@@ -95,14 +101,15 @@ class SecretStores(pulumi.ComponentResource):
             for key, entry in section.reads.items()
         ]
         pushes = [
-            _Consumer(key, entry, section.push_document(key, args.delivered), self._waits(entry))
-            for key, entry in section.pushes.items()
+            _Consumer(key, entry, section.push_document(key, entry, args.delivered), self._waits(entry))
+            for key, entry in self._parts()
         ]
         self.reads = {each.key: unless(each.waits, partial(self._read, each)) for each in _direct(reads)}
         self.pushes = {each.key: unless(each.waits, partial(self._push, each)) for each in _direct(pushes)}
         waiting = {f"read {each.key}": each.waits for each in _direct(reads)}
         waiting |= {f"push {each.key}": each.waits for each in _direct(pushes)}
-        eso = self._declare_eso([*self._eso_stores(), *self._eso_consumers(reads, pushes)])
+        stores = [*self._eso_stores()]
+        eso = self._declare_eso(stores, [*self._eso_consumers(reads, pushes)])
         self.skipped = pulumi.Output.all(told(waiting), eso).apply(lambda both: {**both[0], **both[1]})
         for key, provider in self._models.items():
             if warning := KINDS.kind_of(provider).warning:
@@ -185,18 +192,24 @@ class SecretStores(pulumi.ComponentResource):
         reference = self._reference(consumer.entry.store, namespace)
         return {
             "namespace": self._args.namespace(namespace),
-            "owner": self._owner(role, consumer.key),
+            "owner": self._owner(role, consumer.whole),
             "store": document_of(self._stores[consumer.entry.store]),
             "provider": None if reference is None else document_of(self._models[reference]),
             "labels": self._labels.get(namespace, {}),
         }
 
-    def _declare_eso(self, wanted: Sequence[EsoObject]) -> pulumi.Output[Mapping[str, str]]:
+    def _declare_eso(
+        self, stores: Sequence[EsoObject], consumers: Sequence[EsoObject]
+    ) -> pulumi.Output[Mapping[str, str]]:
         """Declare what ESO is to do once it is known to be there, and say what is left out."""
+        wanted = [*stores, *consumers]
         if not wanted:
             return pulumi.Output.from_input({})
         args = EsoLookoutArgs(
-            reads=[*self._eso_reads()], callers=[*self._eso_callers()], pushes=[*self._eso_pushes()]
+            reads=[*self._eso_reads()],
+            callers=[*self._eso_callers()],
+            pushes=[*self._eso_pushes()],
+            servers=[*_servers(stores)] or None,
         )
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
         waits = told({each.role: each.waits for each in wanted})
@@ -220,16 +233,19 @@ class SecretStores(pulumi.ComponentResource):
 
     def _eso_pushes(self) -> Iterator[Mapping[str, Any]]:
         """Yield the pushes of ESO, as the lookout is given them; whose Secrets they are of is no matter."""
-        for key, push in self._section.pushes.items():
+        for key, push in self._parts():
             if push.backend is Backend.ESO:
-                document = self._section.push_document(key, str)
-                way = self._way(_Consumer(key, push, document, pulumi.Output.from_input("")), "pushes")
+                document = self._section.push_document(key, push, str)
+                part = _Consumer(key, push, document, pulumi.Output.from_input(""))
                 yield {
-                    **way,
-                    "place": self._section.place("pushes", key),
+                    **self._way(part, "pushes"),
+                    "place": self._section.place("pushes", part.whole),
                     "namespace": push.namespace,
                     "push": document,
                 }
+
+    def _parts(self) -> Iterator[tuple[str, PushEntry]]:
+        return chain.from_iterable(map(self._section.parts, self._section.pushes))
 
     def _eso_callers(self) -> Iterator[Mapping[str, Any]]:
         """Yield who uses a store whose conditions go by labels, which the cluster knows."""
@@ -275,10 +291,10 @@ class SecretStores(pulumi.ComponentResource):
         ):
             for each in consumers:
                 if each.entry.backend is Backend.ESO:
-                    compiled = partial(self._compiled, each.key, each.entry)
+                    compiled = partial(self._compiled, each.whole, each.entry)
                     yield EsoObject(
                         role=f"{self._name}/{each.key}-{role}",
-                        place=self._section.place(roles, each.key),
+                        place=self._section.place(roles, each.whole),
                         api_version=version,
                         kind=model.__name__,
                         name=each.entry.name or each.key,
@@ -312,6 +328,18 @@ def _accounts(entry: ReadEntry | PushEntry) -> Sequence[str]:
     if isinstance(entry, ReadEntry):
         return [account for _, account in entry.accounts]
     return [value.account for value in entry.data.values() if value.account is not None]
+
+
+def _servers(stores: Iterable[EsoObject]) -> Iterator[Mapping[str, Any]]:
+    """Yield each API server that is known by certificates of its own, with the namespace those are in."""
+    for one in stores:
+        spec: Any = one.spec
+        server = spec["provider"].get("kubernetes", {}).get("server") or {}
+        given = server.get("caProvider")
+        if given is not None and given["name"] != ROOT_CA.name:
+            yield {"place": one.place, "server": {**server, "caProvider": {"namespace": one.home, **given}}}
+        elif "caBundle" in server:
+            yield {"place": one.place, "server": server}
 
 
 def _direct(consumers: Iterable[_Consumer]) -> Iterator[_Consumer]:

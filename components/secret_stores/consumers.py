@@ -146,7 +146,7 @@ class ExternalSecret(Shape):
 
 
 class PushSecret(Shape):
-    """A push: keys of Secrets of its namespace are written to a store. ESO takes keys of one Secret only."""
+    """A push: keys of Secrets of its namespace are written to a store. ESO takes keys of one only."""
 
     namespace: NamespaceName
     name: ObjectName

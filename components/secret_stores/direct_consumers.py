@@ -6,7 +6,7 @@ Apart from the providers, which load without the models. Everything here raises 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from components.errors import CredfleetError, Problem, StoreError
@@ -27,9 +27,11 @@ from components.secret_stores.clients.client import Place
 from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
 from components.secret_stores.direct import StackTarget, lent_client, retried
 from components.secret_stores.handover import is_handed_over, is_left_to_eso, take_over
+from components.secret_stores.kubernetes_server import strange_certificates
 from components.secret_stores.model import goes_by_labels
 from components.secret_stores.pushing import Done, Pusher, place
 from components.secret_stores.reading import Reading, is_current, open_secrets, written
+from components.secret_stores.specs import KubernetesSpec
 
 Properties = Mapping[str, Any]
 
@@ -159,4 +161,10 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
     caller, labels = properties["namespace"], properties["labels"]
     if goes_by_labels(store):
         labels = {**(target.stack_cluster.labels(caller) or {}), **labels}
-    return admit(Asked(store, provider, caller, labels, purpose))
+    use = admit(Asked(store, provider, caller, labels, purpose))
+    strange: Problem | None = None
+    if isinstance(use.provider.spec, KubernetesSpec):
+        with suppress(CredfleetError):  # certificates may come by this very update: who logs in looks again
+            strange = strange_certificates(use.provider.spec.server, target.stack_cluster)
+    _refuse(f"{store.title}: {use.provider.key.title}", filter(None, [strange]))
+    return use

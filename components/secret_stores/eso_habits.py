@@ -27,6 +27,8 @@ class Habit(StrEnum):
     FOLLOWED = "followed"
     REFUSED = "refused"
     EARLY = "early"
+    LATE = "late"
+    UNUSED = "unused"
     UNSEEN = "unseen"
 
 
@@ -44,15 +46,25 @@ def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, Habi
         for path, selector in selectors(provider.spec)
         if selector.namespace is None and not isinstance(selector, CaSelector)
     }
+    always = (Habit.REFUSED, Habit.LATE)
     follows = Habit.FOLLOWED in absent.values()
     for path, habit in absent.items():
-        if habit is Habit.REFUSED or (habit is not Habit.FOLLOWED and not follows):
+        if habit in always or (habit in _CAUSES and not follows):
             yield path, habit, _CAUSES[habit].format(provider.kind)
+
+
+def unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
+    """Yield the path of each selector that ESO does not look at: it logs in as whoever its own pod is."""
+    told = _told().get(embedded, {})
+    for path, _ in selectors(provider.spec):
+        if told.get(_INDEX.sub("", path)) == Habit.UNUSED:
+            yield path
 
 
 _CAUSES: Final[Mapping[Habit, str]] = {
     Habit.REFUSED: "ESO takes a {} of a ClusterSecretStore with one only",
     Habit.EARLY: "ESO looks for it before anybody calls, so the store never gets ready",
+    Habit.LATE: "ESO refuses each read through such a ClusterSecretStore",
     Habit.UNSEEN: "nobody here knows that ESO follows it to the caller",
 }
 

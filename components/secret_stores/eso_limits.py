@@ -16,7 +16,7 @@ from components.errors import Problem
 from components.secret_stores.admission import CONTROLLER, place_objections, push_objections
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
-from components.secret_stores.eso_habits import unfollowed
+from components.secret_stores.eso_habits import unfollowed, unused
 from components.secret_stores.gjson import as_path
 from components.secret_stores.model import (
     AnyProvider,
@@ -42,24 +42,15 @@ class Reading(Enum):
     OWN = auto()
 
 
-class Properties(Enum):
-    """What a push may say of a property of a remote secret.
-
-    ANY: one or none. UNSEEN: one or none, but ESO neither sees whether it is there nor deletes
-    it alone. IGNORED: none; the whole secret is written whatever is said.
-    """
-
-    ANY = auto()
-    UNSEEN = auto()
-    IGNORED = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How ESO treats properties of a kind, in reads and pushes."""
+    """How ESO treats properties of a kind, in reads and pushes.
+
+    is_whole: it writes the whole secret, whatever property a push names.
+    """
 
     reading: Reading = Reading.OWN
-    properties: Properties = Properties.ANY
+    is_whole: bool = False
 
 
 _UNKNOWN: Final = Habits()
@@ -67,11 +58,11 @@ _UNKNOWN: Final = Habits()
 
 _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
     {
-        "fake": Habits(Reading.PATH, Properties.IGNORED),
+        "fake": Habits(Reading.PATH),
         "kubernetes": Habits(Reading.KEY),
-        "gcpsm": Habits(Reading.PATH, Properties.UNSEEN),
+        "gcpsm": Habits(Reading.PATH),
         "gitlab": Habits(Reading.PATH),
-        "azurekv": Habits(Reading.PATH, Properties.IGNORED),
+        "azurekv": Habits(Reading.PATH, is_whole=True),
     }
 )
 """By the key of the embedded block."""
@@ -94,6 +85,12 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator
                 f"{provider.key.title}: {path} names no key, and ESO reads one",
                 "add the key",
             )
+    for path in unused(provider, kind.embedded):
+        yield Problem(
+            provider.key.title,
+            f"{provider.key.title}: ESO does not look at {path}, and logs in as whoever its own pod is",
+            "log in by another part of the spec",
+        )
 
 
 def _cluster_store_limits(store: ClusterSecretStore, provider: AnyProvider, kind: Kind) -> Iterator[Problem]:
@@ -123,18 +120,11 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
         yield Problem(
             push.title, f"providers of kind {kind.name} are only read", "push to a store of another kind"
         )
-    yield from (push_objections if kind.has_properties else place_objections)(push, kind)
-    secrets = dict.fromkeys(each.secret for each in push.data)
-    if len(secrets) > 1:
-        yield Problem(
-            push.title,
-            f"data is of several Secrets, {', '.join(secrets)}, and a PushSecret of ESO is of one",
-            "make it one push for each Secret",
-        )
+    yield from (place_objections if kind.client is None else push_objections)(push, kind)
     for index, each in enumerate(push.data):
-        refusal = _property_limit(push, each.property_name is not None, _habits(kind).properties)
-        if refusal is not None:
-            yield Problem(push.title, f"data[{index}] {refusal.cause}", refusal.mend)
+        if each.property_name is not None and _habits(kind).is_whole:
+            cause = f"data[{index}] has a property, and ESO would write the whole secret"
+            yield Problem(push.title, cause, "leave property out")
         if each.remote_namespace is not None and (harm := _namespace_harm(push)) is not None:
             cause = f"data[{index}] has a remoteNamespace, and ESO {harm}"
             yield Problem(push.title, cause, "leave remoteNamespace out, or choose backend: direct")
@@ -147,28 +137,6 @@ def _namespace_harm(push: PushSecret) -> str | None:
     if push.update_policy is UpdatePolicy.IF_NOT_EXISTS:
         return "would look in the provider's namespace whether it exists"
     return None
-
-
-def _property_limit(push: PushSecret, given: bool, properties: Properties) -> Problem | None:
-    match properties:
-        case Properties.IGNORED if given:
-            return Problem(
-                push.title, "has a property, and ESO would write the whole secret", "leave property out"
-            )
-        case Properties.UNSEEN if given and push.update_policy is UpdatePolicy.IF_NOT_EXISTS:
-            return Problem(
-                push.title,
-                "has a property, and ESO would write none of a secret that exists",
-                "leave property out, or set updatePolicy: Replace",
-            )
-        case Properties.UNSEEN if given and push.deletion_policy is DeletionPolicy.DELETE:
-            return Problem(
-                push.title,
-                "has a property, and ESO would delete the whole secret",
-                "leave property out, or set deletionPolicy: None",
-            )
-        case _:
-            return None
 
 
 def _habits(kind: Kind) -> Habits:

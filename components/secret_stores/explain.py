@@ -94,7 +94,9 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
     provider = provider_for(store, caller, around)
     known = None if isinstance(provider, Problem) else provider
     resolution = resolve(store, known, caller, around.kinds) if known else None
-    ready, refusals, deferred = _reach(store, caller, around) or _verdict(store, provider, resolution, around)
+    ready, refusals, deferred = _reach(store, caller, around) or _verdict(
+        store, caller, provider, resolution, around
+    )
     resolved = resolution if isinstance(resolution, Resolution) else None
     return Explanation(
         store.title,
@@ -149,6 +151,7 @@ def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) 
 
 def _verdict(
     store: AnyStore,
+    caller: str,
     provider: AnyProvider | Problem | None,
     resolution: Resolution | Problem | None,
     around: KnownObjects,
@@ -161,7 +164,7 @@ def _verdict(
         refusals.extend(spec_objections(provider, kinds))
         if around.as_they_stand:
             refusals.extend(missed_by_eso(store, provider, kinds))
-            refusals.extend(_never_ready(store, provider, kinds))
+            refusals.extend(_never_read(store, caller, provider, kinds))
     refusals.extend(each for each in (provider, resolution) if isinstance(each, Problem))
     if refusals:
         return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
@@ -173,12 +176,15 @@ def _verdict(
     return Ready.READY, (), None
 
 
-def _never_ready(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
-    """Find selectors that keep an embedded block from getting ready, as far as ESO was seen to treat them."""
+def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
+    """Find selectors that keep an embedded block from getting ready, as far as ESO was seen to treat them.
+
+    One that ESO misses only at a read hinders callers, and no validation.
+    """
     if not isinstance(store, ClusterSecretStore) or store.spec.provider is None:
         return
     for path, habit, cause in unfollowed(provider, kinds.kind_of(provider).embedded):
-        if habit is not Habit.UNSEEN:
+        if habit is not Habit.UNSEEN and (caller or habit is not Habit.LATE):
             place = provider.key.title
             yield Problem(
                 place, f"{place}: {path} has no namespace, and {cause}", "add the namespace it is in"

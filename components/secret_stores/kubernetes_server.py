@@ -7,11 +7,14 @@ server). So the address of its own server is always written out for it.
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterator
-from typing import Any, Final, TypeGuard
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import product
+from typing import Any, Final, Protocol, TypeGuard
 
-from components.errors import Problem
+from components.errors import Problem, StoreError
 from components.secret_stores.model import CaSelector
 from components.secret_stores.specs import KubernetesServer, KubernetesSpec
 
@@ -19,7 +22,7 @@ _OWN: Final = re.compile(r"(https://)?kubernetes\.default(\.svc(\.cluster\.local
 """What leads to the API server of the cluster it is said in."""
 
 _HTTPS: Final = "https://"
-_ROOT_CA: Final = CaSelector(type="ConfigMap", name="kube-root-ca.crt", key="ca.crt")
+ROOT_CA: Final = CaSelector(type="ConfigMap", name="kube-root-ca.crt", key="ca.crt")
 """Where Kubernetes puts the certificates of its API server, in every namespace."""
 
 _ANY_NAMESPACE: Final = "default"
@@ -46,7 +49,7 @@ def written_out(given: Any, *, of_all: bool) -> KubernetesSpec:
     server = spec.server or KubernetesServer()
     url = server.url if server.url.startswith(_HTTPS) else f"{_HTTPS}{server.url}"
     known_by = server.ca_bundle or server.ca_provider
-    root = _ROOT_CA.model_copy(update={"namespace": _ANY_NAMESPACE if of_all else None})
+    root = ROOT_CA.model_copy(update={"namespace": _ANY_NAMESPACE if of_all else None})
     certificates = {} if known_by else {"ca_provider": root}
     return spec.model_copy(update={"server": server.model_copy(update={"url": url, **certificates})})
 
@@ -68,5 +71,60 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
     yield Problem(
         "server",
         cause,
-        f"write url: {_HTTPS}kubernetes.default and a caProvider for the ConfigMap {_ROOT_CA.name}",
+        f"write url: {_HTTPS}kubernetes.default and a caProvider for the ConfigMap {ROOT_CA.name}",
     )
+
+
+class Cluster(Protocol):
+    """What is asked of the stack's own cluster. Methods raise StoreError."""
+
+    def certificates(self, selector: CaSelector, /) -> str:
+        """Read certificates in PEM."""
+        ...
+
+    def found(self, path: str, place: str, /) -> Mapping[str, Any] | None:
+        """Read an object."""
+        ...
+
+
+def strange_certificates(server: KubernetesServer | None, cluster: Cluster) -> Problem | None:
+    """Return why the stack's own cluster is not what the certificates vouch for that are named for it.
+
+    ESO would trust these alone, and reach nobody. Where nobody can see what the cluster is known by, nothing
+    is said. Raises StoreError for certificates that are not there.
+    """
+    if server is None or is_foreign(server):
+        return None
+    if server.ca_bundle is not None:
+        given = base64.b64decode(server.ca_bundle).decode()
+    elif server.ca_provider is not None and server.ca_provider.name != ROOT_CA.name:
+        given = cluster.certificates(server.ca_provider)
+    else:
+        return None
+    root: Mapping[str, Any] | None = None
+    with suppress(StoreError):
+        path = f"/api/v1/namespaces/{_ANY_NAMESPACE}/configmaps/{ROOT_CA.name}"
+        root = cluster.found(path, f"ConfigMap {_ANY_NAMESPACE}/{ROOT_CA.name}")
+    if root is None or _vouches(given, str(root["data"][ROOT_CA.key])):
+        return None
+    return Problem(
+        "server",
+        "it is the stack's own cluster, and the certificates it names do not vouch for that, which is known"
+        f" by ConfigMap {ROOT_CA.name}",
+        f"leave caBundle and caProvider out, or name those of {ROOT_CA.name}",
+    )
+
+
+def _vouches(given: str, own: str) -> bool:
+    """Whether one of our own certificates is among those that are given, or issued by one."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.x509 import load_pem_x509_certificates
+
+    with suppress(ValueError):
+        authorities, ours = (load_pem_x509_certificates(each.encode()) for each in (given, own))
+        for authority, each in product(authorities, ours):
+            with suppress(ValueError, TypeError, InvalidSignature):
+                if each != authority:
+                    each.verify_directly_issued_by(authority)
+                return True
+    return False

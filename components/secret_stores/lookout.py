@@ -8,6 +8,7 @@ into the state of stacks and never moves. Import-pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ class EsoLookoutArgs:
     reads: those that ESO is to make, each {place, namespace, name, target, owner}. callers: who uses a store
     whose conditions go by labels, each {place, namespace, store, conditions, labels}; labels: as far as the
     stack declares them. pushes: those that ESO is to make, each as a `SecretPush` is stated, with its place.
+    servers: those of stores of kind Kubernetes, each {place, server}.
     """
 
     group: str = ESO
@@ -37,6 +39,7 @@ class EsoLookoutArgs:
     reads: Sequence[Mapping[str, str]] | None = field(default=None, compare=False)
     callers: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
     pushes: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
+    servers: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
 
 
 class EsoLookoutProvider(Shell):
@@ -58,6 +61,8 @@ class EsoLookoutProvider(Shell):
         with ALONE:
             from components.secret_stores.eso_pushes import obstacles
             from components.secret_stores.eso_targets import objections
+            from components.secret_stores.kubernetes_server import strange_certificates
+            from components.secret_stores.specs import KubernetesServer
             from components.secret_stores.stack_cluster import StackCluster
 
         try:
@@ -68,6 +73,11 @@ class EsoLookoutProvider(Shell):
             return
         for each in found:
             yield CheckFailure("", str(each))
+        for each in inputs["servers"] or ():
+            with suppress(CredfleetError):  # certificates may come by this very update
+                strange = strange_certificates(KubernetesServer.model_validate(each["server"]), cluster)
+                if strange is not None:
+                    yield CheckFailure("", str(strange.within(f"{each['place']}: {strange.place}")))
         for push in (inputs["pushes"] or ()) if f"{ESO}/v1alpha1/PushSecret" in inputs["kinds"] else ():
             for each in obstacles(push, cluster, self.configured):
                 yield CheckFailure("", str(each))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, TypeAlias
 
 from pydantic import Field, ValidationError
@@ -14,7 +15,14 @@ from components.naming import tenant_label
 from components.secret_stores.admission import Asked, Purpose, admit, push_objections, read_objections
 from components.secret_stores.conditions import condition_objections, requirement_faults
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
-from components.secret_stores.entries import ProviderEntry, PushEntry, ReadEntry, SourceEntry, StoreEntry
+from components.secret_stores.entries import (
+    ProviderEntry,
+    PushEntry,
+    PushValue,
+    ReadEntry,
+    SourceEntry,
+    StoreEntry,
+)
 from components.secret_stores.eso import compile_push, compile_read, compile_store
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
@@ -130,9 +138,23 @@ class SecretStoresSection(Section):
         """Return the name of the Secret that a read makes."""
         return self.reads[read].target or self.reads[read].name or read
 
-    def push_document(self, name: str, named: Named) -> Mapping[str, Any]:
-        """Return a push as PushSecret has it, without namespace and backend."""
+    def parts(self, name: str) -> Iterator[tuple[str, PushEntry]]:
+        """Yield a push as its back end has it, each part under `NAME` or `NAME/SECRET`.
+
+        ESO has one for each Secret; the first keeps the name of the push.
+        """
         push = self.pushes[name]
+        secrets: dict[str, dict[str, PushValue]] = {}
+        for key, value in push.data.items():
+            whole = "" if push.backend is Backend.DIRECT else str(value.secret or value.account)
+            secrets.setdefault(whole, {})[key] = value
+        for index, (secret, data) in enumerate(secrets.items()):
+            own = f"{push.name or name}-{secret.replace('/', '-')}" if index else push.name
+            part = push.model_copy(update={"data": data, "name": own})
+            yield f"{name}/{secret}" if index else name, part
+
+    def push_document(self, name: str, push: PushEntry, named: Named) -> Mapping[str, Any]:
+        """Return a push, or a part of it, as PushSecret has it, without namespace and backend."""
         data = [
             {
                 "secret": value.secret if value.account is None else named(value.account),
@@ -186,9 +208,11 @@ class SecretStoresSection(Section):
         """Find objects of one kind, namespace and name that two entries declare."""
         first: dict[tuple[str | None, ...], str] = {}
         for role in ("providers", "stores", "reads", "pushes"):
-            for key, given in getattr(self, role).items():
+            entries: Mapping[str, Any] = getattr(self, role)
+            parts = map(self.parts, entries) if role == "pushes" else (entries.items(),)
+            for key, given in chain.from_iterable(parts):
                 kind = getattr(given, "kind", role)
-                place = self.place(role, key)
+                place = self.place(role, key.partition("/")[0])
                 taken = first.setdefault((role, kind, given.namespace, given.name or key), place)
                 if taken != place:
                     cause = f"{taken} has this name in the same place, {given.name or key}"
@@ -350,8 +374,15 @@ class _Review:
             if first != place:
                 cause = f"{first} writes {remote} of provider {provider.key.title} already"
                 yield Problem(place, cause, "push to another key, or make one push of the two")
+        for key, part in self._section.parts(name):
+            yield from self._part(place, self._section.push_document(key, part, _some), part, provider)
+
+    def _part(
+        self, place: str, document: Mapping[str, Any], push: PushEntry, provider: AnyProvider
+    ) -> Problems:
+        """Judge what a push becomes in its back end."""
         try:
-            model = PushSecret.model_validate(_as_model(self._section.push_document(name, _some), push))
+            model = PushSecret.model_validate(_as_model(document, push))
         except ValidationError as error:
             for problem in problems_of(error, PushSecret, place):
                 yield problem.within(f"{place}.data")

@@ -132,13 +132,12 @@ class _Declaring:
     def _operator_pin(self) -> Iterator[OperatorPin]:
         """Pin how the operator runs, if the stack writes its settings or makes identities that trust it."""
         section = self._section
-        trusted, writes = section.trusted(), section.global_settings is not None
-        if trusted or writes:
+        trusted = section.trusted()
+        if trusted or section.global_settings is not None:
             args = OperatorPinArgs(
                 namespace=section.operator.namespace,
                 account=section.operator.service_account,
                 trusted=trusted,
-                writes_settings=writes,
                 allow_change=section.operator.allow_trust_change,
                 place=section.place(),
             )

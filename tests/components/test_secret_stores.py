@@ -20,6 +20,7 @@ STORES = "credfleet:index:SecretStores"
 SECRET = "kubernetes:core/v1:Secret"
 CLAIM = "test:index:Claim"
 ESO = ["external-secrets.io/v1/ClusterSecretStore", "external-secrets.io/v1/ExternalSecret"]
+PUSHES = "external-secrets.io/v1alpha1/PushSecret"
 ALL = [*ESO, "external-secrets.io/v1/SecretStore"]
 TOKEN = base64.b64encode(b"token").decode()
 
@@ -84,7 +85,7 @@ def declared(
             tenants={"acme": "acme"},
             namespace=lambda name: name,
             claimed=lambda _account: claim.secret_name,
-            delivered=lambda account: account,
+            delivered=lambda account: account.replace("/", "-"),
         )
         pulumi.export("skipped", SecretStores("stores", args).skipped)
 
@@ -198,6 +199,39 @@ def test_the_lookout_is_told_which_secrets_eso_is_to_make() -> None:
         for name in ("eso", "token")
     ]
     assert told["callers"] == []
+
+
+def test_a_push_of_several_secrets_is_one_object_of_eso_for_each() -> None:
+    values = {
+        "first": {"secret": "db", "key": "k", "property": "p"},
+        "second": {"account": "acme/aws", "key": "k", "property": "q"},
+        "third": {"secret": "db", "key": "l", "property": "r"},
+    }
+    push = {"out": {"namespace": "acme", "store": "shared", "backend": "eso", "data": values}}
+    recorder = declared([*ALL, PUSHES], section=SECTION.model_copy(update=_pushes(push)))
+    specs = {name: one.inputs for name, one in eso_objects(recorder).items() if name.endswith("-push")}
+    assert {
+        name: (
+            one["metadata"]["name"],
+            one["spec"]["selector"]["secret"]["name"],
+            [each["match"]["remoteRef"]["remoteKey"] for each in one["spec"]["data"]],
+        )
+        for name, one in specs.items()
+    } == {
+        "stores/out-push": ("out", "db", ["first", "third"]),
+        "stores/out/acme/aws-push": ("out-acme-aws", "acme-aws", ["second"]),
+    }
+    marks = {
+        str(each["metadata"]["spec"]["annotations"]) for one in specs.values() for each in one["spec"]["data"]
+    }
+    assert len(marks) == 1
+    told = recorder.named(LOOKOUT, "stores-eso").own_inputs["pushes"]
+    assert {each["place"] for each in told} == {"credfleet:secretStores.pushes.out"}
+    assert [each["push"]["name"] for each in told] == ["out", "out-acme-aws"]
+
+
+def _pushes(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"pushes": SecretStoresSection.model_validate({"pushes": given}).pushes}
 
 
 def test_what_eso_has_not_done_is_told_beside_what_is_left_out() -> None:

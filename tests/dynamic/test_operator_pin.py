@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.aso_credentials.provider import OperatorPinProvider
-from tests.support.dynamic_host import Host, Properties, Provider
+from tests.support.dynamic_host import Host, Properties, Provider, Recorded
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -74,11 +74,18 @@ def pin(namespace: str, *trusted: str, **more: Any) -> Properties:
         "namespace": namespace,
         "account": ACCOUNT,
         "trusted": [*trusted],
-        "writesSettings": True,
         "allowChange": False,
         "place": PLACE,
         **more,
     }
+
+
+def test_an_input_that_only_older_states_have_is_no_change(provider: Provider, namespace: str) -> None:
+    trusted = f"relaxed https://a {ACCOUNT}"
+    known = {**pin(namespace, trusted), "writesSettings": True}
+    older = Recorded(namespace, known, known)
+    assert not provider.is_changed(older, pin(namespace, trusted))
+    assert provider.is_changed(older, pin(namespace, f"strict https://a {ACCOUNT}", trusted))
 
 
 def test_another_mode_or_issuer_at_once_is_refused_and_both_together_pass(

@@ -324,6 +324,32 @@ def test_a_value_that_the_store_does_not_have_is_told_by_its_key(reads: Provider
     assert SENTINEL not in failure(refused)
 
 
+@cases(
+    "server, refused",
+    {
+        "strange": ({"caBundle": base64.b64encode(without_key()).decode()}, True),
+        "strange-by-name": ({"caProvider": {"type": "ConfigMap", "name": "strange", "key": "ca.crt"}}, True),
+        "the-cluster's": ({"caProvider": {"type": "ConfigMap", "name": "kube-root-ca.crt"}}, False),
+        "not-there-yet": ({"caProvider": {"type": "ConfigMap", "name": "later", "key": "ca.crt"}}, False),
+    },
+)
+def test_the_own_cluster_is_read_by_neither_back_end_through_certificates_of_another(
+    reads: Provider, host: Host, admin: DynamicClient, namespace: str, *, server: Properties, refused: bool
+) -> None:
+    strange = {"metadata": {"name": "strange"}, "data": {"ca.crt": without_key().decode()}}
+    maps = admin.resources.get(api_version="v1", kind="ConfigMap")
+    maps.create(body={"apiVersion": "v1", "kind": "ConfigMap", **strange}, namespace=namespace)
+    own = {"url": "https://kubernetes.default", **server}
+    spec = {"remoteNamespace": namespace, "auth": {"serviceAccount": {"name": "reader"}}, "server": own}
+    through = way(store_in(namespace, provider={"kubernetes": spec}))
+    told = reads.refusals(read(namespace, "x", through))
+    named = {"caProvider": {"namespace": namespace, **server["caProvider"]}} if "caProvider" in server else {}
+    given = {"place": "stores.s", "server": {**own, **named}}
+    eso = host.provider(EsoLookoutProvider()).refusals({"servers": [given]})
+    words = "do not vouch for that, which is known by ConfigMap kube-root-ca.crt"
+    assert [words in str(told), words in str(eso)] == [refused, refused]
+
+
 def test_a_token_kept_in_a_secret_logs_in(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:

@@ -282,6 +282,19 @@ def test_a_store_means_the_provider_of_each_caller() -> None:
         ({"pushes__out__data__pushed__secret": "x"}, "pushes.out.data.pushed", "give secret or account"),
         ({"pushes__out__data__pushed__property": "p"}, "pushes.out.data", "leave property out"),
         ({"pushes__out__backend": "eso", "pushes__out__store": "ci"}, "pushes.out", "GitLab"),
+        (
+            {
+                "pushes__out__backend": "eso",
+                "pushes__out__data__more": {"secret": "other", "key": "k"},
+                "pushes__out-other": {
+                    "namespace": "tenant-acme",
+                    "store": "own",
+                    "data": {"x": {"secret": "s", "key": "k"}},
+                },
+            },
+            "pushes.out-other.name",
+            "pushes.out has this name in the same place, out-other",
+        ),
     ],
 )
 def test_a_mistake_is_told_at_its_place_with_the_mend(changes: dict[str, Any], place: str, said: str) -> None:

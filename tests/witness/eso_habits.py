@@ -18,16 +18,21 @@ from itertools import count
 from typing import Any, Final, TypeAlias
 
 from tests.support.shapes import SELECTORS, SHAPES, least, plain, selectors_of
+from tests.witness.eso_by_hand import SPECS
 
 VERSION: Final = "2.9.0"
 FOLLOWED: Final = "followed"
 REFUSED: Final = "refused"
 EARLY: Final = "early"
+LATE: Final = "late"
+UNUSED: Final = "unused"
 UNSEEN: Final = "unseen"
 WORDS: Final = {
     FOLLOWED: "without a namespace it is the caller's, and nothing is looked for before somebody calls",
     REFUSED: "without a namespace a ClusterSecretStore is refused, or has no client",
     EARLY: "without a namespace it is looked for in none before anybody calls, so the store never gets ready",
+    LATE: "without a namespace the store gets ready, and each read through it is refused",
+    UNUSED: "it is not looked for, and reads go through without it",
     UNSEEN: "it was not looked for in any of the specs that were asked",
 }
 
@@ -36,12 +41,21 @@ Answer: TypeAlias = Mapping[str, Any]
 
 _TEXTS: Final = {"region": "fr-par", "id": "11111111-1111-1111-1111-111111111111"}
 _ADDRESS: Final = "https://127.0.0.1:1/"
-_AT_A_TIME: Final = 12
+_AT_A_TIME: Final = 4
 _NUMBERS: Final = count()
 """Names of objects are used once: what a provider is slow to look for is no answer to the next question."""
 
+BY_HAND: Final = "by hand"
 WAYS: Final = (
-    *("least", "selectors beside", "texts beside", "selectors around", "texts around", "both around"),
+    *(
+        BY_HAND,
+        "least",
+        "selectors beside",
+        "texts beside",
+        "selectors around",
+        "texts around",
+        "both around",
+    ),
     "all words",
 )
 """How much stands beside a selector, in the order in which it is tried."""
@@ -118,10 +132,21 @@ def _placed(part: Any, target: str, namespace: str | None) -> Any:
 
 def questions(key: str, path: Path, way: str) -> tuple[str, Sequence[Mapping[str, Any]]]:
     """Return the name of what a selector names, and the questions: without its namespace, then with it."""
-    block = _plausible(_widened(SHAPES[key], path, least(SHAPES[key], path, _given), way))
+    by_hand = SPECS.get(key, {}).get(".".join(path)) if way == BY_HAND else None
+    around: Mapping[str, Any] = {}
+    if by_hand is not None:
+        block: Any = by_hand.block(_given)
+        around = {"keys": by_hand.keys, "environment": by_hand.environment}
+    else:
+        block = _plausible(_widened(SHAPES[key], path, least(SHAPES[key], path, _given), way))
     target = str(_within(block, path)["name"])
     return target, [
-        {"provider": {key: _placed(block, target, namespace)}, "clusterwide": True, "caller": caller}
+        {
+            "provider": {key: _placed(block, target, namespace)},
+            "clusterwide": True,
+            "caller": caller,
+            **around,
+        }
         for namespace in (None, "n")
         for caller in ("", "caller")
     ]
@@ -129,7 +154,7 @@ def questions(key: str, path: Path, way: str) -> tuple[str, Sequence[Mapping[str
 
 def judged(target: str, answers: Sequence[Answer]) -> str:
     """Say in one of our words what the answers come to."""
-    alone, _, pinned, _ = answers
+    alone, called, pinned, pinned_called = answers
     places = [{place for name, place in each["reads"] if name == target} for each in answers]
     if (alone["store"] and not pinned["store"]) or (_of_namespace(alone) and not _of_namespace(pinned)):
         return REFUSED
@@ -140,7 +165,10 @@ def judged(target: str, answers: Sequence[Answer]) -> str:
     is_open = not alone["client"] and alone["validity"].startswith(("Unknown", "Ready"))
     if is_open and not places[0] and places[1] <= {"caller"} and (places[1] or _waits(alone, pinned)):
         return FOLLOWED
-    return UNSEEN
+    if is_open and "namespace" in called["read"] and "namespace" not in pinned_called["read"]:
+        return LATE
+    has_read = not any(each["client"] or each["read"] for each in (called, pinned_called))
+    return UNUSED if has_read and not any(places) else UNSEEN
 
 
 def _of_namespace(answer: Answer) -> bool:
@@ -153,16 +181,15 @@ def _waits(alone: Answer, pinned: Answer) -> bool:
 
 
 def asked(program: str, lines: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
-    """Ask the program, several of it at a time: most of the time goes by in waiting."""
+    """Ask the program, anew for each question: what providers keep of one is no answer to the next."""
     with ThreadPoolExecutor(_AT_A_TIME) as threads:
-        parts = [*threads.map(partial(_asked, program), [lines[at::_AT_A_TIME] for at in range(_AT_A_TIME)])]
-    return [parts[at % _AT_A_TIME][at // _AT_A_TIME] for at in range(len(lines))]
+        return [*threads.map(partial(_asked, program), lines)]
 
 
-def _asked(program: str, lines: Sequence[Mapping[str, Any]]) -> Sequence[Answer]:
-    text = "\n".join(json.dumps(each) for each in lines)
-    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"store"')]
+def _asked(program: str, line: Mapping[str, Any]) -> Answer:
+    done = subprocess.run([program], input=json.dumps(line), capture_output=True, text=True, check=True)
+    (answer,) = (json.loads(said) for said in done.stdout.splitlines() if said.startswith('{"store"'))
+    return answer
 
 
 def main(program: str) -> None:

@@ -32,7 +32,7 @@ from components.secret_stores.clients.client import (
     matches,
 )
 from components.secret_stores.gjson import field_of
-from components.secret_stores.kubernetes_server import is_foreign
+from components.secret_stores.kubernetes_server import is_foreign, strange_certificates
 from components.secret_stores.spec_faults import is_certificates
 
 if TYPE_CHECKING:
@@ -263,6 +263,13 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
 
     configuration = Configuration()
     if not is_foreign(server):
+        if (strange := strange_certificates(server, cluster)) is not None:
+            raise StoreError(
+                code="misconfigured",
+                place=f"{title}: {strange.place}",
+                cause=strange.cause,
+                mend=strange.mend,
+            )
         own, target = Configuration(), cluster.target
         load_kube_config(config_file=target.kubeconfig, context=target.context, client_configuration=own)
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):

@@ -286,7 +286,7 @@ def test_reads_and_pushes_name_their_store_and_say_their_policies() -> None:
         name="backup",
         data=[
             {"secret": "orders-db", "key": "credentials", "remoteKey": "orders-credentials"},
-            {"secret": "orders-db", "key": "uri", "remoteKey": "orders", "property": "uri"},
+            {"secret": "orders-db", "key": "uri", "remoteKey": "orders"},
         ],
     )
     assert [
@@ -583,10 +583,9 @@ def test_no_other_kind_of_provider_is_told_of_what_a_secret_is() -> None:
     {
         "GitLab": ("GitLab", token_spec(None), {"data": [ONE]}, "only read"),
         "Kubernetes": ("Kubernetes", {}, {"data": [WITH, ONE]}, "none is named to push to"),
-        "Fake": ("Fake", {"data": []}, {"data": [WITH]}, "write the whole secret"),
+        "Fake": ("Fake", {"data": []}, {"data": [WITH]}, "is one value"),
         "AzureKV": ("AzureKV", VAULT, {"data": [WITH]}, "write the whole secret"),
-        "GCPSM-unseen": ("GCPSM", {}, {"data": [WITH], "updatePolicy": "IfNotExists"}, "would write none"),
-        "GCPSM-deleted": ("GCPSM", {}, {"data": [WITH], "deletionPolicy": "Delete"}, "delete the whole"),
+        "GCPSM": ("GCPSM", {}, {"data": [WITH]}, "is one value"),
         "elsewhere-deleted": (
             "Kubernetes",
             {},
@@ -605,12 +604,6 @@ def test_no_other_kind_of_provider_is_told_of_what_a_secret_is() -> None:
             {},
             {"data": [{**ONE, "remoteNamespace": "b"}]},
             "is in no namespace",
-        ),
-        "two-Secrets": (
-            "GCPSM",
-            {},
-            {"data": [ONE, {**ONE, "secret": "t", "remoteKey": "y"}]},
-            "Secrets, s, t, and",
         ),
     },
 )

@@ -124,6 +124,7 @@ def test_what_the_operators_providers_did_is_known_of_every_selector() -> None:
     assert table["source"] == {"operator": "External Secrets Operator", "version": VERSION}
     assert table["words"] == WORDS
     assert {*WORDS} == {*Habit}
+    assert Habit.UNSEEN not in {word for told in table["selectors"].values() for word in told.values()}
     assert {(key, path) for key, told in table["selectors"].items() for path in told} == {
         (key, ".".join(path)) for key, shape in SHAPES.items() for path in selectors_of(shape)
     }
@@ -152,7 +153,10 @@ def test_a_store_is_invalid_only_for_what_the_operator_was_seen_to_do(
         "vault-by-account": ("vault", "auth.kubernetes.serviceAccountRef", Habit.FOLLOWED),
         "vault-by-certificate": ("vault", "tls.certSecretRef", Habit.EARLY),
         "onepassword": ("onepassword", "auth.secretRef.connectTokenSecretRef", Habit.REFUSED),
-        "webhook": ("webhook", "secrets.secretRef", Habit.UNSEEN),
+        "webhook": ("webhook", "secrets.secretRef", Habit.LATE),
+        "azure-by-certificate": ("azurekv", "authSecretRef.clientCertificate", Habit.EARLY),
+        "scaleway": ("scaleway", "accessKey.secretRef", Habit.REFUSED),
+        "akeyless-by-account": ("akeyless", "authSecretRef.serviceAccountRef", Habit.FOLLOWED),
     },
 )
 def test_a_habit_is_that_of_the_kinds_own_provider(key: str, path: str, habit: Habit) -> None:
@@ -161,6 +165,21 @@ def test_a_habit_is_that_of_the_kinds_own_provider(key: str, path: str, habit: H
     assert not isinstance(provider, Problem)
     found = {re.sub(r"\[\d+\]", "", where): each for where, each, _ in unfollowed(provider, key)}
     assert found.get(path, Habit.FOLLOWED) is habit
+
+
+def test_a_store_that_the_operator_refuses_at_reads_only_is_no_worse_without_a_caller() -> None:
+    store = cluster_store(provider=block_of("webhook", ("secrets", "secretRef"), None))
+    known = KnownObjects(KINDS, {}, {}, as_they_stand=True)
+    assert [explain(store, caller, known).ready for caller in ("b", "")] == [Ready.INVALID, Ready.UNKNOWN]
+
+
+@pytest.mark.parametrize("namespace", [None, "n"])
+def test_an_account_that_the_operator_does_not_look_at_is_refused_by_name(namespace: str | None) -> None:
+    store = cluster_store(provider=block_of("vault", ("auth", "gcp", "serviceAccountRef"), namespace))
+    provider = convert(store, store.spec.provider or {}, KINDS)
+    assert not isinstance(provider, Problem)
+    (limit,) = store_limits(store, provider, kind_of("vault"))
+    assert "does not look at auth.gcp.serviceAccountRef" in limit.cause
 
 
 def _selectors(store: SecretStore) -> list[Selector]:

@@ -29,26 +29,32 @@ import (
 )
 
 // question is an embedded block in a store of the whole cluster or of namespace home, and who calls; nobody: empty.
+// HERE in the block and the environment is the address of a server that answers. Keys are of every object, beside k.
 type question struct {
-	Provider    json.RawMessage `json:"provider"`
-	Clusterwide bool            `json:"clusterwide"`
-	Caller      string          `json:"caller"`
+	Provider    json.RawMessage   `json:"provider"`
+	Clusterwide bool              `json:"clusterwide"`
+	Caller      string            `json:"caller"`
+	Keys        map[string]string `json:"keys"`
+	Environment map[string]string `json:"environment"`
 }
 
-// answer has what the provider says of the store, of a client, and of that one's validity, and name and namespace of each
-// object that was looked for.
+// answer has what the provider says of the store, of a client, of that one's validity and of a read, and name and
+// namespace of each object that was looked for.
 type answer struct {
 	Store    string      `json:"store"`
 	Client   string      `json:"client"`
 	Validity string      `json:"validity"`
+	Read     string      `json:"read"`
 	Reads    [][2]string `json:"reads"`
 }
 
-const patience = 4 * time.Second
+const patience = 20 * time.Second
 
 var (
 	lock  sync.Mutex
 	reads [][2]string
+	keys  map[string]string
+	here  string
 )
 
 func note(namespace, name string) {
@@ -57,14 +63,29 @@ func note(namespace, name string) {
 	reads = append(reads, [2]string{name, namespace})
 }
 
-// get answers the operator's client: every object is there, and every key of it says x.
+// contents are those of every object: k says x, and others what the question says.
+func contents() map[string][]byte {
+	lock.Lock()
+	defer lock.Unlock()
+	found := map[string][]byte{"k": []byte("x")}
+	for key, value := range keys {
+		found[key] = []byte(value)
+	}
+	return found
+}
+
+// get answers the operator's client: every object is there.
 func get(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	note(key.Namespace, key.Name)
 	switch found := object.(type) {
 	case *corev1.Secret:
-		found.Data = map[string][]byte{"k": []byte("x")}
+		found.Data = contents()
+		found.Labels = map[string]string{"external-secrets.io/type": "webhook"}
 	case *corev1.ConfigMap:
-		found.Data = map[string]string{"k": "x"}
+		found.Data = map[string]string{}
+		for key, value := range contents() {
+			found.Data[key] = string(value)
+		}
 	case *corev1.ServiceAccount:
 		found.Secrets = []corev1.ObjectReference{{Name: key.Name}}
 	}
@@ -73,9 +94,21 @@ func get(_ context.Context, _ client.WithWatch, key client.ObjectKey, object cli
 	return nil
 }
 
-// serve answers the clients that providers make themselves: tokens, Secrets and ServiceAccounts.
+// serve answers the clients that providers make themselves: tokens, Secrets and ServiceAccounts; and is a metadata service
+// of Google and a Vault for who asks for these.
 func serve(writer http.ResponseWriter, request *http.Request) {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	switch parts[0] {
+	case "computeMetadata":
+		writer.Header().Set("Metadata-Flavor", "Google")
+		_, _ = writer.Write([]byte("x"))
+		return
+	case "v1":
+		_ = json.NewEncoder(writer).Encode(map[string]any{
+			"auth": map[string]string{"client_token": "x"}, "data": map[string]any{"data": map[string]string{"x": "x"}},
+		})
+		return
+	}
 	writer.Header().Set("Content-Type", "application/json")
 	if len(parts) < 6 || parts[2] != "namespaces" {
 		writer.WriteHeader(http.StatusNotFound)
@@ -87,7 +120,7 @@ func serve(writer http.ResponseWriter, request *http.Request) {
 		until := time.Now().Add(time.Hour).Format(time.RFC3339)
 		said["status"] = map[string]string{"token": "x", "expirationTimestamp": until}
 	}
-	said["data"] = map[string]string{"k": "eA=="}
+	said["data"] = contents()
 	_ = json.NewEncoder(writer).Encode(said)
 }
 
@@ -119,7 +152,7 @@ func text(err error) string {
 
 func store(given question) (esv1.GenericStore, error) {
 	var provider esv1.SecretStoreProvider
-	if err := json.Unmarshal(given.Provider, &provider); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(given.Provider), "HERE", here)), &provider); err != nil {
 		return nil, err
 	}
 	spec := esv1.SecretStoreSpec{Provider: &provider}
@@ -133,8 +166,12 @@ func store(given question) (esv1.GenericStore, error) {
 
 func ask(given question, kube client.Client) (answer, error) {
 	lock.Lock()
-	reads = [][2]string{}
+	reads, keys = [][2]string{}, given.Keys
 	lock.Unlock()
+	for name, value := range given.Environment {
+		os.Setenv(name, strings.ReplaceAll(value, "HERE", here))
+		defer os.Unsetenv(name)
+	}
 	about, err := store(given)
 	if err != nil {
 		return answer{}, err
@@ -156,7 +193,7 @@ func ask(given question, kube client.Client) (answer, error) {
 	if said.Client == "" && made != nil {
 		said.Validity = within(func() string { result, err := made.Validate(); return result.String() + " " + text(err) })
 		if given.Caller != "" {
-			within(func() string {
+			said.Read = within(func() string {
 				_, err := made.GetSecret(ctx, esv1.ExternalSecretDataRemoteRef{Key: "x"})
 				return text(err)
 			})
@@ -170,6 +207,8 @@ func ask(given question, kube client.Client) (answer, error) {
 
 func main() {
 	server := httptest.NewServer(http.HandlerFunc(serve))
+	here = strings.TrimPrefix(server.URL, "http://")
+	os.Setenv("HTTP_PROXY", server.URL) // for http://metadata
 	folder, _ := os.MkdirTemp("", "habits")
 	path := filepath.Join(folder, "kubeconfig")
 	config := fmt.Sprintf(`{"clusters": [{"name": "c", "cluster": {"server": %q}}], "users": [{"name": "c", "user": {"token": "t"}}],
