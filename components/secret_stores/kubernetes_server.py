@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import product
-from typing import Any, Final, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from components.errors import Problem, StoreError
 from components.secret_stores.model import CaSelector
 from components.secret_stores.specs import KubernetesServer, KubernetesSpec
+
+if TYPE_CHECKING:
+    from components.secret_stores.clients.client import Cluster
 
 _OWN: Final = re.compile(r"(https://)?kubernetes\.default(\.svc(\.cluster\.local)?)?(:443)?/?", re.IGNORECASE)
 """What leads to the API server of the cluster it is said in."""
@@ -73,18 +76,6 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
         cause,
         f"write url: {_HTTPS}kubernetes.default and a caProvider for the ConfigMap {ROOT_CA.name}",
     )
-
-
-class Cluster(Protocol):
-    """What is asked of the stack's own cluster. Methods raise StoreError."""
-
-    def certificates(self, selector: CaSelector, /) -> str:
-        """Read certificates in PEM."""
-        ...
-
-    def found(self, path: str, place: str, /) -> Mapping[str, Any] | None:
-        """Read an object."""
-        ...
 
 
 def strange_certificates(server: KubernetesServer | None, cluster: Cluster) -> Problem | None:

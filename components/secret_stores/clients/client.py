@@ -146,6 +146,10 @@ class Cluster(Protocol):
         """Have a token made for a ServiceAccount, valid for ten minutes."""
         ...
 
+    def found(self, path: str, place: str) -> Mapping[str, Any] | None:
+        """Read an object; None when it is not there."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
