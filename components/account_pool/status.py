@@ -10,10 +10,11 @@ from enum import StrEnum
 from components.account_pool.census import Census
 from components.account_pool.changes import is_given_up
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import refusal
 from components.account_pool.discrepancies import discrepancies
 from components.account_pool.judgement import Verdict, judge, misconfiguration
 from components.account_pool.keys import STATE_REASON, TENANT_ID
-from components.account_pool.model import Member, Origin, Record, Token
+from components.account_pool.model import Member, Origin, Phase, Record, Token, Wanted
 from components.errors import Problem
 
 
@@ -68,16 +69,34 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What a consumer that the pool names has, and could get, of a type and partition that nobody shares.
+
+    has, most: accounts of the type in all partitions, and how many it may have; None for any number.
+    available: what is free of the partition, as far as its quota goes.
+    """
+
+    consumer: str
+    type: str
+    partition: str
+    has: int
+    most: int | None
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
 class PoolStatus:
     """All accounts by name, and per (type, partition) how many stand how, zeros included.
 
     problems: what is wrong with the pool beside its accounts. hold: why it gives no new accounts, else empty.
+    shares: of the consumers that the pool names, of what they may claim.
     """
 
     accounts: tuple[Account, ...]
     counts: Mapping[tuple[str, str], Mapping[Standing, int]]
     problems: tuple[Problem, ...] = ()
     hold: str = ""
+    shares: tuple[Share, ...] = ()
 
 
 def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
@@ -89,7 +108,25 @@ def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
         counters[account.type, account.partition][account.standing] += 1
     counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
     by_secret = sorted(accounts, key=lambda a: a.secret_name)
-    return PoolStatus(tuple(by_secret), counts, tuple(discrepancies(census, settings)), census.hold)
+    problems, shares = tuple(discrepancies(census, settings)), tuple(_shares(census, settings, counts))
+    return PoolStatus(tuple(by_secret), counts, problems, census.hold, shares)
+
+
+def _shares(
+    census: Census, settings: PoolConfigMap, counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+) -> Iterator[Share]:
+    places = {
+        str(place): place for m in census.members if not (place := m.place(settings.partition_keys)).shared
+    }
+    held = [record for record in census.records if record.phase is not Phase.RELEASING]
+    for consumer in settings.consumers:
+        for named, place in sorted(places.items(), key=lambda each: (each[1].type, each[0])):
+            asked = Wanted("", place, "", "", next(iter(consumer.holders), ""))
+            if refusal(settings.consumers, asked) is None:
+                has = sum(each.partition.type == place.type and consumer.has(each) for each in held)
+                free, most = counts[place.type, named][Standing.FREE], consumer.quota_on(place)
+                left = free if most is None else min(free, max(0, most - has))
+                yield Share(consumer.name, place.type, named, has, most, left)
 
 
 def _account(

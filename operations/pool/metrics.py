@@ -58,6 +58,7 @@ _ENDS: Final = {
         "misconfigured",
         "not-allowed",
         "pool-restored",
+        "quota-reached",
     ),
     CLEANINGS: tuple(map(str, (Wiped.CLEANED, Wiped.QUARANTINED, Wiped.OVERTAKEN))),
 }
@@ -116,6 +117,24 @@ def gauges_of(namespace: str, census: Census, settings: PoolConfigMap, now: date
         "Accounts that any tenant may claim now.",
         ((labels.of(*key), count[Standing.FREE]) for key, count in counts),
     )
+    yield _gauge(
+        "credfleet_pool_consumer_available_accounts",
+        "Accounts that a consumer the pool names may claim now, as far as its quota goes.",
+        (({**labels.of(s.type, s.partition), "consumer": s.consumer}, s.available) for s in status.shares),
+    )
+    quotas = {(s.consumer, s.type): (s.has, s.most) for s in status.shares if s.most is not None}
+    for name, help_, which in (
+        ("quota_used", "Accounts that a consumer has of those it may have.", 0),
+        ("quota", "Accounts of a type that a consumer may have.", 1),
+    ):
+        yield _gauge(
+            f"credfleet_pool_{name}_accounts",
+            help_,
+            (
+                ({"namespace": namespace, "consumer": consumer, "type": type_}, float(both[which] or 0))
+                for (consumer, type_), both in quotas.items()
+            ),
+        )
     yield _gauge(
         "credfleet_pool_oldest_account_age_seconds",
         "How long the account has waited that waits longest in a state, 0 without one.",

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import stack_of
 from components.account_pool.pool import Pool
 from components.account_pool.status import Account, PoolStatus, Standing, status_of
 from components.connection import ClusterTarget, Connection, reach
 from components.errors import CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
-from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer, Part
 from operations.cli.tables import Column, Table
 from operations.pool import pools
@@ -28,9 +28,6 @@ _ALWAYS_TOLD: Final = frozenset(
 
 _SHOWN: Final = 5
 """Tenants, slots and holders of one account told in a table."""
-
-_STACK_PARTS: Final = 4
-"""Of the id of a holder that is a stack: its first word, organization, project and stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +131,8 @@ def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
             yield f"Pool {each.namespace} has no accounts."
     if any(each.status.accounts for each in seen):
         yield counted(seen)
+        if any(each.status.shares for each in seen):
+            yield shared_out(seen)
         yield listed(seen, now)
     elif not seen:
         yield "No pool is there that this user may read."
@@ -168,15 +167,7 @@ def _keys(account: Account, by: By) -> set[str]:
             tenants = {each.tenant for each in account.claims} | {account.tenant}
             return {each for each in tenants if each is not None}
         case By.STACK:
-            return {*map(stack_of, account.holders)}
-
-
-def stack_of(holder: str) -> str:
-    """Return the stack that a holder id means, as `organization/project/stack`; else the holder itself."""
-    first, *parts = holder.split("/")
-    return (
-        "/".join(parts[: _STACK_PARTS - 1]) if first == STACK_HOLDER and len(parts) > _STACK_PARTS else holder
-    )
+            return {stack_of(holder) or holder for holder in account.holders}
 
 
 def _group_as_document(group: Group) -> dict[str, Any]:
@@ -256,6 +247,17 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
             }
             for account in status.accounts
         ],
+        "consumers": [
+            {
+                "consumer": each.consumer,
+                "type": each.type,
+                "partition": values(each.partition),
+                "has": each.has,
+                "quota": each.most,
+                "available": each.available,
+            }
+            for each in status.shares
+        ],
         "problems": [
             {"place": each.place, "cause": each.cause, "mend": each.mend} for each in status.problems
         ],
@@ -304,6 +306,26 @@ def _few(names: Collection[str]) -> str:
     """Return the first of some names and how many more there are; JSON tells all."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(sorted(names)[:_SHOWN]) + more
+
+
+def shared_out(seen: Sequence[Seen]) -> Table:
+    """Return what each consumer has and could get, where a pool names them."""
+    rows = [
+        (
+            share.consumer,
+            pool.namespace,
+            share.type,
+            place(share.partition),
+            str(share.has),
+            "" if share.most is None else str(share.most),
+            str(share.available),
+        )
+        for pool in seen
+        for share in pool.status.shares
+    ]
+    pool_column = Column("Pool", leaves=2)
+    columns = ("Consumer", pool_column, "Type", Column("Partition", leaves=1), "Has", "May have", "Could get")
+    return Table("Consumers", columns, rows)
 
 
 def listed(seen: Sequence[Seen], now: datetime) -> Table:

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import Consumer
 from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.labels import HYPERSCALER_TYPE, SHARED
 from operations.pool.metrics import counters_of, exposition, gauges_of, is_up
@@ -34,7 +35,8 @@ def told() -> Mapping[str, Mapping[str, set[str]]]:
     notes = {SHARED_CAPACITY: "3", SHARED_CLAIMS: json.dumps({"claim-0.u.1": "a"})}
     shared = replace(labelled("aws-shared", SHARED, "true"), annotations=notes)
     census = Census((mine, shared, labelled("gcp-1", HYPERSCALER_TYPE, "gcp")), (record,))
-    settings, totals = PoolConfigMap(partition_keys=("eu-access",)), Totals(1, NOW, NOW)
+    web = Consumer("web", ("cli",), quotas={"aws": 3})
+    settings, totals = PoolConfigMap(("eu-access",), consumers=(web,)), Totals(1, NOW, NOW)
     families = [
         *gauges_of("p", census, settings, NOW),
         *counters_of("p", census, totals),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from typing import Any
@@ -14,19 +15,24 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.consumers import Consumer
 from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import Member
+from components.account_pool.model import Member, Phase
 from components.account_pool.pool import Pool
-from components.account_pool.status import Account, PoolStatus, SharedClaim, Standing
+from components.account_pool.status import Account, PoolStatus, SharedClaim, Standing, status_of
 from components.connection import Connection, Reply
 from components.errors import NotAllowed
+from components.labels import HYPERSCALER_TYPE
+from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
 from operations.pool import pools
 from operations.pool import status as status_module
 from operations.pool.access import By, Where
-from operations.pool.status import Seen, counted, grouped, listed, stack_of
+from operations.pool.status import Seen, counted, grouped, listed, shared_out
 from operations.pool.watching import Changes
+from tests.operations.pool.test_metrics import claimed, labelled, member
 from tests.support.memory_pool import KEB
 
 NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -99,9 +105,22 @@ def test_accounts_are_told_by_whose_they_are_who_holds_them_or_what_they_are(
     assert {each.key: sorted(a.secret_name for a in each.accounts) for each in found} == groups
 
 
-@pytest.mark.parametrize("holder", ["cli", "pulumi", "pulumi/org/fleet/dev", "legacy/org/fleet/dev/acme/0"])
-def test_a_holder_that_is_no_stack_is_told_as_it_is(holder: str) -> None:
-    assert stack_of(holder) == holder
+def test_a_consumer_could_get_what_is_free_of_what_it_may_have_as_far_as_its_quota_goes() -> None:
+    web = Consumer("web", ("pulumi/org/web",), types=("aws",), partitions=({},), quotas={"aws": 2})
+    settings = PoolConfigMap(("eu-access",), consumers=(web, Consumer("ops", ("cli",))))
+    mine, record = claimed("aws-0", "acme")
+    record = replace(record, holders={"pulumi/org/web/dev/acme/0": 1})
+    releasing = replace(record, name="claim-x", phase=Phase.RELEASING)
+    free = [member(f"aws-{n}") for n in (1, 2)]
+    others = (member("aws-eu", eu_access="true"), labelled("gcp-1", HYPERSCALER_TYPE, "gcp"))
+    census = Census((mine, *free, *others, labelled("s", SHARED_LABEL, "true")), (record, releasing))
+    table = shared_out([Seen("p", status_of(census, settings))])
+    assert [row[:1] + row[2:] for row in table.rows] == [
+        ("web", "aws", "", "1", "2", "1"),
+        ("ops", "aws", "", "0", "", "2"),
+        ("ops", "aws", "eu-access=true", "0", "", "1"),
+        ("ops", "gcp", "", "0", "", "1"),
+    ]
 
 
 def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,19 +130,19 @@ def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyP
         return PoolConfigMap()
 
     def census(_target: object, _namespace: str) -> Any:
-        return status_module.status_of
+        return None
 
     def namespaces(_connection: object) -> list[str]:
         return ["one", "two"]
 
-    def status_of(_census: object, _settings: object) -> PoolStatus:
+    def as_one(_census: object, _settings: object) -> PoolStatus:
         return pool("one", account("aws-1")).status
 
     monkeypatch.setattr(Where, "told", lambda _where: None)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(status_module, "reach", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(Pool, "settings_of", staticmethod(settings_of))
     monkeypatch.setattr(Pool, "census", staticmethod(census))
-    monkeypatch.setattr(status_module, "status_of", status_of)
+    monkeypatch.setattr(status_module, "status_of", as_one)
     monkeypatch.setattr(pools, "namespaces", namespaces)
     result = CliRunner().invoke(app, ["pool", "status", "--all", "-o", "json"])
     document = json.loads(result.stdout)
