@@ -23,6 +23,7 @@ from components.account_pool.keys import (
     TENANT_ID,
 )
 from components.account_pool.model import (
+    TO_BE_LEFT,
     Member,
     Origin,
     Policy,
@@ -210,6 +211,11 @@ def quarantine(member: Member, reason: str) -> Patch:
     return _quarantined(member, reason, before)
 
 
+def evacuate(member: Member, reason: str) -> Patch:
+    """Quarantined, and to be left by whoever holds it."""
+    return _quarantined(member, reason, TO_BE_LEFT)
+
+
 def decommission(member: Member) -> Patch:
     """Given up without cleaning: quarantined, and back only when somebody says that this is meant."""
     return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP)
@@ -229,6 +235,7 @@ def is_given_up(member: Member) -> bool:
 def unquarantine(member: Member) -> Patch:
     """Back to where it would be: dirty when it was so, or handed out and not cleaned since, else usable."""
     released = member.token is None and member.origin == Origin.POOL
-    is_dirty = released or STATE_BEFORE in member.annotations or is_given_up(member)
+    is_held = member.is_to_be_left and member.token is not None
+    is_dirty = released or is_given_up(member) or (STATE_BEFORE in member.annotations and not is_held)
     state = str(State.DIRTY) if is_dirty else None
     return _patch(member, {POOL_STATE: state}, {STATE_REASON: None, STATE_BEFORE: None})

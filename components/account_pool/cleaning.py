@@ -16,7 +16,7 @@ from components.account_pool import changes
 from components.account_pool.calls import Kind, Patch, Pause, Steps
 from components.account_pool.census import Census
 from components.account_pool.discrepancies import in_use, releases
-from components.account_pool.keys import CLEANING_TOKEN
+from components.account_pool.keys import CLEANING_TOKEN, STATE_BEFORE
 from components.account_pool.model import Member, Record, State
 from components.account_pool.selection import MEMBERS_WITH_STATE, RECORDS
 from components.account_pool.steps import change_member, get_member, list_all
@@ -132,6 +132,31 @@ def _is_held(member: Member, cleaning_token: str) -> bool:
 def quarantine(namespace: str, name: str, reason: str) -> Steps[Member]:
     """Keep a member from new holders; those who hold it keep it, and after them nobody gets it."""
     return (yield from _decide(namespace, name, lambda member: changes.quarantine(member, reason)))
+
+
+def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
+    """Have a member left by those who hold it, each for another one, at the next update of its stack.
+
+    Raises NotAllowed for one that nobody holds, that is shared, or that is in another state than quarantined.
+    """
+
+    def left(member: Member) -> Patch:
+        if member.shared or not member.tokens:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="nobody holds it for itself alone, so nobody could leave it",
+                mend=f"keep it from new holders with `credfleet pool quarantine {name} -n {namespace}`",
+            )
+        is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
+        if member.state not in (None, State.QUARANTINED) or is_marked:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="it is not clean, and held nevertheless",
+                mend=f"look at it with `credfleet doctor -n {namespace}`",
+            )
+        return changes.evacuate(member, reason)
+
+    return (yield from _decide(namespace, name, left))
 
 
 def unquarantine(namespace: str, name: str, *, decommissioned: bool = False) -> Steps[Member]:

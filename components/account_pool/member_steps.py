@@ -19,7 +19,7 @@ from components.account_pool.keys import (
     STATE_REASON,
     TENANT_ID,
 )
-from components.account_pool.model import JsonObject
+from components.account_pool.model import TO_BE_LEFT, JsonObject
 from components.account_pool.relations import (
     BRING,
     BY_CLAIMS,
@@ -163,7 +163,9 @@ _IS_PLACES: Final = Among(form=json_form(_PLACE))
 _NOBODY: Final = Among(("{}",), absent=True)
 _DIRTY, _CLEANING, _QUARANTINED = (one_of(state) for state in ("dirty", "cleaning", "quarantined"))
 _NOT_CLEANING: Final = Among(("cleaning",), negated=True)
-_MARKED: Final = Among(("dirty",), absent=True)
+_MARKED: Final = Among(("dirty", TO_BE_LEFT), absent=True)
+_LEFT: Final = one_of(TO_BE_LEFT)
+_LEAVABLE: Final = Among((TO_BE_LEFT,), absent=True)
 _GIVEN_UP: Final = one_of("decommissioned")
 _NOT_POOL: Final = Among(("pool",), negated=True)
 
@@ -418,10 +420,16 @@ def member_table(partition_keys: Sequence[str]) -> Table:
             {STATE: _QUARANTINED, BEFORE: _GIVEN_UP, REASON: ANYTHING, CLEANING: ABSENT},
         ),
         Step(
+            "have an account left by whoever holds it",
+            (OPERATE,),
+            {TOKEN: PRESENT, STATE: Among(("quarantined",), absent=True), BEFORE: _LEAVABLE},
+            {STATE: _QUARANTINED, BEFORE: _LEFT, REASON: ANYTHING},
+        ),
+        Step(
             "let a quarantined account back to whoever holds it",
             (OPERATE,),
-            {STATE: _QUARANTINED, TOKEN: PRESENT, BEFORE: ABSENT},
-            without(STATE, REASON),
+            {STATE: _QUARANTINED, TOKEN: PRESENT, BEFORE: _LEAVABLE},
+            without(STATE, REASON, BEFORE),
         ),
         Step(
             "let a quarantined account back that nobody has left",

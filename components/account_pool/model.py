@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pulumi_sandbox.documents import read_json
 
@@ -27,6 +27,7 @@ from components.account_pool.keys import (
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
+    STATE_BEFORE,
 )
 from components.errors import Misconfigured
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -34,6 +35,10 @@ from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 JsonObject: TypeAlias = dict[str, Any]
 
 _TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
+
+
+TO_BE_LEFT: Final = "leaving"
+"""What a quarantined account says of itself that its holders are to leave."""
 
 
 class State(StrEnum):
@@ -231,6 +236,11 @@ class Member:
     def state(self) -> str | None:
         """Why it is not usable, as it stands; None when it is."""
         return self.labels.get(POOL_STATE)
+
+    @property
+    def is_to_be_left(self) -> bool:
+        """Whether whoever holds it is to go on to another account."""
+        return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == TO_BE_LEFT
 
     @property
     def shared(self) -> bool:

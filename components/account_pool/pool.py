@@ -335,6 +335,12 @@ class Pool:
         self._note_member(name, member.uid, "Quarantined", reason, warning=True)
         return member
 
+    def evacuate(self, name: str, reason: str) -> Member:
+        """Have an account left by those who hold it; nobody new gets it."""
+        member = self._run(cleaning.evacuate(self.namespace, name, reason))
+        self._note_member(name, member.uid, "Evacuated", reason, warning=True)
+        return member
+
     def unquarantine(self, name: str, *, decommissioned: bool = False) -> Member:
         """Let a quarantined account back, to the cleaner if it was not clean.
 

@@ -16,6 +16,7 @@ from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
 from components.account_pool import forecast
+from components.account_pool.evacuation import slot_of
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
 from components.account_pool.roster import Foretold, foretold
@@ -43,6 +44,7 @@ class AccountClaimArgs:
     holder: the consumer, the same text whenever the program runs. release_policy, limit: None means the
     pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it. spill: one
     more account when those of the slot are full; None means no. required: it fails where it would be skipped.
+    generation: of the slot; the provider finds it (docs/adr/0008-evacuation-by-generations.md).
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -60,6 +62,7 @@ class AccountClaimArgs:
     pool_limit: Input[int] | None = field(default=None, compare=False)
     spill: Input[bool] | None = None
     required: Input[bool] | None = field(default=None, compare=False)
+    generation: Input[int] | None = field(default=None, metadata=IDENTITY)
 
 
 class AccountClaimProvider(Shell):
@@ -84,14 +87,15 @@ class AccountClaimProvider(Shell):
     named_by = ("record",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return limits that came as floats as the numbers they are, and what bad the roster foretold.
+        """Return limits that came as floats as the numbers they are, and what the roster foretold.
 
         skipped, so that a preview knows what will wait; doomed, why the update will fail here.
         """
         limits = {key: inputs[key] for key in ("limit", "poolLimit")}
         whole = {k: int(v) for k, v in limits.items() if isinstance(v, float) and v.is_integer()}
         is_waiting = not _olds or not _WAITING.isdisjoint(_olds)
-        return {**inputs, **whole, **(_foretold(inputs) if is_waiting else {})}
+        generation = {"generation": _generation(inputs, _olds)}
+        return {**inputs, **whole, **generation, **(_foretold(inputs) if is_waiting else {})}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what no pool could serve."""
@@ -235,6 +239,13 @@ def _foretold(inputs: Properties) -> Properties:
     return {"skipped": foretold_reason(str(inputs["namespace"]), told.expectation)}
 
 
+def _generation(inputs: Properties, olds: Properties) -> int | None:
+    """Return the generation of the slot: as the roster saw it, else as it was; None for the first."""
+    told = _told(inputs)
+    known = olds.get("generation") if told is None or told.generation is None else told.generation
+    return int(known or 0) or None
+
+
 def _told(props: Properties) -> Foretold | None:
     return foretold(*(str(props[key]) for key in ("namespace", "tenant", "slot")))
 
@@ -266,7 +277,7 @@ def _request(props: Properties) -> ClaimRequest:
     return ClaimRequest(
         tenant=props["tenant"],
         type=props["type"],
-        slot=props["slot"],
+        slot=slot_of(props["slot"], int(props.get("generation") or 0)),
         partition=props["partition"],
         shared=props["shared"],
         holder=props["holder"],

@@ -15,13 +15,13 @@ from functools import cache
 from pulumi import RunError
 from pulumi.dynamic import CheckFailure
 
-from components.account_pool import forecast
+from components.account_pool import evacuation, forecast
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.consumers import Consumer, keeping
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, narrowed_all, refusals
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Expectation, outlook, vacancies
+from components.account_pool.outlook import Expectation, vacancies
 from components.account_pool.pool import Pool
 from components.account_pool.skipping import skips
 from components.connection import ClusterTarget
@@ -31,10 +31,14 @@ from components.errors import CredfleetError, Exhausted, Misconfigured, Problem,
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """What the roster expects of a claim; skipped: it gets no account, and the update goes on without it."""
+    """What the roster expects of a claim; skipped: it gets no account, and the update goes on without it.
+
+    generation: of its slot, in which it has or gets its account; None where nobody knows.
+    """
 
     expectation: Expectation
     skipped: bool
+    generation: int | None = None
 
     @property
     def leaves_others_theirs(self) -> bool:
@@ -222,15 +226,21 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
         census = replace(census, consumers=_consumers(news))
     leaving = [claim for claim in _claims(olds) if claim not in claims]
     claims.sort(key=lambda claim: not claim.required)  # what fails the update comes first
-    expected = outlook(census, claims, declared.partition_keys, leaving)
+    moves = evacuation.expected(census, claims, declared.partition_keys, leaving)
+    expected = [move.expectation for move in moves]
     held = {holder for record in census.records for holder in record.holders}
     told = [
-        Foretold(one, skips(one.refusal, required=claim.required or claim.holder in held))
-        for claim, one in zip(claims, expected, strict=True)
+        Foretold(
+            move.expectation,
+            skips(move.expectation.refusal, required=claim.required or claim.holder in held),
+            move.generation,
+        )
+        for claim, move in zip(claims, moves, strict=True)
     ]
     _foretold[declared.namespace] = {(one.expectation.tenant, one.expectation.slot): one for one in told}
     skipped = [one.expectation for one in told if one.skipped]
-    for line in forecast.lines(expected, vacancies(census, claims, declared.partition_keys), skipped):
+    asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
+    for line in forecast.lines(expected, vacancies(census, asked, declared.partition_keys), skipped):
         tell(line)
     for line in forecast.joint_lines(census, claims, declared.partition_keys):
         tell(line)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
+from components.account_pool.evacuation import Generations, here, slot_and_generation
 from components.account_pool.model import Claimed, ClaimRequest, Record
 from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome
@@ -49,7 +50,7 @@ def claim(asked: Asked, where: Named, wait: str | None) -> Answer:
     patience = seconds(wait) if wait else 0.0
     request, _ = placed(asked, where.stack)
     pool = where.open()
-    refuse_unnamed_slot(asked, request, pool.records())
+    request = in_its_slot(asked, request, pool.records())
     try:
         with ProgressLine() as progress:
             claimed = claim_within(pool, request, patience, progress)
@@ -112,7 +113,7 @@ def release(asked: Asked, where: Named) -> Answer:
             yes=where.yes,
         )
     pool = where.open_existing()
-    refuse_unnamed_slot(asked, request, pool.records())
+    request = in_its_slot(asked, request, pool.records())
     record = pool.record_of(request)
     try:
         released = pool.release(record, holder)
@@ -222,7 +223,9 @@ def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Re
 def named_slots(request: ClaimRequest, records: Iterable[Record]) -> Sequence[str]:
     """Return the slots of a type that a tenant names; none where it has one without a name."""
     slots = {
-        each.slot for each in records if (each.tenant, each.partition.type) == (request.tenant, request.type)
+        slot_and_generation(each.slot)[0]
+        for each in records
+        if (each.tenant, each.partition.type) == (request.tenant, request.type)
     }
     return () if UNNAMED_SLOT in slots else sorted(slots)
 
@@ -236,6 +239,15 @@ def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[R
             " is named",
             mend=f"add --slot {named[0]}, or --slot {UNNAMED_SLOT} for another account",
         )
+
+
+def in_its_slot(asked: Asked, request: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
+    """Return the request as the pool knows its slot: where the holder is, else where others are.
+
+    Raises as `refuse_unnamed_slot`.
+    """
+    refuse_unnamed_slot(asked, request, records)
+    return here(request, Generations.of(records).standing(request).generation)
 
 
 def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:

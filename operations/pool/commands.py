@@ -334,6 +334,24 @@ def quarantine(
     return maintenance.quarantine(where, account, reason)
 
 
+@command(app, "credfleet pool evacuate aws-7 --reason 'its organization is closed, ticket 4711' --yes")
+def evacuate(
+    account: AccountArgument,
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    where: Written,
+) -> Answer:
+    """Have an account left: its holders get another one before this one is given back.
+
+    The next update of each stack that holds it claims another account, delivers it, and releases this one at
+    its end. While none is free it keeps this one. `pool unquarantine` takes it back.
+    """
+    from operations.pool import maintenance
+    from operations.pool.claims import stated
+
+    return maintenance.evacuate(where, account, stated("--reason", reason))
+
+
 @command(app, "credfleet pool unquarantine aws-7 --yes")
 def unquarantine(
     account: AccountArgument,

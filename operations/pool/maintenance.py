@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from components.account_pool.evacuation import slot_and_generation
 from components.account_pool.model import Member
 from components.account_pool.pool import OPERATOR, Pool
 from components.account_pool.sweeping import FREED_UNASKED
 from components.errors import Problem
+from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
@@ -35,6 +37,40 @@ def unquarantine(where: Written, account: str, *, decommissioned: bool) -> Answe
     """Let an account back; raises as `Pool.unquarantine`."""
     ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=where.yes)
     return _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
+
+
+def evacuate(where: Written, account: str, reason: str) -> Answer:
+    """Have an account left by all who hold it, and tell who that is; raises as `Pool.evacuate`."""
+    ask(
+        f"Whoever holds account {account} of {where.namespace} will go on to another at its next update.",
+        yes=where.yes,
+    )
+    pool = where.open(OPERATOR)
+    and_flush(pool, lambda: pool.evacuate(account, reason))
+    held = [
+        (record.tenant, slot_and_generation(record.slot)[0], holder)
+        for record in sorted(pool.records(), key=lambda each: (each.tenant, each.slot))
+        if record.member == account
+        for holder in sorted(record.holders)
+    ]
+    rows = [(*each, _way_on(each[2])) for each in held]
+    columns = ("Tenant", "Slot", Column("Holder", folds=True), Column("Goes on", folds=True))
+    return Answer(
+        {
+            "secretName": account,
+            "namespace": where.namespace,
+            "holders": [{"tenant": row[0], "slot": row[1], "holder": row[2]} for row in held],
+        },
+        [f"✓ account {account} gets nobody new, and is left by:", Table("Holders", columns, rows)],
+    )
+
+
+def _way_on(holder: str) -> str:
+    """Return how a holder leaves an account that is to be left."""
+    kind, *whose = holder.split("/")
+    if kind == STACK_HOLDER:
+        return f"at the next update of stack {'/'.join(whose[:3])}"
+    return "by hand: claim under another --slot, then release this one"
 
 
 def decommission(where: Written, account: str) -> Answer:

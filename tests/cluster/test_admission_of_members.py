@@ -20,6 +20,7 @@ from components.account_pool.keys import (
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
+    STATE_BEFORE,
     STATE_REASON,
     TENANT_ID,
 )
@@ -231,6 +232,24 @@ PROTOCOL: Mapping[str, tuple[str, Keys, Keys, Change]] = {
         {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
         {**RETAINED, STATE_REASON: "odd bills"},
         changes.unquarantine,
+    ),
+    "an operator has a claimed member left": (
+        "operator",
+        CLAIMED_LABELS,
+        CLAIMED,
+        lambda m: changes.evacuate(m, "closed"),
+    ),
+    "an operator lets a member back that was to be left": (
+        "operator",
+        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
+        {**CLAIMED, STATE_BEFORE: "leaving"},
+        changes.unquarantine,
+    ),
+    "X2 releases a member that is to be left": (
+        "claimer",
+        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
+        {**CARRYING, STATE_BEFORE: "leaving"},
+        _releasing_by(Policy.CLEAN),
     ),
     "an operator has a member cleaned": ("operator", {}, {}, lambda m: changes.mark_dirty(m, "used by hand")),
     "an operator binds a restored claim": (

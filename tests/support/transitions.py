@@ -42,7 +42,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "places": (None, *(json.dumps(each, sort_keys=True) for each in _PLACES), "garbage", "[]"),
     "cleaning": (None, "janitor/1", "janitor/2", "other/1", "x"),
     "reason": (None, "odd bills"),
-    "before": (None, "dirty", "decommissioned"),
+    "before": (None, "dirty", "decommissioned", "leaving"),
     "capacity": (None, "1", "2", "x"),
     "account": (None, "1", "2"),
     "brought": (None, "true"),

@@ -52,7 +52,7 @@ ACCOUNT: Final[Domains] = {
     POLICY: (None, "release", "clean", *(("retain", "quarantine") if PROVES else ())),
     TENANT: (None, "acme", "globex"),
     CLEANING: (None, "janitor/1"),
-    BEFORE: (None, "dirty", "decommissioned"),
+    BEFORE: (None, "dirty", "decommissioned", "leaving"),
     BROUGHT: (None, "true"),
 }
 RECORD: Final[Domains] = {
