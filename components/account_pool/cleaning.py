@@ -145,14 +145,15 @@ def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
             raise NotAllowed(
                 place=f"Secret {name}",
                 cause="nobody holds it for itself alone, so nobody could leave it",
-                mend=f"keep it from new holders with `credfleet pool quarantine {name} -n {namespace}`",
+                mend="keep it from new holders with"
+                f" `credfleet pool quarantine {name} -n {namespace} --reason 'to be left'`",
             )
         is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
         if member.state not in (None, State.QUARANTINED) or is_marked:
             raise NotAllowed(
                 place=f"Secret {name}",
                 cause="it is not clean, and held nevertheless",
-                mend=f"look at it with `credfleet doctor -n {namespace}`",
+                mend="release its claims; the cleaner gets it then",
             )
         return changes.evacuate(member, reason)
 

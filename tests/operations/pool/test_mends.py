@@ -359,6 +359,11 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
         lambda world: world.refused("unquarantine", "m0", "--yes"),
         lambda _world: True,
     ),
+    "an account that nobody could leave": (
+        "credfleet pool quarantine {} -n {} --reason 'to be left'",
+        lambda world: world.refused("evacuate", "m0", "--reason", "x", "--yes"),
+        lambda world: world.state() == "quarantined",
+    ),
     "an account nobody owns": (
         "credfleet pool status -n {}",
         lambda world: world.refused("return", "m0", "--yes"),
