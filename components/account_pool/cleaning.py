@@ -146,7 +146,7 @@ def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
                 place=f"Secret {name}",
                 cause="nobody holds it for itself alone, so nobody could leave it",
                 mend="keep it from new holders with"
-                f" `credfleet pool quarantine {name} -n {namespace} --reason 'to be left'`",
+                f" `credfleet pool quarantine {name} --reason leaving -n {namespace}`",
             )
         is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
         if member.state not in (None, State.QUARANTINED) or is_marked:

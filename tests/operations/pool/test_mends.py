@@ -360,7 +360,7 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
         lambda _world: True,
     ),
     "an account that nobody could leave": (
-        "credfleet pool quarantine {} -n {} --reason 'to be left'",
+        "credfleet pool quarantine {} --reason leaving -n {}",
         lambda world: world.refused("evacuate", "m0", "--reason", "x", "--yes"),
         lambda world: world.state() == "quarantined",
     ),
