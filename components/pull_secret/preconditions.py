@@ -15,6 +15,9 @@ from typing import Final
 
 from components.pull_secret.model import Availability, Cluster, Phase
 
+GOOGLE: Final = "gcp"
+"""The cloud whose clusters get a pull secret."""
+
 ADAPTERS: Final = ("validation", "dns", "placement")
 """The adapters that work on a cluster before it gets a pull secret, in their order."""
 
@@ -67,7 +70,7 @@ def _gone(cluster: Cluster) -> Iterator[str]:
 
 
 def _lacking(cluster: Cluster) -> Iterator[str]:
-    if cluster.provider != "gcp":
+    if cluster.provider != GOOGLE:
         yield f"its provider is {cluster.provider or 'not named'}, and Secret Manager is only there on gcp"
     if not cluster.project:
         yield "no GCP project is named"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -20,6 +21,7 @@ from components.pull_secret.hyperfleet import Contract, Observed
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.observations import read
 from components.pull_secret.payload import Verdict, judge
+from components.pull_secret.preconditions import ADAPTERS, GOOGLE
 from components.pull_secret.retention import Retention
 from components.settings.document import nearest
 from components.settings.noun import Noun
@@ -138,7 +140,7 @@ class ClusterEntry(Noun):
     name: Text = Field(description="Name of the cluster, for people: label cluster-name.")
     generation: Positive = Field(description="Generation of the cluster, from 1 on.")
     region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
-    provider: Text = Field(default="gcp", description="Cloud of the cluster; only gcp gets a pull secret.")
+    provider: Text = Field(default=GOOGLE, description="Cloud of the cluster; only gcp gets a pull secret.")
     project: Annotated[
         EntryProject | None, BeforeValidator(_as_project, json_schema_input_type=EntryProject | str | None)
     ] = Field(default=None, description="Project of Google Cloud that holds the entry, or just its id.")
@@ -284,6 +286,10 @@ class PullSecretsSection(Section):
                     "name a tenant's, list it in cluster.existingNamespaces if it is there already,"
                     " or use {id}",
                 )
+            yield from _review_slip(f"{place}.provider", given.provider, [GOOGLE])
+            for adapter in given.adapters:
+                unsaid = [each for each in ADAPTERS if each not in given.adapters]
+                yield from _review_slip(f"{place}.adapters.{adapter}", adapter, unsaid)
             if (name := given.pull_secret_from) is not None:
                 where = f"{place}.pullSecretFrom"
                 yield from around.review_credential(where, name)
@@ -335,6 +341,14 @@ class PullSecretsSection(Section):
             if owner != place:
                 cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
                 yield Problem(f"{place}.secretId", cause, "leave it out, or give another one")
+
+
+def _review_slip(place: str, name: str, known: Sequence[str]) -> Problems:
+    """Refuse what is nearly a word that decides whether a cluster gets its pull secret."""
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    if near and name not in known:
+        cause = f"{name} is nearly {near[0]}, and without that the cluster is left without a pull secret"
+        yield Problem(place, cause, f"write {near[0]}, or another name")
 
 
 def _review_account(place: str, account: str, around: Surroundings) -> Problems:
