@@ -50,7 +50,7 @@ def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, Habi
     follows = Habit.FOLLOWED in absent.values()
     for path, habit in absent.items():
         if habit in always or (habit in _CAUSES and not follows):
-            yield path, habit, _CAUSES[habit].format(provider.kind)
+            yield path, habit, _CAUSES[habit]
 
 
 def unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
@@ -62,7 +62,7 @@ def unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
 
 
 _CAUSES: Final[Mapping[Habit, str]] = {
-    Habit.REFUSED: "ESO takes a {} of a ClusterSecretStore with one only",
+    Habit.REFUSED: "ESO refuses it so in a ClusterSecretStore",
     Habit.EARLY: "ESO looks for it before anybody calls, so the store never gets ready",
     Habit.LATE: "ESO refuses each read through such a ClusterSecretStore",
     Habit.UNSEEN: "nobody here knows that ESO follows it to the caller",

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from components.errors import Problem
 from components.secret_stores.conditions import allows
-from components.secret_stores.eso_habits import Habit, unfollowed
+from components.secret_stores.eso_habits import Habit, unfollowed, unused
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
@@ -59,7 +59,7 @@ class Explanation:
     caller: empty while the store is only validated. provider: its title, as far as it is known.
     referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
     refusals: all that stands in the way. deferred: why nobody can tell yet. unserved: the kind, where only
-    its shape is known.
+    its shape is known. overlooked: the selectors that ESO does not look at.
     """
 
     store: str
@@ -71,11 +71,15 @@ class Explanation:
     referent: bool
     selectors: Mapping[str, str]
     unserved: str | None = None
+    overlooked: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str | None:
         """Say why, or who else serves it, in one line; None when there is nothing to say."""
         told = "; ".join(f"{each.cause} → {each.mend}" for each in self.refusals) or self.deferred
+        if self.overlooked:
+            said = f"ESO does not look at {', '.join(self.overlooked)}, and logs in as whoever its own pod is"
+            return said if told is None else f"{told}; {said}"
         if told is None and self.unserved is not None:
             return f"not served here: of kind {self.unserved} the shape is known only, and ESO has a client"
         return told
@@ -98,6 +102,9 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
         store, caller, provider, resolution, around
     )
     resolved = resolution if isinstance(resolution, Resolution) else None
+    as_it_stands = known if around.as_they_stand and store.spec.provider else None
+    overlooked = (*unused(as_it_stands, around.kinds.kind_of(as_it_stands).embedded),) if as_it_stands else ()
+    read = resolved.namespaces if resolved and ready in _USABLE else {}
     return Explanation(
         store.title,
         caller,
@@ -106,8 +113,9 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
         deferred,
         provider=known.key.title if known else None,
         referent=provider is None or (resolved is not None and resolved.referent),
-        selectors=resolved.namespaces if resolved and ready in _USABLE else {},
+        selectors={path: namespace for path, namespace in read.items() if path not in overlooked},
         unserved=known.kind if known and around.kinds.kind_of(known).by_shape else None,
+        overlooked=overlooked,
     )
 
 

@@ -365,7 +365,7 @@ MIXED = {
     "vaultUrl": "https://a.vault.azure.net",
     "authSecretRef": {"clientId": selector("b", key="k"), "clientCertificate": SECRET},
 }
-ONLY_WITH = "ESO takes a .* of a ClusterSecretStore with one only"
+ONLY_WITH = "ESO refuses it so in a ClusterSecretStore"
 NEVER_READY = "ESO looks for it before anybody calls|nobody here knows that ESO follows it"
 
 

@@ -180,6 +180,9 @@ def test_an_account_that_the_operator_does_not_look_at_is_refused_by_name(namesp
     assert not isinstance(provider, Problem)
     (limit,) = store_limits(store, provider, kind_of("vault"))
     assert "does not look at auth.gcp.serviceAccountRef" in limit.cause
+    found = explain(store, "b", KnownObjects(KINDS, {}, {}, as_they_stand=True))
+    assert (found.ready, found.selectors) == (Ready.READY, {})
+    assert "does not look at auth.gcp.serviceAccountRef" in str(found.reason)
 
 
 def _selectors(store: SecretStore) -> list[Selector]:
