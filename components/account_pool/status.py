@@ -118,13 +118,19 @@ def _shares(
     places = {
         str(place): place for m in census.members if not (place := m.place(settings.partition_keys)).shared
     }
-    held = [record for record in census.records if record.phase is not Phase.RELEASING]
+    held = Counter(
+        (consumer.name, record.partition.type)
+        for record in census.records
+        if record.phase is not Phase.RELEASING
+        for consumer in settings.consumers
+        if consumer.has(record)
+    )
     for consumer in settings.consumers:
         for named, place in sorted(places.items(), key=lambda each: (each[1].type, each[0])):
             asked = Wanted("", place, "", "", next(iter(consumer.holders), ""))
             if refusal(settings.consumers, asked) is None:
-                has = sum(each.partition.type == place.type and consumer.has(each) for each in held)
-                free, most = counts[place.type, named][Standing.FREE], consumer.quota_on(place)
+                has, most = held[consumer.name, place.type], consumer.quota_on(place)
+                free = counts[place.type, named][Standing.FREE]
                 left = free if most is None else min(free, max(0, most - has))
                 yield Share(consumer.name, place.type, named, has, most, left)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from queue import SimpleQueue
 from threading import Thread
+from time import sleep
 from typing import Final
 
 from components.connection import Connection, NoReply
@@ -56,9 +56,9 @@ class Changes:
                     for _ in self._connection.lines(asked, accept=_METADATA):
                         self._told.put(path)
                 except NoReply:
-                    time.sleep(_PAUSE_SECONDS)
+                    sleep(_PAUSE_SECONDS)
             else:
-                time.sleep(_PAUSE_SECONDS)
+                sleep(_PAUSE_SECONDS)
             version = self._version(path)
             self._told.put(path)
 

@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typer.testing import CliRunner
+
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.keys import POOL_STATE
+from components.connection import ClusterTarget, connect
+from operations.main import app
 from sandbox.tests.support.cluster import ROOT
-from tests.support.guarded_pool import MERGE
+from tests.support.deployed import Accounts
+from tests.support.guarded_pool import MERGE, until
 from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
@@ -55,3 +61,29 @@ def test_status_is_shown_again_with_every_change_and_ends_well_when_interrupted(
         assert account["since"] in [str(each["time"]) for each in booked.metadata.managedFields]
         process.send_signal(signal.SIGINT)
     assert process.returncode == 0
+
+
+def test_who_may_read_one_pool_of_the_cluster_is_shown_that_one(
+    control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path
+) -> None:
+    add_account(admin, namespace, "aws-1")
+    settings = {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap().render()}
+    admin.resources.get(api_version="v1", kind="ConfigMap").create(body=settings, namespace=namespace)
+    group, named = "rbac.authorization.k8s.io", {"metadata": {"name": namespace}}
+    lists = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list"]}
+    bound = {
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": namespace},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
+    }
+    for kind, body in (("ClusterRole", {"rules": [lists]}), ("ClusterRoleBinding", bound)):
+        api: Any = admin.resources.get(api_version=f"{group}/v1", kind=kind)
+        api.create(body={**named, **body})
+    reads = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}
+    records = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
+    kubeconfig = Accounts(control_plane, admin, namespace, tmp_path).kubeconfig("reader", [reads, records])
+    connection = connect(ClusterTarget(kubeconfig=str(kubeconfig)))
+    until(lambda: connection.call("GET", "/api/v1/namespaces?limit=1").status == 200)
+    result = CliRunner().invoke(
+        app, ["pool", "status", "--all", "-o", "name", "--kubeconfig", str(kubeconfig)]
+    )
+    assert (result.exit_code, result.stdout) == (0, f"{namespace}/aws-1\n"), result.stderr

@@ -114,6 +114,20 @@ def test_a_claim_is_told_with_what_it_met_and_in_each_bucket_it_was_quick_enough
     assert buckets == ["0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0", "30.0", "60.0", "+Inf"]
 
 
+@pytest.mark.parametrize(
+    ("measured", "name"),
+    [
+        ({"reason": "ClaimRefused", "outcome": "exhausted"}, "claims_refused_total aws/exhausted"),
+        ({"reason": "Claimed", "outcome": "again"}, "claims_served_total aws/again"),
+        ({"reason": "Cleaned", "outcome": "cleaned"}, "cleanings_total aws/cleaned"),
+        ({"reason": "Cleaned", "outcome": "quarantined"}, "cleanings_total aws/quarantined"),
+    ],
+)
+def test_each_end_of_a_claim_and_of_a_cleaning_is_counted_apart(measured: dict[str, str], name: str) -> None:
+    totals = Totals(1, NOW, NOW).and_after([event(2, {**measured, "type": "aws"})], 2, NOW)
+    assert told(totals) == {f"credfleet_pool_{name}": 1}
+
+
 def test_series_are_there_before_anything_is_counted() -> None:
     totals = Totals(1, NOW, NOW, counts={("cleanings", "aws", "cleaned"): 1})
     names = {

@@ -22,12 +22,12 @@ from components.account_pool.keys import POOL_STATE
 from components.account_pool.model import Member, Phase
 from components.account_pool.pool import Pool
 from components.account_pool.status import Account, PoolStatus, SharedClaim, Standing, status_of
-from components.connection import Connection, Reply
+from components.connection import Connection, NoReply, Reply
 from components.errors import NotAllowed
 from components.labels import HYPERSCALER_TYPE
 from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
-from operations.pool import pools
+from operations.pool import pools, watching
 from operations.pool import status as status_module
 from operations.pool.access import By, Where
 from operations.pool.status import Seen, counted, grouped, listed, shared_out
@@ -202,6 +202,22 @@ def test_a_change_is_waited_for_from_the_version_that_was_seen_and_a_watch_that_
         connection.told.put(line)
         changes.wait()
     assert all("&resourceVersion=7" in connection.asked.get() for _ in range(2))
+
+
+def test_who_may_not_watch_is_shown_it_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused = list[float]()
+
+    def refused(_connection: Watched, _path: str, **_: str) -> Iterator[bytes]:
+        if len(paused) > 3:
+            SimpleQueue[None]().get()  # this thread is done
+        raise NoReply("HTTP 403")
+
+    monkeypatch.setattr(Watched, "lines", refused)
+    monkeypatch.setattr(watching, "sleep", paused.append)
+    changes = Changes(Watched())
+    changes.follow(["/api/v1/folder"])
+    changes.wait()
+    assert paused
 
 
 @pytest.mark.parametrize(
