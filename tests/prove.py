@@ -73,6 +73,7 @@ FIRE: Final = (
     ),
     (
         Part("histories", (*_PYTEST, "tests/fire/claims")),
+        Part("storm", (*_PYTEST, "tests/fire/storm")),
         Part("engine", ("-m", "tests.mutants", "sandbox/")),
     ),
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,16 @@ class FleetProject:
         for name in _LINKED:
             (folder / name).symlink_to(Path(sys.prefix) if name == ".venv" else ROOT / name)
         return cls(folder, kubeconfig, f"{unique}-pool")
+
+    def consumer(self, folder: Path) -> FleetProject:
+        """Lay out a project called as its folder, whose stack is to claim from this one's pool."""
+        made = replace(self.make(folder, self.kubeconfig, folder.name), pool=self.pool)
+        said = (folder / "Pulumi.yaml").read_text(encoding="utf-8").partition("\nconfig:")[0]
+        (folder / "Pulumi.yaml").unlink()
+        (folder / "Pulumi.yaml").write_text(
+            re.sub("^name: .*", f"name: {folder.name}", said), encoding="utf-8"
+        )
+        return made
 
     @property
     def environment(self) -> dict[str, str]:
@@ -118,9 +129,13 @@ class FleetProject:
         """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
         return self._up(writes).code
 
-    def _up(self, writes: int) -> Ran:
+    def up_for(self, seconds: float) -> Ran:
+        """Run `up` until it is through, or killed after a time, wherever it is then."""
+        return self._up(0, str(seconds))
+
+    def _up(self, writes: int, *words: str) -> Ran:
         backend = self.folder / ".sandbox" / "backend"
-        return self._ran(Path(killed_up.__file__), str(self.folder), STACK, str(backend), str(writes))
+        return self._ran(Path(killed_up.__file__), str(self.folder), STACK, str(backend), str(writes), *words)
 
     def run(self, *words: str) -> Ran:
         """Run a `credfleet` command in the project's folder."""

@@ -1,7 +1,8 @@
 """Run `up` in a process that is killed, by SIGKILL, right after it wrote its state for the n-th time.
 
-Arguments: the project's folder, the stack, the backend's folder, n (0: never). Exit 0 when `up` was through
-before that. What the update says is printed, a line for each word of it.
+Arguments: the project's folder, the stack, the backend's folder, n (0: never), and after how many seconds it
+is killed wherever it is (without: never). Exit 0 when `up` was through before that. What the update says is
+printed, a line for each word of it.
 """
 
 import os
@@ -9,6 +10,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 from pulumi_sandbox import engine
 from pulumi_sandbox.engine import Diagnostic, Event, Options, Snapshot, StepFinished, Workspace
@@ -47,5 +49,13 @@ def main(folder: Path, stack: str, backend: Path, writes: int) -> int:
     return engine.up(replace(workspace, store=store), Options(providers=STAND_INS), _Plain()).exit_code
 
 
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    if seconds := sys.argv[5:]:
+        deadly = Timer(float(seconds[0]), _kill)
+        deadly.daemon = True
+        deadly.start()
     sys.exit(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])))

@@ -1,0 +1,211 @@
+"""Many stacks update side by side on one pool and are killed: watched from outside, no promise is broken.
+
+At full size, where CREDFLEET_PROVE is set, 40 stacks, 8 updates at a time, 6,000 accounts and at least 300
+kills. Without it only what judges the history is tried. It proves nothing of a pool in another cluster, nor
+of the commands of operators.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
+
+from components.account_pool.pool import Pool
+from components.connection import ClusterTarget
+from tests.fire.storm import watcher
+from tests.fire.storm.history import Change, History, changes_in
+from tests.program.conftest import CREDENTIALS, pool_of
+from tests.support.fleet_project import FleetProject, Ran
+from tests.support.members import Members
+from tests.support.proving import PROVES, tried
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+STACKS, SIDE_BY_SIDE, ACCOUNTS, KILLS = 40, 8, 6_000, 300
+CONSUMERS, QUOTA = 10, 7
+LAST = "the-storm-is-over"
+
+
+def record(phase: str, member: str, tenant: str = "a", holder: str = "pulumi/o/p/s/a/0") -> Mapping[str, Any]:
+    said = {
+        "phase": phase,
+        "member": member,
+        "tenant": tenant,
+        "slot": "0",
+        "partition": "aws",
+        "attempt": "1",
+    }
+    return {"uid": "u", "data": {**said, "holders": json.dumps({holder: 1})}}
+
+
+def carrying(token: str) -> Mapping[str, Any]:
+    return {"annotations": {"credfleet.io/claim-token": token}}
+
+
+WELL = [
+    Change(1, "secrets", "m", carrying("r.u.1")),
+    Change(2, "configmaps", "r", record("Bound", "m")),
+    Change(3, "configmaps", "r", record("Releasing", "m")),
+    Change(4, "secrets", "m", {}),
+    Change(5, "secrets", "m", carrying("s.u.1")),
+    Change(6, "configmaps", "s", record("Bound", "m", "b")),
+]
+HISTORIES: Mapping[str, tuple[list[Change], str]] = {
+    "all is well": (WELL, ""),
+    "a token that went": ([*WELL[:2], Change(3, "secrets", "m", {})], "does not carry the claim"),
+    "bound before it is carried": (WELL[1:2], "does not carry the claim"),
+    "two owners": ([*WELL[:2], Change(3, "configmaps", "s", record("Bound", "m", "b"))], "has two owners"),
+    "two accounts": ([*WELL[:2], Change(3, "configmaps", "s", record("Bound", "n"))], "has two accounts"),
+    "above the quota": (
+        [
+            *WELL[:2],
+            Change(3, "secrets", "n", carrying("s.u.1")),
+            Change(4, "configmaps", "s", record("Bound", "n", "b")),
+        ],
+        "has 2 accounts, and may have 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "wrong"), HISTORIES.values(), ids=HISTORIES)
+def test_what_is_wrong_at_any_instant_is_seen_in_the_order_of_the_changes(
+    changes: list[Change], wrong: str
+) -> None:
+    watched = [[one for one in changes if one.kind == kind] for kind in ("secrets", "configmaps")]
+    found = History({"pulumi/o/p": 1}).replay(*watched).wrong
+    assert any(wrong in each for each in found) if wrong else not found
+
+
+class Storm:
+    """Stacks that claim from one pool: each for two tenants of its own, and one that its neighbour names."""
+
+    def __init__(self, pool: FleetProject, folder: Path, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self.stacks = [pool.consumer(folder / f"team{n % CONSUMERS}-{n}") for n in range(STACKS)]
+        self.ended: Counter[str] = Counter()
+
+    def wanted(self, number: int, *, whole: bool) -> Mapping[str, Any]:
+        """Return the tenants of a stack: all of them, or some."""
+        names = [f"own{number}a", f"own{number}b", f"pair{number // 2}"]
+        kept = names if whole else [name for name in names if self._chance.random() < 0.7]
+        return {
+            name: {
+                "namespace": f"{self.stacks[number].pool}-{number}-{name}",
+                "accounts": {"aws": {"type": "aws"}},
+            }
+            for name in kept
+        }
+
+    def configure(self, number: int, *, whole: bool) -> None:
+        """Write what a stack wants next."""
+        stack = self.stacks[number]
+        tenants = self.wanted(number, whole=whole)
+        stack.configure(credentials={}, tenants=tenants, pool={"from": {"namespace": stack.pool}})
+
+    def run(self, longest: float) -> None:
+        """Update stacks side by side until so many updates were killed."""
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            while self.ended["were killed"] < KILLS:
+                order = self._chance.sample(range(STACKS), STACKS)
+                for number in order:
+                    self.configure(number, whole=False)
+                times = [self._chance.uniform(0, longest) for _ in order]
+                stacks = [self.stacks[number] for number in order]
+                for ran in pool.map(FleetProject.up_for, stacks, times):
+                    ran.quiet(ran.code)
+                    self.ended["were killed" if ran.code < 0 else f"ended with {ran.code}"] += 1
+
+    def settle(self) -> None:
+        """Let each stack have all that it wants, once it knows what it has, and kill nobody any more."""
+        for number in range(STACKS):
+            self.configure(number, whole=True)
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            for ran in pool.map(_looked_and_updated, self.stacks):
+                ran.quiet()
+
+
+def _looked_and_updated(stack: FleetProject) -> Ran:
+    """Update a stack after a refresh: a release may have been under way when an update was killed."""
+    looked = stack.sandbox("refresh", "--clear-pending-creates")
+    return stack.up() if looked.code == 0 else looked
+
+
+@contextmanager
+def watched(pool: FleetProject, folder: Path, members: Members, admin: DynamicClient) -> Generator[None]:
+    """Have all that happens to the pool written down by another process."""
+    command = [sys.executable, watcher.__file__, str(pool.kubeconfig), pool.pool, str(folder), LAST]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "watching\n"
+        try:
+            yield
+        finally:
+            members.add(LAST)
+            body = {"metadata": {"name": LAST}}
+            admin.resources.get(api_version="v1", kind="ConfigMap").create(namespace=pool.pool, body=body)
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not PROVES, reason="a quarter of an hour of two cores: make fire")
+def test_no_promise_is_broken_at_any_instant_while_stacks_update_side_by_side_and_are_killed(
+    tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient
+) -> None:
+    seed = random.randrange(1 << 32)
+    pool = FleetProject.make(
+        tmp_path / "pool", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
+    )
+    named = {
+        f"team{n}": {
+            "holders": [f"pulumi/organization/team{n}-{stack}" for stack in range(n, STACKS, CONSUMERS)],
+            "quotas": {"aws": QUOTA},
+        }
+        for n in range(CONSUMERS)
+    }
+    declared = {**pool_of(1, 2, 3), "releasePolicy": "release", "consumers": named}
+    pool.configure(credentials=CREDENTIALS, tenants={}, pool=declared)
+    pool.up().quiet()
+    members = Members(admin, pool.pool)
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as makers:
+        list(makers.map(members.add, (f"account-{n}" for n in range(ACCOUNTS - 3))))
+
+    storm = Storm(pool, tmp_path, seed)
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    with watched(pool, seen, members, admin):
+        storm.configure(0, whole=True)
+        began = time.monotonic()
+        storm.stacks[0].up().quiet()
+        storm.run(longest=4 * (time.monotonic() - began))
+        storm.settle()
+
+    history = History({f"pulumi/organization/team{n}-": QUOTA for n in range(CONSUMERS)})
+    history.replay(*(changes_in(seen / kind) for kind in ("secrets", "configmaps")))
+    assert history.wrong == [], f"seed {seed}"
+    assert set(history.most.values()) == {QUOTA}
+    here = Pool.open(ClusterTarget(context=None, kubeconfig=str(pool.kubeconfig)), pool.pool)
+    here.sweep(most=ACCOUNTS)
+    left = here.sweep(dry_run=True)
+    assert (left.freed, left.withheld, left.finished, left.aborted) == ((), (), (), ())
+    for stack in storm.stacks[:CONSUMERS]:
+        assert stack.sandbox("up", "--expect-no-changes").code in (0, 9)
+    assert pool.sandbox("up", "--expect-no-changes").quiet().out
+    for what, count in storm.ended.items():
+        tried(f"updates side by side that {what}", count)
+    tried("changes of the pool that the watcher saw", history.changes)
+    tried("claims that were bound", history.bound)
+    tried("accounts that consumers with quotas had at the end", history.having)
