@@ -8,6 +8,7 @@ the provider adds to them. Import-pure, like every module of a provider: state n
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ from pulumi.dynamic import (
 from pulumi.output import Unknown
 from pulumi.runtime.proto.engine_pb2 import LogRequest, LogSeverity
 from pulumi.runtime.proto.engine_pb2_grpc import EngineStub
+from pulumi_sandbox.documents import read_json
 
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
@@ -114,6 +116,14 @@ class Shell(ResourceProvider):
     def cluster(self) -> str | None:
         """Which cluster is meant, as `credfleet:cluster` says it."""
         return self.configured("cluster")
+
+    @property
+    def cluster_of_pool(self) -> str | None:
+        """Where the pool is whose accounts the stack claims, in the same form; here unless it says so."""
+        section = read_json(self.configured("accountPool") or "{}")
+        elsewhere = section.get("from") if isinstance(section, dict) else None
+        cluster = elsewhere.get("cluster") if isinstance(elsewhere, dict) else None
+        return self.cluster if cluster is None else json.dumps(cluster)
 
     def configure(self, req: ConfigureRequest) -> None:
         """Keep the configuration of the stack."""

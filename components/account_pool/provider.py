@@ -120,7 +120,7 @@ class AccountClaimProvider(Shell):
         if news.get("poolPolicy") is None or (policy, limit) == (_policy(olds), _limit(olds)):
             return False
         try:
-            record = Pool.record(ClusterTarget.parse(self.cluster), olds["namespace"], olds["record"])
+            record = Pool.record(ClusterTarget.parse(self.cluster_of_pool), olds["namespace"], olds["record"])
         except CredfleetError:
             return olds.get("poolPolicy") is not None
         if record is None or policy is None or (record.policy, record.limit) == (policy, limit or None):
@@ -176,7 +176,7 @@ class AccountClaimProvider(Shell):
 
     def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
         """Act in the pool; before the host answers, the Events of it are written, a refusal's as well."""
-        pool = Pool.open(ClusterTarget.parse(self.cluster), props["namespace"])
+        pool = Pool.open(ClusterTarget.parse(self.cluster_of_pool), props["namespace"])
         try:
             return act(pool)
         finally:

@@ -135,7 +135,7 @@ class PoolRosterProvider(Shell):
         namespace = str(news["namespace"])
         if _declaration(olds) is not None or news.get("elsewhere"):
             return
-        if Pool.settings_of(ClusterTarget.parse(self.cluster), namespace) is not None:
+        if Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), namespace) is not None:
             tell(
                 f"warning: namespace {namespace} holds a pool that this stack did not make, and a pool has"
                 f" one stack: claim from it by accountPool: {{from: {{namespace: {namespace}}}}}, or name"
@@ -148,7 +148,7 @@ class PoolRosterProvider(Shell):
         if news.get("sharedCapacity") is None:
             return
         capacity = int(news["sharedCapacity"])
-        said = Pool.settings_of(ClusterTarget.parse(self.cluster), str(news["namespace"]))
+        said = Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), str(news["namespace"]))
         former = said and said.dialect.shared_capacity
         if former is not None and capacity < former:
             yield from narrowed_all(former, capacity, see(str(news["namespace"])))
@@ -156,7 +156,7 @@ class PoolRosterProvider(Shell):
     def _as_declared_elsewhere(self, inputs: Properties, see: Callable[[str], Census]) -> Properties:
         """Add what the pool says of itself; raises Misconfigured where none is, or it speaks otherwise."""
         namespace = str(inputs["namespace"])
-        settings = Pool.settings_of(ClusterTarget.parse(self.cluster), namespace)
+        settings = Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), namespace)
         if settings is None and not see(namespace).members:
             raise Misconfigured(
                 place="credfleet:accountPool.from.namespace",
@@ -187,7 +187,7 @@ class PoolRosterProvider(Shell):
         return {}
 
     def _census(self, namespace: str) -> Census:
-        census = Pool.census(ClusterTarget.parse(self.cluster), namespace)
+        census = Pool.census(ClusterTarget.parse(self.cluster_of_pool), namespace)
         for problem in census.problems:
             tell(f"warning: {_line(problem)}")
         return census

@@ -19,6 +19,7 @@ from components.projection.settings import Delivery
 from components.settings.noun import Noun
 from components.settings.section import Written
 from components.settings.words import (
+    ClusterUid,
     Count,
     FilePath,
     Flag,
@@ -221,10 +222,25 @@ class Consumer(Noun):
     )
 
 
+class PoolCluster(Noun):
+    """The cluster of a pool that is another one than the stack's."""
+
+    context: Text = Field(description="Context of the kubeconfig; no other one is ever used.")
+    kubeconfig: FilePath | None = Field(
+        default=None, description="Path of the kubeconfig; absent means KUBECONFIG."
+    )
+    uid: ClusterUid | None = Field(
+        default=None, description="uid of namespace kube-system; another cluster is refused."
+    )
+
+
 class Elsewhere(Noun):
-    """The pool of another stack, on the same cluster."""
+    """The pool of another stack."""
 
     namespace: NamespaceName = Field(description="Namespace of the pool, as its own stack names it.")
+    cluster: PoolCluster | None = Field(
+        default=None, description="Where the pool is; absent means the cluster of the stack."
+    )
 
 
 OF_CONSUMERS: Final = ("from", "labels", "plans", "rules", "protect")
@@ -307,6 +323,11 @@ class AccountPool(Noun):
     def dialect(self) -> Dialect:
         """The words of the pool."""
         return Dialect(self.labels.names, self.shared_capacity)
+
+    @property
+    def is_in_other_cluster(self) -> bool:
+        """Whether it is in another cluster than the stack's."""
+        return self.from_ is not None and self.from_.cluster is not None
 
     @property
     def named_consumers(self) -> tuple[consumers.Consumer, ...]:

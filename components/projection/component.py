@@ -31,7 +31,8 @@ class DeliveryArgs:
 
     owner: the holder of the claim. source_labels: what says that the source is the tenant's. keys,
     aso_credential: as in SecretProjectionArgs. waits: for what there is no copy yet, empty for nothing.
-    declared: in a preview, the data of the source, where the program declares it.
+    declared: in a preview, the data of the source, where the program declares it. of_pool: the source is in
+    the cluster of the pool, which is another one.
     """
 
     source_namespace: pulumi.Input[str]
@@ -43,6 +44,7 @@ class DeliveryArgs:
     aso_credential: str | None = None
     waits: pulumi.Input[str] = ""
     declared: pulumi.Output[Mapping[str, str] | None] | None = None
+    of_pool: bool = False
 
     @property
     def foreseen(self) -> pulumi.Output[Mapping[str, str] | None] | None:
@@ -102,6 +104,7 @@ class TenantDeliveries(pulumi.ComponentResource):
             keys=delivery.keys,
             aso_credential=delivery.aso_credential,
             foreseen=delivery.foreseen,
+            of_pool=delivery.of_pool or None,
         )
         return SecretProjection(name, args, pulumi.ResourceOptions(parent=self))
 

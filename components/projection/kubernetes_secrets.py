@@ -70,9 +70,9 @@ def open_secrets(cluster: str | None) -> KubernetesSecrets:
     return KubernetesSecrets(reach(ClusterTarget.parse(cluster), mend))
 
 
-def open_projector(cluster: str | None) -> Projector:
-    """Open a projector on that cluster. Raises as `open_secrets`."""
-    return Projector(open_secrets(cluster))
+def open_projector(cluster: str | None, sources: str | None = None) -> Projector:
+    """Open a projector on that cluster; sources: another one, where these are. Raises as `open_secrets`."""
+    return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources))
 
 
 def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:

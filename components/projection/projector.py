@@ -81,10 +81,10 @@ class Wanted(Protocol):
 
 
 class Projector:
-    """Carries out projections in one cluster."""
+    """Carries out projections in one cluster, from sources in the same one unless others are given."""
 
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
+    def __init__(self, secrets: Secrets, sources: Secrets | None = None) -> None:
+        self._secrets, self._sources = secrets, sources or secrets
 
     def write(self, wanted: Wanted) -> Written:
         """Make the target what it should be. Raises ProjectionError, also for a target that is not ours."""
@@ -123,7 +123,7 @@ class Projector:
 
     def is_current(self, wanted: Wanted, known: str) -> bool:
         """Whether a target with this digest is what the source makes it now."""
-        target, source = self._secrets.get(wanted.target), self._secrets.get(wanted.source)
+        target, source = self._secrets.get(wanted.target), self._sources.get(wanted.source)
         if target is None or source is None or not is_owned(target, wanted.owner):
             return False
         try:
@@ -154,7 +154,7 @@ class Projector:
                 return
 
     def _source(self, wanted: Wanted) -> JsonObject:
-        source = self._secrets.get(wanted.source)
+        source = self._sources.get(wanted.source)
         if source is None:
             raise wanted.missing()
         return source

@@ -44,7 +44,8 @@ class SecretProjectionArgs:
     owner: who wants it, the same text whenever the program runs. source_labels: what the source must be
     labelled with. keys: target key → source key; empty means all as they are. aso_credential: the method of
     an ASO credential, whose keys are then the defaults. foreseen: in a preview, the digests of what it will
-    hold, where the program declares the source.
+    hold, where the program declares the source. of_pool: the source is in the cluster of the pool, which is
+    another one; None: in this one.
     """
 
     target_namespace: Input[str] = field(metadata=IDENTITY)
@@ -56,6 +57,7 @@ class SecretProjectionArgs:
     keys: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
     aso_credential: Input[str] | None = None
     foreseen: Input[Mapping[str, Input[str]] | None] = field(default=None, compare=False)
+    of_pool: Input[bool] | None = None
 
 
 class SecretProjectionProvider(FollowingShell):
@@ -75,7 +77,7 @@ class SecretProjectionProvider(FollowingShell):
     def make(self, props: Properties) -> Properties:
         """Write the copy; one that is there already is taken as its own."""
         wanted = _projection(props)
-        written = open_projector(self.cluster).write(wanted)
+        written = self._projector(props).write(wanted)
         return {
             "reference": str(wanted.target),
             "digest": written.digest,
@@ -93,13 +95,16 @@ class SecretProjectionProvider(FollowingShell):
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the copy is what the source makes of it now."""
-        return open_projector(self.cluster).is_current(_projection(props), digest)
+        return self._projector(props).is_current(_projection(props), digest)
 
     def is_foreseen_otherwise(self, props: Properties) -> bool:
         """Whether the copy will hold something else."""
         target = SecretRef(props["targetNamespace"], props["targetName"])
         foreseen = props.get("foreseen")
         return bool(foreseen) and differs(open_secrets(self.cluster).get(target), foreseen)
+
+    def _projector(self, props: Properties) -> Projector:
+        return open_projector(self.cluster, self.cluster_of_pool if props.get("ofPool") else None)
 
     def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from components.account_pool.settings import AccountPool
 from components.errors import Problem
 from components.naming import config_path
+from components.projection.settings import CredentialSource
 from components.settings.nouns import Cluster, Tenant
 from components.settings.section import Problems
 
@@ -31,6 +32,17 @@ def review_namespaces(tenants: Mapping[str, Tenant], pool: AccountPool | None) -
                 config_path("tenants", name, "namespace"),
                 f"{tenant.namespace} is the namespace of {owner}, and one could read the other's credentials",
                 "give the tenant a namespace of its own",
+            )
+
+
+def review_far_accounts(sources: Iterable[tuple[str, CredentialSource]]) -> Problems:
+    """Refuse what would read an account where it lies, when the pool is in another cluster; places first."""
+    for place, source in sources:
+        if source.account is not None:
+            yield Problem(
+                place,
+                f"account {source.account} is in the cluster of the pool, and only its copy comes here",
+                "give the account deliverTo, and name that copy here",
             )
 
 

@@ -33,7 +33,12 @@ from components.settings.document import read_as_meant, well_formed, without_val
 from components.settings.noun import Noun
 from components.settings.nouns import Cluster, Tenant
 from components.settings.places import located
-from components.settings.review import review_cluster, review_namespaces, usable_namespaces
+from components.settings.review import (
+    review_cluster,
+    review_far_accounts,
+    review_namespaces,
+    usable_namespaces,
+)
 from components.settings.section import (
     Account,
     Dangling,
@@ -202,6 +207,10 @@ class Settings(Noun):
         yield from review_accounts(accounts, pool, existing, stated, around)
         for section in self.sections:
             yield from section.review(around)
+        if pool is not None and pool.is_in_other_cluster:
+            yield from review_far_accounts(
+                chain.from_iterable(section.sources() for section in self.sections)
+            )
         sources = chain.from_iterable(section.sources() for section in self.sections)
         yield from review_written(self._written(), sources)
 

@@ -51,6 +51,7 @@ class Tenants:
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
         self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
         self._owner = TENANT_NAME if section is None else section.labels.tenant
+        self._is_in_other_cluster = section is not None and section.is_in_other_cluster
         self._copies: dict[Account, pulumi.Output[SecretProjection | None]] = {}
         self._skipped: dict[Account, pulumi.Output[str]] = {}
         self._data: dict[Account, pulumi.Output[Digests | None]] = {}
@@ -128,7 +129,9 @@ class Tenants:
         self._owners |= {f"{name}/{claim.slot}": _owner(claim, self._owner) for claim in claims}
         declared = {slot: self._declared_data(one["secretName"]) for slot, one in claimed.accounts.items()}
         copies = {
-            claim.slot: _delivery(claim, claimed, copy, self._owner, declared[claim.slot])
+            claim.slot: _delivery(
+                claim, claimed, copy, self._owner, declared[claim.slot], of_pool=self._is_in_other_cluster
+            )
             for claim in claims
             if (copy := tenant.accounts[claim.slot].deliver_to) is not None
         }
@@ -217,6 +220,8 @@ def _delivery(
     copy: Delivery,
     owner_label: str,
     declared: pulumi.Output[Mapping[str, str] | None] | None,
+    *,
+    of_pool: bool,
 ) -> DeliveryArgs:
     """Copy what a claim got, as long as it is the tenant's."""
     return DeliveryArgs(
@@ -229,6 +234,7 @@ def _delivery(
         aso_credential=copy.aso_credential,
         waits=claimed.skipped[claim.slot],
         declared=declared,
+        of_pool=of_pool,
     )
 
 

@@ -76,12 +76,13 @@ class Where:
     @classmethod
     def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> Where:
         """Return the pool of a stack in the cluster it means, by another kubeconfig if one is named."""
-        stated = Path(cluster.kubeconfig) if cluster.kubeconfig else None
+        of_pool = (pool.from_ and pool.from_.cluster) or cluster
+        stated = Path(of_pool.kubeconfig) if of_pool.kubeconfig else None
         return cls(
             namespace=pool.namespace,
             kubeconfig=kubeconfig or stated,
-            context=cluster.context,
-            uid=cluster.uid,
+            context=of_pool.context,
+            uid=of_pool.uid,
         )
 
     def target(self) -> ClusterTarget:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
+
+from sandbox.tests.support.cluster import client_for, keep_while_runs
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of
 from tests.support.fleet_project import FleetProject
@@ -18,24 +22,28 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 
-def consumer(pool: FleetProject, folder: Path, tenants: Sequence[str]) -> FleetProject:
-    """A project of its own, whose tenants, each in its file, want one account of a pool and a copy of it."""
-    made = replace(FleetProject.make(folder, pool.kubeconfig, folder.name), pool=pool.pool)
-    project = (folder / "Pulumi.yaml").read_text(encoding="utf-8").partition("\nconfig:")[0]
-    (folder / "Pulumi.yaml").unlink()
-    (folder / "Pulumi.yaml").write_text(
-        re.sub("^name: .*", f"name: {folder.name}", project), encoding="utf-8"
-    )
+def consumer(
+    pool: FleetProject, folder: Path, tenants: Sequence[str], elsewhere: Path | None = None
+) -> FleetProject:
+    """A project of its own, whose tenants, each in its file, want one account of a pool and a copy of it.
+
+    elsewhere: the kubeconfig of its tenants' cluster, where that is another one.
+    """
+    made = pool.consumer(folder)
     files = folder / "tenants"
     files.mkdir()
     accounts = {"aws": {"type": "aws", "deliverTo": "aws-account"}}
     (files / "_defaults.yaml").write_text(json.dumps({"accounts": accounts}), encoding="utf-8")
     for name in tenants:
         (files / f"{name}.yaml").write_text(f"namespace: {pool.pool}-{name}\n", encoding="utf-8")
+    of_pool = {"namespace": pool.pool}
+    if elsewhere is not None:
+        here = {"context": "pulumi-sandbox", "kubeconfig": str(pool.kubeconfig)}
+        made, of_pool = replace(made, kubeconfig=elsewhere), {**of_pool, "cluster": here}
     made.configure(
         credentials={},
         tenants={},
-        pool={"from": {"namespace": pool.pool}},
+        pool={"from": of_pool},
         further={"credfleet:tenantsFrom": "tenants"},
     )
     return made
@@ -113,3 +121,42 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
     assert project.sandbox("up", "--expect-no-changes").quiet().out
     assert first.sandbox("up", "--expect-no-changes").quiet().out
     first.sandbox("destroy").quiet()
+
+
+def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
+    project: FleetProject, admin: DynamicClient, tmp_path: Path
+) -> None:
+    keep_while_runs(os.getpid(), tmp_path / "second", tmp_path / "second.ready")
+    second = ControlPlane.find(tmp_path / "second")
+    assert second is not None
+    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1, 2))
+    project.up().quiet()
+
+    far = consumer(project, tmp_path / "far", ["acme"], second.kubeconfig(ADMIN.name))
+    assert "acme/aws: expected to get any of 2 free aws accounts" in far.sandbox("preview").quiet().out
+    far.sandbox("up").quiet()
+    account, _ = owned(admin, project)["acme"]
+    with client_for(second.kubeconfig(ADMIN.name), tmp_path / "discovered.json") as there:
+        copied = Secrets(there, f"{project.pool}-acme")
+        assert copied.data("aws-account") == json.loads(CREDENTIALS[account])
+        assert namespaces(there) & {project.pool, f"{project.pool}-acme"} == {f"{project.pool}-acme"}
+        assert f"{project.pool}-acme" not in namespaces(admin)
+        written = [path for path in (far.folder / ".sandbox").rglob("*") if path.is_file()]
+        assert written
+        assert not any(b"sentinel" in path.read_bytes() for path in written)
+
+        rotated = {**CREDENTIALS, account: CREDENTIALS[account].replace("sentinel", "sentinel-new")}
+        project.configure(credentials=rotated, tenants={}, pool=pool_of(1, 2))
+        project.up().quiet()
+        far.sandbox("up").quiet()
+        assert copied.data("aws-account") == json.loads(rotated[account])
+        assert far.sandbox("up", "--expect-no-changes").quiet().out
+        assert project.sandbox("up", "--expect-no-changes").quiet().out
+        far.sandbox("destroy").quiet()
+        assert accounts(admin, project)[account]["labels"]["credfleet.io/pool-state"] == "dirty"
+        assert not copied.names()
+
+
+def namespaces(client: DynamicClient) -> set[str]:
+    found: Any = client.resources.get(api_version="v1", kind="Namespace").get()
+    return {each.metadata.name for each in found.items}

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 
 from components.account_pool.model import Policy
 from components.errors import ConfigurationError
+from components.projection.settings import CredentialSource
+from components.settings.review import review_far_accounts
 from components.settings.stack import Settings
 from tests.support.cases import cases
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
@@ -320,6 +322,12 @@ def test_a_value_that_cannot_stand_is_told_with_its_mend(
     changed = next(iter(change)).replace("__", ".") if place.startswith((".", "[")) or not place else ""
     assert problem.place == f"credfleet:{changed}{place}"
     assert words in problem.mend
+
+
+def test_an_account_in_another_cluster_is_read_as_its_copy_alone() -> None:
+    sources = [("a", CredentialSource(account="acme/aws")), ("b", CredentialSource(secret="x/y"))]
+    (problem,) = review_far_accounts(sources)
+    assert (problem.place, problem.mend) == ("a", "give the account deliverTo, and name that copy here")
 
 
 def test_load_ends_the_program_with_the_problems_and_no_traceback() -> None:

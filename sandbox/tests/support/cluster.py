@@ -39,7 +39,7 @@ def control_plane(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPath
     os.environ[FOLDER] = str(shared / "zygotes")
     with exclusive(shared / "control-plane.lock"):
         if not ready.exists():
-            _keep_while_runs(run, folder, ready)
+            keep_while_runs(run, folder, ready)
     plane = ControlPlane.find(folder)
     assert plane is not None
     return plane
@@ -86,7 +86,7 @@ def client_for(kubeconfig: Path, discovered: Path) -> Generator[DynamicClient]:
         yield DynamicClient(connection, cache_file=str(discovered))
 
 
-def _keep_while_runs(run: int, folder: Path, ready: Path) -> None:
+def keep_while_runs(run: int, folder: Path, ready: Path) -> None:
     """Start the keeper, which outlives this worker, and wait until it says ready or ends."""
     log = folder.with_name("control-plane-keeper.log")
     keeper = processes.spawn(
