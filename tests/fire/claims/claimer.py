@@ -1,7 +1,8 @@
-"""A process of claimers, two for each slot, that write down every call they make, before it and after it.
+"""A process of holders, one for each slot, and of one who keeps the pool; all they call is written down.
 
-Started as a module with KUBECONFIG, NAMESPACE, FOLDER, NAME, SLOTS and SEED; it ends when the folder has a
-file `enough`. Killed at any moment, its files say what was begun: a line is one invocation or one answer.
+Started as a module with KUBECONFIG, POOLS, FOLDER, NAME, SLOTS and SEED; it goes from pool to pool as the
+folder's file `pool` says, and ends when there is a file `enough`. Killed at any moment, its file says what
+was begun: a line is one invocation or one answer. Its clocks jump, as of a machine that slept.
 """
 
 from __future__ import annotations
@@ -10,77 +11,113 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from random import Random
+from threading import Lock
 from typing import Any, Final
 
-from components.account_pool.model import Claimed, ClaimRequest, Policy
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from components.errors import Exhausted, PoolError, Unreachable
+from components.errors import CredfleetError
+from tests.fire.claims.clients import Holder, Keeper, Place
 
-PATIENCE_SECONDS: Final = 5.0
+ACCOUNTS: Final = tuple(f"aws-{n}" for n in range(4))
+CALLS_PER_JUMP: Final = 500
+LONGEST_JUMP_SECONDS: Final = 10.0
+
+_now: Final = time.monotonic_ns
 
 
-class Claimer:
-    """A holder of a slot: claims, claims again, reads and releases, in an order drawn from a seed."""
+class Written:
+    """Notes in a file, a line each; the true time is what all processes share."""
 
-    def __init__(self, pool: Pool, slot: str, holder: str, to: Path, seed: str) -> None:
-        self._pool, self._slot, self._holder, self._random = pool, slot, holder, Random(seed)
+    def __init__(self, to: Path) -> None:
         self._file = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._request = ClaimRequest(slot, "aws", holder=holder, policy=Policy.RELEASE)
-        self._has: Claimed | None = None
+        self._numbers = count()
+        self._run = os.getpid()
+        self.calls = 0
 
-    def run(self, enough: Path) -> None:
-        while not enough.exists():
-            self._one()
+    def begin(self, **told: Any) -> int:
+        number = next(self._numbers)
+        self._write({**told, "id": f"{self._run}/{number}", "call": _now()})
+        return number
 
-    def _one(self) -> None:
-        drawn = self._random.random()
-        kind = "claim" if self._has is None or drawn < 0.1 else "release" if drawn < 0.25 else "read"
-        self._note({"kind": kind, "slot": self._slot, "holder": self._holder, "call": time.monotonic_ns()})
-        try:
-            end, member = self._do(kind)
-        except Exhausted:
-            end, member = "none", ""
-        except Unreachable:
-            end, member = "unknown", ""
-        except PoolError as error:
-            end, member = f"{error.code}: {error}", ""
-        self._note({"return": time.monotonic_ns(), "end": end, "member": member})
+    def end(self, number: int, end: str, member: str = "") -> None:
+        self.calls += 1
+        self._write({"id": f"{self._run}/{number}", "return": _now(), "end": end, "member": member})
 
-    def _do(self, kind: str) -> tuple[str, str]:
-        if kind == "claim":
-            self._has = None
-            self._has = self._pool.claim(self._request, seconds=PATIENCE_SECONDS)
-            return "ok", self._has.secret_name
-        assert self._has is not None
-        record, holder = self._has.record, self._has.holder
-        if kind == "read":
-            found = self._pool.read(record, holder, member=self._has.secret_name)
-            return ("ok", found.secret_name) if found else ("none", "")
-        self._has = None
-        self._pool.release(record, holder)
-        return "ok", ""
-
-    def _note(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any]) -> None:
         os.write(self._file, f"{json.dumps(line)}\n".encode())
 
 
+class Clocks:
+    """The clocks of a machine that is set to other times, and sleeps now and then."""
+
+    def __init__(self, random: Random) -> None:
+        self._random, self._ahead, self._set = random, 0.0, 0.0
+        wall, steady = time.time, time.monotonic
+        time.time = lambda: wall() + self._set
+        time.monotonic = lambda: steady() + self._ahead
+
+    def jump(self) -> None:
+        self._set = self._random.uniform(-1e6, 1e6)
+        self._ahead += self._random.uniform(0, LONGEST_JUMP_SECONDS)
+
+
+class Places:
+    """The pool of the moment, opened once for all threads."""
+
+    def __init__(self, target: ClusterTarget, pools: str, told: Path) -> None:
+        self._target, self._pools, self._told, self._lock = target, pools, told, Lock()
+        self._now: Place | None = None
+
+    def now(self) -> Place | None:
+        with self._lock:
+            name = f"{self._pools}-{self._told.read_text()}"
+            if self._now is None or self._now.name != name:
+                try:
+                    self._now = Place(Pool.open(self._target, name), name, ACCOUNTS)
+                except CredfleetError:  # the API server is away: nothing was begun
+                    return None
+            return self._now
+
+
+def _lives(one: Holder | Keeper, places: Places, enough: Path, often: Callable[[], None]) -> None:
+    before = None
+    while not enough.exists():
+        place = places.now()
+        if place is None:
+            continue
+        if isinstance(one, Holder) and place is not before:
+            one.has, before = None, place
+        one.act(place)
+        often()
+
+
 def main(arguments: Sequence[str]) -> None:
-    kubeconfig, namespace, folder, name, slots, seed = arguments
+    kubeconfig, pools, folder, name, slots, seed = arguments
     enough = Path(folder) / "enough"
-    pool = Pool.open(ClusterTarget(kubeconfig=kubeconfig), namespace)
-    claimers = [
-        Claimer(pool, f"{name}-{n // 2}", f"h{n}", Path(folder) / f"{name}-{n}.jsonl", f"{seed}/{name}/{n}")
-        for n in range(2 * int(slots))
-    ]
-    with ThreadPoolExecutor(len(claimers)) as threads:
-        for future in [threads.submit(claimer.run, enough) for claimer in claimers]:
+    places = Places(ClusterTarget(kubeconfig=kubeconfig), pools, Path(folder) / "pool")
+    random = Random(f"{seed}/{name}")
+    clocks = Clocks(random)
+    everybody: list[Holder | Keeper] = []
+    for n in range(int(slots)):
+        notes = Written(Path(folder) / f"{name}-{n}.jsonl")
+        numbers = count(time.monotonic_ns())
+        everybody.append(Holder(f"slot-{n}", name, notes, Random(f"{seed}/{name}/{n}"), numbers=numbers))
+    notes = Written(Path(folder) / f"{name}-keeper.jsonl")
+    everybody.append(Keeper(f"cleaner-{name}", notes, Random(f"{seed}/{name}/keeper")))
+
+    def often() -> None:
+        if random.random() < 1 / CALLS_PER_JUMP:
+            clocks.jump()
+
+    with ThreadPoolExecutor(len(everybody)) as threads:
+        for future in [threads.submit(_lives, one, places, enough, often) for one in everybody]:
             future.result()
-    pool.flush()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from typing import Any, Final
 from models.go_program import built
 
 SOURCE: Final = Path(__file__).parent / "judge"
-ENDS: Final = ("ok", "none", "unknown")
+ENDS: Final = ("ok", "none", "unknown", "refused", "overtaken", "failed")
+_SAY_NOTHING: Final = ("read", "sweep", "clean")
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class Operation:
 
     client: int
     kind: str
-    slot: str
-    holder: str
     called: int
     answered: int
     end: str
+    slot: str = ""
+    holder: str = ""
+    nr: int = 0
+    policy: str = ""
     member: str = ""
 
     def line(self) -> str:
@@ -53,35 +56,33 @@ class Judgement:
 
 
 def operations_in(folder: Path) -> Iterator[Operation]:
-    """Yield what the files of claimers tell; an invocation without an answer ended nobody knows how."""
+    """Yield what the files of clients tell; an invocation without an answer ended nobody knows how."""
     for client, path in enumerate(sorted(folder.glob("*.jsonl"))):
-        begun: dict[str, Any] | None = None
-        for line in path.read_text().splitlines():
-            told = json.loads(line)
-            if "call" in told:
-                yield from _unanswered(client, begun)
-                begun = told
-            elif begun:
-                if told["end"] == "unknown":
-                    yield from _unanswered(client, begun)
-                else:
-                    yield Operation(
-                        client,
-                        begun["kind"],
-                        begun["slot"],
-                        begun["holder"],
-                        begun["call"],
-                        told["return"],
-                        told["end"],
-                        told["member"],
-                    )
-                begun = None
-        yield from _unanswered(client, begun)
+        yield from operations_of(client, map(json.loads, path.read_text().splitlines()))
 
 
-def _unanswered(client: int, begun: dict[str, Any] | None) -> Iterator[Operation]:
-    if begun and begun["kind"] != "read":
-        yield Operation(client, begun["kind"], begun["slot"], begun["holder"], begun["call"], -1, "unknown")
+def operations_of(client: int, lines: Iterable[dict[str, Any]]) -> Iterator[Operation]:
+    """Yield the operations of one client; what cannot have changed anything is left out without an answer."""
+    begun: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        if "call" in line:
+            begun[line["id"]] = line
+        else:
+            yield from _operation(client, begun.pop(line["id"]), line)
+    for line in begun.values():
+        yield from _operation(client, line, {"end": "unknown", "member": ""})
+
+
+def _operation(client: int, call: dict[str, Any], answer: dict[str, Any]) -> Iterator[Operation]:
+    told = {key: value for key, value in call.items() if key not in ("id", "call")}
+    end, answered = answer["end"], answer.get("return", -1)
+    if end == "unknown":
+        if told["kind"] in _SAY_NOTHING:
+            return
+        answered = -1
+    elif answer["member"]:
+        told["member"] = answer["member"]
+    yield Operation(client, called=call["call"], answered=answered, end=end, **told)
 
 
 def judge(operations: Iterable[Operation], pages: Path, *, offline: bool) -> Judgement:

@@ -372,6 +372,8 @@ class Stack:
         result = _run(self._deploy(moment, watched, seen))
         told = [each.message for each in watched.events if isinstance(each, Diagnostic)]
         told += [each.error for each in watched.events if isinstance(each, StepFinished) and each.error]
+        if result is None:
+            self.world.answered.clear()
         self.warned = {each.urn for each in watched.events if isinstance(each, Diagnostic)}
         assert not self.world.wrongs, self.world.wrongs
         assert not [each for each in told if "Traceback" in each or CANARY in each], told
@@ -425,7 +427,8 @@ class Stack:
             if thing.id in known or thing.id in self.left:
                 continue
             begun = state.began("creating", thing.urn)
-            if begun and begun["inputs"].get("name") == thing.inputs["name"]:
+            is_told = thing.id in self.world.answered
+            if begun and begun["inputs"].get("name") == thing.inputs["name"] and not is_told:
                 continue
             assert seen.get(thing.id, {}).get("retainOnDelete"), f"{thing.urn} is lost: {thing.id}"
             self.left.add(thing.id)

@@ -57,7 +57,8 @@ class World:
     """All things, and the calls that were made; `faults` by method and logical name, each for every call.
 
     disk: reads the state as it would be found after a kill at this moment. seen: the last record of each id.
-    freed: what the program protects no more: that may be replaced in the same update.
+    freed: what the program protects no more: that may be replaced in the same update. answered: the ids that
+    the engine was told, and lived on.
     """
 
     disk: Callable[[], State]
@@ -70,6 +71,7 @@ class World:
     cancel: Callable[[], None] = lambda: None
     keeps_order: bool = False
     freed: frozenset[str] = frozenset()
+    answered: set[str] = field(default_factory=set[str])
     _made: int = 0
 
     # What the engine does with the process
@@ -221,9 +223,11 @@ class World:
         live = Live(thing.id, {**cast("Properties", reveal(new.inputs)), "made": f"by {thing.id}"})
         thing.is_ready = fault != "partial"
         if fault == "partial":
+            self.answered.add(thing.id)
             raise InitializationError(("not ready",), live)
         if fault == "lost":
             raise AnswerLostError("the provider's process is gone")
+        self.answered.add(thing.id)
         return live
 
     async def _breathe(self) -> None:

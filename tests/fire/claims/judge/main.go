@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,15 +20,18 @@ import (
 
 const longest = 60 * time.Second
 
-// Operation is one call of a client: what was asked for which slot, when, and how it ended.
+// Operation is one call of a client: of which kind, when, how it ended, and what it was about.
 //
-// Kind is claim, read or release; End is ok, none (exhausted, or nothing found) or unknown; Return is -1 where no
-// answer came. A read without an answer says nothing and is left out by the caller.
+// Return is -1 where no answer came. Nr is the claim's own number: a release means one claim, as its fence does.
+// A slot's accounts go by Policy when the last holder leaves. An operation without a slot is an operator's or a
+// cleaner's; one without slot and member, such as a sweep, must change nothing that anybody is told.
 type Operation struct {
 	Client int    `json:"client"`
 	Kind   string `json:"kind"`
 	Slot   string `json:"slot"`
 	Holder string `json:"holder"`
+	Nr     int    `json:"nr"`
+	Policy string `json:"policy"`
 	Call   int64  `json:"call"`
 	Return int64  `json:"return"`
 	End    string `json:"end"`
@@ -35,114 +39,244 @@ type Operation struct {
 }
 
 func (o Operation) String() string {
-	return strings.TrimRight(fmt.Sprintf("%s %s for %s: %s %s", o.Kind, o.Slot, o.Holder, o.End, o.Member), " ")
+	about := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", o.Slot, o.Holder, o.Policy, o.Member)), " ")
+	return fmt.Sprintf("%s %d of %s: %s", o.Kind, o.Nr, about, o.End)
 }
 
 // some is the account of a slot whose claim was done without an answer: any one.
 const some = "?"
 
-// held is what has what: an account of a slot, or a slot of an account, and for whom; "" and nobody is free.
-type held struct{ what, holders string }
+// holders are those who hold something, each with the number of its claim.
+type holders string
 
-func (h held) String() string { return strings.TrimSpace(h.what + " " + h.holders) }
-
-func (h held) with(what, holder string) held {
-	for _, each := range strings.Fields(h.holders) {
-		if each == holder {
-			return held{what, h.holders}
+func (h holders) nr(holder string) (int, bool) {
+	for _, each := range strings.Fields(string(h)) {
+		if name, nr, _ := strings.Cut(each, "="); name == holder {
+			number, _ := strconv.Atoi(nr)
+			return number, true
 		}
 	}
-	all := append(strings.Fields(h.holders), holder)
-	sort.Strings(all)
-	return held{what, strings.Join(all, " ")}
+	return 0, false
 }
 
-func (h held) without(holder string) held {
+func (h holders) has(holder string) bool {
+	_, has := h.nr(holder)
+	return has
+}
+
+func (h holders) without(holder string) holders {
 	var left []string
-	for _, each := range strings.Fields(h.holders) {
-		if each != holder {
+	for _, each := range strings.Fields(string(h)) {
+		if !strings.HasPrefix(each, holder+"=") {
 			left = append(left, each)
 		}
 	}
-	if left == nil {
-		return held{}
-	}
-	return held{h.what, strings.Join(left, " ")}
+	return holders(strings.Join(left, " "))
 }
 
-func (h held) by(holder string) bool { return h.with(h.what, holder) == h && h.holders != "" }
+func (h holders) with(op Operation) holders {
+	all := append(strings.Fields(string(h.without(op.Holder))), fmt.Sprintf("%s=%d", op.Holder, op.Nr))
+	sort.Strings(all)
+	return holders(strings.Join(all, " "))
+}
 
-// A slot has one account while anybody holds it: a claim that is answered with another one, or with none, broke it.
+// released is who is left after a release, and whether it may have ended so.
+func (h holders) released(op Operation) (holders, bool) {
+	nr, has := h.nr(op.Holder)
+	if op.End == "overtaken" {
+		return h, has && nr != op.Nr
+	}
+	if !has {
+		return h, true
+	}
+	return h.without(op.Holder), nr == op.Nr
+}
+
+// ofSlot is what a slot has: one account while anybody holds it.
+type ofSlot struct {
+	member string
+	by     holders
+}
+
+func (s ofSlot) String() string { return strings.TrimSpace(s.member + " " + string(s.by)) }
+
 func slot(state any, input any, _ any) []any {
-	now, op := state.(held), input.(Operation)
-	isIts := now.what == some || now.what == op.Member
+	now, op := state.(ofSlot), input.(Operation)
+	isIts := now.member == "" || now.member == some || now.member == op.Member
 	switch op.Kind + " " + op.End {
 	case "claim ok":
-		if now.what == "" || isIts {
-			return []any{now.with(op.Member, op.Holder)}
+		if isIts {
+			return []any{ofSlot{op.Member, now.by.with(op)}}
 		}
 	case "claim unknown":
-		if now.what == "" {
-			return []any{now, now.with(some, op.Holder)}
+		taken := now.member
+		if taken == "" {
+			taken = some
 		}
-		return []any{now, now.with(now.what, op.Holder)}
+		return []any{now, ofSlot{taken, now.by.with(op)}}
 	case "claim none":
-		if now.what == "" {
+		if now.member == "" {
 			return []any{now}
 		}
+	case "claim refused":
+		return []any{now}
 	case "read none":
-		if !now.by(op.Holder) {
+		if !now.by.has(op.Holder) {
 			return []any{now}
 		}
 	case "read ok":
-		if isIts && now.by(op.Holder) {
-			return []any{held{op.Member, now.holders}}
+		if isIts && now.by.has(op.Holder) {
+			return []any{ofSlot{op.Member, now.by}}
 		}
-	case "release ok":
-		return []any{now.without(op.Holder)}
+	case "release ok", "release overtaken":
+		if by, may := now.by.released(op); may {
+			return []any{left(now, by)}
+		}
 	case "release unknown":
-		return []any{now, now.without(op.Holder)}
+		if by, may := now.by.released(op); may {
+			return []any{now, left(now, by)}
+		}
+		return []any{now}
 	}
 	return nil
 }
 
-// An account has one slot while anybody holds it: a claim that is answered with it while another slot has it broke it.
-func account(state any, input any, _ any) []any {
-	now, op := state.(held), input.(Operation)
-	isMine := now.what == op.Slot
-	mayBeMine := isMine || now.what == ""
-	switch op.Kind + " " + op.End {
-	case "claim ok":
-		if !mayBeMine {
-			return nil
+func left(now ofSlot, by holders) ofSlot {
+	if by == "" {
+		return ofSlot{}
+	}
+	return ofSlot{now.member, by}
+}
+
+// ofAccount is who has an account: one slot while anybody holds it, or the tenant that brought it along, or that
+// retained it. What was used under policy clean is dirty until somebody wiped it, what is quarantined is nobody's next.
+type ofAccount struct {
+	slot                      string
+	by                        holders
+	isOwn, isDirty, isOutside bool
+}
+
+func (a ofAccount) String() string {
+	told := strings.TrimSpace(a.slot + " " + string(a.by))
+	for word, is := range map[string]bool{" brought": a.isOwn, " dirty": a.isDirty, " quarantined": a.isOutside} {
+		if is {
+			told += word
 		}
-		return []any{now.with(op.Slot, op.Holder)}
+	}
+	return told
+}
+
+// free is an account whose last holder left.
+func (a ofAccount) free(policy string) ofAccount {
+	a.by = ""
+	switch {
+	case a.isOwn || policy == "retain":
+	case policy == "clean":
+		a.slot, a.isDirty = "", true
+	default:
+		a.slot = ""
+	}
+	return a
+}
+
+func (a ofAccount) released(op Operation) (ofAccount, bool) {
+	if a.slot != op.Slot {
+		return a, op.End != "overtaken"
+	}
+	by, may := a.by.released(op)
+	if by == "" && a.by != "" {
+		return a.free(op.Policy), may
+	}
+	a.by = by
+	return a, may
+}
+
+func account(state any, input any, _ any) []any {
+	now, op := state.(ofAccount), input.(Operation)
+	mayBeTaken := (now.slot == "" || now.slot == op.Slot) && (!now.isOutside || now.by.has(op.Holder)) && !now.isDirty
+	taken, wiped, kept := now, now, now
+	taken.slot, taken.by = op.Slot, now.by.with(op)
+	wiped.isDirty, kept.isOutside = false, true
+	// Two claims of a retained account that end half made leave it to the cleaner, which makes it the pool's.
+	if now.by == "" && !now.isOwn {
+		wiped.slot = ""
+	}
+	switch op.Kind + " " + op.End {
+	case "brought ok":
+		return []any{ofAccount{slot: op.Slot, isOwn: true}}
+	case "claim ok":
+		if mayBeTaken {
+			return []any{taken}
+		}
+		return nil
 	case "claim unknown":
-		if mayBeMine {
-			return []any{now, now.with(op.Slot, op.Holder)}
+		if mayBeTaken && now.by == "" {
+			return []any{now, taken, taken.free(op.Policy)}
+		}
+		if mayBeTaken {
+			return []any{now, taken}
 		}
 	case "read ok":
-		if !isMine {
+		if now.slot != op.Slot || !now.by.has(op.Holder) {
 			return nil
 		}
-	case "release ok":
-		if isMine {
-			return []any{now.without(op.Holder)}
+	case "release ok", "release overtaken":
+		after, may := now.released(op)
+		if !may {
+			return nil
 		}
+		return []any{after}
 	case "release unknown":
-		if isMine {
-			return []any{now, now.without(op.Holder)}
+		if after, may := now.released(op); may {
+			return []any{now, after}
 		}
+	case "touch ok", "touch unknown":
+		if now.by != "" {
+			return nil
+		}
+	case "wipe ok":
+		return []any{wiped}
+	case "wipe failed":
+		return []any{kept}
+	case "wipe unknown":
+		return []any{now, wiped, kept}
+	case "quarantine ok":
+		return []any{kept}
+	case "quarantine unknown":
+		return []any{now, kept}
+	// What was done without an answer, and is asked for again, is refused: there is nothing left to do.
+	case "unquarantine ok", "unquarantine unknown", "unquarantine refused":
+		back := now
+		back.isOutside = false
+		if op.End != "ok" {
+			return []any{now, back}
+		}
+		if now.isOutside {
+			return []any{back}
+		}
+		return nil
+	case "return ok", "return unknown", "return refused":
+		back := now.free("clean")
+		if now.by != "" || now.isOwn {
+			back = now
+		}
+		if op.End != "ok" {
+			return []any{now, back}
+		}
+		if back == now && !now.isDirty {
+			return nil
+		}
+		return []any{back}
 	}
 	return []any{now}
 }
 
-func model(step func(any, any, any) []any) porcupine.Model {
+func model(step func(any, any, any) []any, beginning any) porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
-		Init:              func() []any { return []any{held{}} },
+		Init:              func() []any { return []any{beginning} },
 		Step:              step,
 		DescribeOperation: func(input any, _ any) string { return input.(Operation).String() },
-		DescribeState:     func(state any) string { return state.(held).String() },
+		DescribeState:     func(state any) string { return fmt.Sprint(state) },
 	}
 	return nondeterministic.ToModel()
 }
@@ -155,7 +289,7 @@ type Wrong struct {
 	Operations []string `json:"operations"`
 }
 
-func judged(of string, step func(any, any, any) []any, operations []Operation, folder string) *Wrong {
+func judged(of string, step func(any, any, any) []any, beginning any, operations []Operation, folder string) *Wrong {
 	history := make([]porcupine.Operation, len(operations))
 	for i, op := range operations {
 		end := op.Return
@@ -164,7 +298,7 @@ func judged(of string, step func(any, any, any) []any, operations []Operation, f
 		}
 		history[i] = porcupine.Operation{ClientId: op.Client, Input: op, Call: op.Call, Return: end}
 	}
-	specification := model(step)
+	specification := model(step, beginning)
 	result, info := porcupine.CheckOperationsVerbose(specification, history, longest)
 	if result == porcupine.Ok {
 		return nil
@@ -175,6 +309,7 @@ func judged(of string, step func(any, any, any) []any, operations []Operation, f
 			wrong.Fits = max(wrong.Fits, len(order))
 		}
 	}
+	sort.Slice(operations, func(i, j int) bool { return operations[i].Call < operations[j].Call })
 	for _, op := range operations {
 		wrong.Operations = append(wrong.Operations, fmt.Sprintf("%d-%d client %d: %s", op.Call, op.Return, op.Client, op))
 	}
@@ -186,47 +321,46 @@ func judged(of string, step func(any, any, any) []any, operations []Operation, f
 }
 
 func main() {
-	slots, accounts := map[string][]Operation{}, map[string][]Operation{}
-	unsure, had := map[string]bool{}, map[string]map[string]bool{}
-	var all []Operation
+	slots, accounts, unsure := map[string][]Operation{}, map[string][]Operation{}, map[string][]Operation{}
+	count := 0
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var op Operation
 		if err := json.Unmarshal(lines.Bytes(), &op); err != nil {
 			panic(err)
 		}
-		all = append(all, op)
-		slots[op.Slot] = append(slots[op.Slot], op)
-		unsure[op.Slot] = unsure[op.Slot] || op.Kind+op.End == "claimunknown"
-		if op.Member != "" {
-			if had[op.Member] == nil {
-				had[op.Member] = map[string]bool{}
-			}
-			had[op.Member][op.Slot] = true
+		count++
+		if op.Slot != "" && op.Kind != "brought" {
+			slots[op.Slot] = append(slots[op.Slot], op)
 		}
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Call < all[j].Call })
-	for member, by := range had {
-		for _, op := range all {
-			isOfAnother := op.Member != "" && op.Member != member
-			if !isOfAnother && op.End != "none" && (by[op.Slot] || unsure[op.Slot]) {
-				accounts[member] = append(accounts[member], op)
+		if op.Member != "" {
+			accounts[op.Member] = append(accounts[op.Member], op)
+			// A decision whose answer was lost is made again, and what it did at first may have been undone between.
+			if op.Kind == "quarantine" || op.Kind == "unquarantine" || op.Kind == "return" {
+				op.End = "unknown"
+				accounts[op.Member] = append(accounts[op.Member], op)
 			}
+		} else if op.Kind == "claim" && op.End == "unknown" {
+			unsure[pool(op.Slot)] = append(unsure[pool(op.Slot)], op)
 		}
 	}
 	wrongs := []*Wrong{}
 	for name, operations := range slots {
-		if wrong := judged("slot "+name, slot, operations, os.Args[1]); wrong != nil {
+		if wrong := judged("slot "+name, slot, ofSlot{}, operations, os.Args[1]); wrong != nil {
 			wrongs = append(wrongs, wrong)
 		}
 	}
 	for name, operations := range accounts {
-		if wrong := judged("account "+name, account, operations, os.Args[1]); wrong != nil {
+		all := append(operations, unsure[pool(name)]...)
+		if wrong := judged("account "+name, account, ofAccount{}, all, os.Args[1]); wrong != nil {
 			wrongs = append(wrongs, wrong)
 		}
 	}
-	answer := map[string]any{"operations": len(all), "slots": len(slots), "accounts": len(accounts), "wrong": wrongs}
+	answer := map[string]any{"operations": count, "slots": len(slots), "accounts": len(accounts), "wrong": wrongs}
 	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
 		panic(err)
 	}
 }
+
+// pool is where a slot or an account is: what stands before the last slash of its name.
+func pool(name string) string { return name[:max(0, strings.LastIndex(name, "/"))] }
