@@ -16,6 +16,7 @@ from typing import Any, Final
 from pulumi_sandbox.documents import shown
 from pydantic import ValidationError
 
+from components.account_pool.declared import DeclaredMember
 from components.account_pool.model import Member
 from components.account_pool.settings import Partition
 from components.errors import Problem
@@ -39,6 +40,17 @@ class ExistingMember(Noun):
     type: PoolType
     account_id: Text
     partition: Partition
+
+    def declared(self, shared_capacity: int | None = None) -> DeclaredMember:
+        """Return it as a declared one would be; shared_capacity: where it is shared, which no row says."""
+        return DeclaredMember.of(
+            self.type,
+            self.account_id,
+            tenant=None,
+            partition=self.partition,
+            shared_capacity=shared_capacity,
+            internal=False,
+        )
 
 
 def read_members_file(

@@ -201,17 +201,7 @@ def _declared(member: Member | ExistingMember) -> Iterable[DeclaredMember]:
     """Return what a member is: one that somebody else made is dedicated or shared, which no row says."""
     if isinstance(member, Member):
         return (member.declared,)
-    return (
-        DeclaredMember.of(
-            member.type,
-            member.account_id,
-            tenant=None,
-            partition=member.partition,
-            shared_capacity=capacity,
-            internal=False,
-        )
-        for capacity in (None, 1)
-    )
+    return (member.declared(), member.declared(shared_capacity=1))
 
 
 def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, whole: bool) -> Problems:

@@ -66,15 +66,7 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
         elif dry_run:
             told.append((row, "to import", ""))
         else:
-            declared = DeclaredMember.of(
-                row.type,
-                row.account_id,
-                tenant=None,
-                partition=row.partition,
-                shared_capacity=None,
-                internal=False,
-            )
-            body = secret_of(row.name, declared, data[row.name], pool.settings.dialect)
+            body = secret_of(row.name, row.declared(), data[row.name], pool.settings.dialect)
             reply = made_in(connection, where.namespace, body)
             made = reply.answer is Meaning.DONE
             told.append((row, "imported" if made else "refused", "" if made else reply.reason))
