@@ -18,6 +18,8 @@ from operations.pool.totals import KEPT, Totals
 CHECKPOINT: Final = "credfleet-pool-metrics"
 _LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _EXPIRED: Final = 410
+_UID: Final = "uid"
+"""In the checkpoint: its own uid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,12 @@ class Read:
     checkpoint: JsonObject | None
     before: Totals | None
     now: Totals
+
+
+def _is_restored(checkpoint: JsonObject) -> bool:
+    """Whether it came back from a backup: what Prometheus saw since would be told a second time."""
+    uid = checkpoint["metadata"]["uid"]
+    return (checkpoint.get("data") or {}).get(_UID, uid) != uid
 
 
 class Counters:
@@ -40,7 +48,7 @@ class Counters:
         """Return what was counted; where nobody counts yet, it begins now. Raises ClusterError."""
         found = self._ask("GET", f"configmaps/{CHECKPOINT}", Answer.ABSENT)
         body = None if found.answer is Answer.ABSENT else found.body
-        before = None if body is None else Totals.parse(body.get("data") or {})
+        before = None if body is None or _is_restored(body) else Totals.parse(body.get("data") or {})
         events, version = self._events()
         if before is not None:
             return Read(body, before, before.and_after(events, version, now))
@@ -60,7 +68,9 @@ class Counters:
             body = {"metadata": {"name": CHECKPOINT}, "data": data}
             self._ask("POST", "configmaps", Answer.CONFLICT, body)
         else:
-            self._ask("PUT", f"configmaps/{CHECKPOINT}", Answer.CONFLICT, {**read.checkpoint, "data": data})
+            signed = {**data, _UID: read.checkpoint["metadata"]["uid"]}
+            body = {**read.checkpoint, "data": signed}
+            self._ask("PUT", f"configmaps/{CHECKPOINT}", Answer.CONFLICT, body)
 
     def _events(self) -> tuple[list[JsonObject], int]:
         """LIST the Events of the pool, all of one version."""

@@ -127,3 +127,25 @@ def test_a_kubeconfig_that_is_not_there_is_told_in_our_words_with_what_was_looke
         connect(ClusterTarget(kubeconfig=str(tmp_path / name)))
     assert cause in refused.value.cause
     assert str(tmp_path / name) in refused.value.place
+
+
+@pytest.mark.parametrize(
+    ("said", "is_there", "expected"),
+    [
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False, True),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBECONFIG": "elsewhere"}, False, False),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, True, False),
+        ({}, False, False),
+    ],
+)
+def test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: dict[str, str], is_there: bool, expected: bool
+):
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**said, "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    if is_there:
+        (tmp_path / ".kube").mkdir()
+        (tmp_path / ".kube" / "config").touch()
+    assert connection.in_pod() is expected

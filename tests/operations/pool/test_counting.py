@@ -15,7 +15,7 @@ from components.account_pool.census import Census
 from components.account_pool.keys import MEASURED
 from components.connection import Connection, Reply
 from components.errors import CredfleetError
-from operations.pool.counters import CHECKPOINT, Counters
+from operations.pool.counters import Counters
 from operations.pool.metrics import counters_of
 from operations.pool.serving import Exporter
 from operations.pool.totals import KEPT, OTHER, Totals
@@ -62,7 +62,8 @@ class Cluster(Connection):
         if body["metadata"].get("resourceVersion") != str(self.written or None) and self.checkpoint:
             return Reply(409, {})
         self.written += 1
-        self.checkpoint = {**body, "metadata": {"name": CHECKPOINT, "resourceVersion": str(self.written)}}
+        metadata = {"uid": "u", **body["metadata"], "resourceVersion": str(self.written)}
+        self.checkpoint = {**body, "metadata": metadata}
         return Reply(200, self.checkpoint)
 
 
@@ -158,10 +159,26 @@ def test_what_may_have_gone_uncounted_is_told(
 
 def test_a_checkpoint_that_cannot_be_read_begins_anew_and_is_a_gap() -> None:
     cluster = Cluster()
-    cluster.checkpoint = {"metadata": {"resourceVersion": "None"}, "data": {"counts": "{"}}
+    cluster.checkpoint = {"metadata": {"uid": "u", "resourceVersion": "1"}, "data": {"counts": "{"}}
     assert Counters(cluster, "pool").read(NOW).now.gaps == 1
     cluster.checkpoint["data"] = {}
     assert Counters(cluster, "pool").read(NOW).now.gaps == 0
+
+
+def test_a_checkpoint_that_came_back_from_a_backup_begins_anew_and_is_a_gap() -> None:
+    cluster = Cluster()
+    counters = Counters(cluster, "pool")
+    for _ in range(2):
+        counters.fold(counters.read(NOW))
+        cluster.happen()
+    assert cluster.checkpoint is not None
+    assert counters.read(NOW).now.counts
+    cluster.checkpoint["metadata"]["uid"] = "another"
+    restored = counters.read(NOW).now
+    assert (restored.gaps, dict(restored.counts), restored.since) == (1, {}, NOW)
+    counters.fold(counters.read(NOW))
+    cluster.happen()
+    assert told(counters.read(NOW).now)["credfleet_pool_claims_served_total aws/served"] == 1
 
 
 @pytest.mark.parametrize("measured", ["{", "[]", "null", '{"reason": "Held"}', '{"reason": []}', "7"])
