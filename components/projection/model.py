@@ -24,6 +24,9 @@ PROJECTED_FROM: Final = f"{PREFIX}projected-from"
 COMPOSED: Final = f"{PREFIX}composed"
 """Annotation of a target that was made of the Secrets a configuration names."""
 
+HANDED_OVER: Final = f"{PREFIX}handed-over-to"
+"""Annotation of a Secret that its stack declares: the owner that may take it over from the declaration."""
+
 _OURS: Final = ("pulumi", "credfleet")
 """How managers of fields begin that a stack writes under."""
 
@@ -107,6 +110,12 @@ def is_owned(target: JsonObject, owner: str) -> bool:
     """Whether a projection of this owner wrote a Secret."""
     annotations = target["metadata"].get("annotations") or {}
     return annotations.get(PROJECTED_BY) == owner
+
+
+def is_handed_over(target: JsonObject | None, owner: str) -> bool:
+    """Whether a Secret was declared to be taken over by this owner, and was not yet."""
+    annotations = {} if target is None else target["metadata"].get("annotations") or {}
+    return annotations.get(HANDED_OVER) == owner and PROJECTED_BY not in annotations
 
 
 def is_of_others(secret: JsonObject) -> bool:

@@ -30,7 +30,7 @@ from components.errors import CredfleetError
 from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
-from components.projection.model import Projection, SecretRef
+from components.projection.model import Projection, SecretRef, is_handed_over
 from components.projection.projector import Projector, Secrets
 from components.projection.sources import Composition, Source
 
@@ -173,8 +173,9 @@ class CompositionShell(FollowingShell):
             secrets = open_secrets(self.cluster)
         except CredfleetError:
             return
-        taken = Projector(secrets).taken(_target(inputs))
-        if taken is not None:
+        wanted = _target(inputs)
+        taken = Projector(secrets).taken(wanted)
+        if taken is not None and not is_handed_over(secrets.get(wanted.target), wanted.owner):
             yield CheckFailure("targetName", str(taken))
         try:
             if any(one.declared and secrets.get(one.ref) is None for one in _sources(inputs)):
@@ -188,9 +189,14 @@ class CompositionShell(FollowingShell):
                 tell(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")
 
     def make(self, props: Properties) -> Properties:
-        """Write the Secret of what its sources are now."""
+        """Write the Secret of what its sources are now; one that is handed over is there all the time."""
         secrets = open_secrets(self.cluster)
         wanted = self._composed(self._contents(secrets, props), props)
+        found = secrets.get(wanted.target)
+        if found is not None and is_handed_over(found, wanted.owner):
+            metadata = found["metadata"]
+            marks = {**metadata["annotations"], **wanted.body({})["metadata"]["annotations"]}
+            secrets.replace({**found, "metadata": {**metadata, "annotations": marks}})
         written = Projector(secrets).write(wanted)
         return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
 

@@ -149,5 +149,6 @@ class Composition:
             place=self.target.place,
             cause="it exists, and no reference to another Secret made it, so it is not overwritten",
             mend="delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
-            " entry it is of out, run an update, and put it back with the reference",
+            " entry it is of out, run an update, and put it back with the reference; a service is handed over"
+            " without a gap by handOver: true beside its entry, and an update before",
         )

@@ -19,6 +19,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.naming import guid_of, stack_holder
+from components.projection.model import HANDED_OVER
 from components.projection.provider import source_inputs
 from components.projection.settings import CredentialSource
 from components.projection.sources import Source
@@ -132,6 +133,10 @@ class UserProvidedServiceArgs:
     referred: tuple[Source, pulumi.Input[str]] | None = None
 
 
+def _left(hand_over: bool, owner: str) -> Mapping[str, str] | None:
+    return {HANDED_OVER: owner} if hand_over else None
+
+
 class UserProvidedService(pulumi.ComponentResource):
     """An instance, by its name. Outputs: namespace, secretName (of the source Secret), guid."""
 
@@ -161,10 +166,14 @@ class UserProvidedService(pulumi.ComponentResource):
             labels = {SERVICE_INSTANCE_GUID: self.guid}
             source = Secret(
                 f"{name}-source",
-                metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace, labels=labels),
+                metadata=ObjectMetaArgs(
+                    name=secret_name, namespace=args.namespace, labels=labels, annotations=self.left
+                ),
                 type=OPAQUE,
                 data=self.data(source_data),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=migrated),
+                opts=pulumi.ResourceOptions(
+                    parent=self, depends_on=migrated, retain_on_delete=bool(self.left) or None
+                ),
             )
             self.secret_name = source.metadata.name
         for warning in given.verdict(args.credentials).warnings:
@@ -197,6 +206,11 @@ class UserProvidedService(pulumi.ComponentResource):
         )
         opts = pulumi.ResourceOptions(parent=parent, depends_on=after)
         return unless(waits, lambda: ServiceSecret(logical, args, opts))
+
+    @property
+    def left(self) -> Mapping[str, str] | None:
+        """The annotations of Secrets that are to be taken over, once the stack declares them no more."""
+        return _left(self.args.instance.hand_over, self.args.owner)
 
     @property
     def written(self) -> Source:
@@ -304,20 +318,23 @@ class ServiceBinding(pulumi.ComponentResource):
             self.secret_name, env_secret_name = map(pulumi.Output.from_input, (args.name, env_name))
             self.type = files.apply(lambda made: made.type if made else "")
         else:
+            retained = bool(service.left) or None
             files = Secret(
                 f"{name}-binding",
-                metadata=ObjectMetaArgs(name=args.name, namespace=namespace),
+                metadata=ObjectMetaArgs(name=args.name, namespace=namespace, annotations=service.left),
                 type=service.binding_type(),
                 data=service.data(binding_data),
                 # another type is another Secret, and of the same name
-                opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
+                opts=pulumi.ResourceOptions(
+                    parent=self, delete_before_replace=True, retain_on_delete=retained
+                ),
             )
             env = Secret(
                 f"{name}-env",
-                metadata=ObjectMetaArgs(name=env_name, namespace=namespace),
+                metadata=ObjectMetaArgs(name=env_name, namespace=namespace, annotations=service.left),
                 type=OPAQUE,
                 data=service.data(lambda content: {VCAP_KEY: vcap_services([(bound, content)])}),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=migrated),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=migrated, retain_on_delete=retained),
             )
             self.secret_name, self.type = files.metadata.name, files.type
             env_secret_name = env.metadata.name
@@ -374,12 +391,13 @@ class ServiceApp(pulumi.ComponentResource):
         if self.is_referred:
             unless(self.waits, lambda: self._referred(name, secret_name))
         else:
+            left = _left(any(one.service.args.instance.hand_over for one in bindings), args.owner)
             secret = Secret(
                 f"{name}-vcap-services",
-                metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace),
+                metadata=ObjectMetaArgs(name=secret_name, namespace=args.namespace, annotations=left),
                 type=OPAQUE,
                 data=self._data(),
-                opts=pulumi.ResourceOptions(parent=self),
+                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=bool(left) or None),
             )
             content = self._data().apply(lambda data: sha256(data[VCAP_KEY].encode()).hexdigest())
             self._bind(name, content, [secret, *bindings])

@@ -64,6 +64,10 @@ class Instance(Noun):
     remove_legacy: Flag = Field(
         default=False, description="Whether that Secret goes, once nothing refers to it any more."
     )
+    hand_over: Flag = Field(
+        default=False,
+        description="Whether its Secrets stay when the stack declares them no more, for a reference to take.",
+    )
     bindings: Mapping[ObjectName, Binding] = Field(default={}, description="Secret → binding.")
     label: Text | None = Field(default=None, description="Group in VCAP_SERVICES; absent: user-provided.")
     tags: tuple[Text, ...] = Field((), description="Tags in VCAP_SERVICES.")
@@ -82,6 +86,8 @@ class Instance(Noun):
                 "a service without credentials serves nobody",
                 "add credentialsFrom, or legacy: true if its Secret is in the cluster already",
             )
+        if self.hand_over and self.entry is None:
+            raise unfit("only Secrets of an entry of credentials are handed over", "leave it out")
         if self.remove_legacy and not (self.legacy and self.credentials_from):
             raise unfit(
                 "only what was migrated leaves a legacy Secret behind, and only with credentials of its own",

@@ -170,3 +170,46 @@ def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_p
     assert not any(b"sentinel-" in content for content in state)
     assert stack.project.sandbox("destroy").code == 0
     assert stack.here.names() == {"db"}
+
+
+def test_a_service_goes_from_an_entry_to_a_reference_with_its_secrets_there_all_the_time(
+    stack: Stack, admin: DynamicClient
+) -> None:
+    here, names = stack.here, ("it", "app", "app-env", "shop-vcap-services")
+    content = {"type": "postgresql", "password": "sentinel-1"}
+
+    def update(**instance: Any) -> None:
+        services = {
+            "instances": {"it": {"namespace": here.namespace, "bindings": {"app": {}}, **instance}},
+            "apps": {"shop": {"namespace": here.namespace, "bindings": ["it/app"]}},
+        }
+        stack.project.configure(
+            credentials={"it": json.dumps(content)},
+            tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
+            pool={"allowDestroy": True},
+            existing_namespaces=[here.namespace],
+            further={"credfleet:services": services},
+        )
+        stack.up()
+
+    update(credentialsFrom="it", handOver=True)
+    before = {name: here.live(name)["metadata"]["uid"] for name in names}
+    here.put("db", {**content, "password": "sentinel-2"})
+    since = here.version("db")
+    update(credentialsFrom={"secret": f"{here.namespace}/db"})
+
+    assert here.data("app") == {"type": "postgresql", "password": "sentinel-2"}
+    assert all("sentinel-2" in str(here.data(name)) for name in names)
+    assert {name: here.live(name)["metadata"]["uid"] for name in names} == before
+    api = admin.resources.get(api_version="v1", kind="Secret")
+    here.put("last", {})
+    seen: list[tuple[str, str]] = []
+    for event in api.watch(namespace=here.namespace, resource_version=since, timeout=60):
+        if event["object"].metadata.name == "last":
+            break
+        seen.append((event["object"].metadata.name, event["type"]))
+    assert {name for name, _ in seen} == {*names}
+    assert {change for _, change in seen} == {"MODIFIED"}
+    assert stack.project.sandbox("preview", "--expect-no-changes").code == 0
+    assert stack.project.sandbox("destroy").code == 0
+    assert here.names() == {"db", "last"}

@@ -211,6 +211,12 @@ def test_only_what_was_migrated_has_a_legacy_secret_to_remove(instance: dict[str
     assert problems(services({**DB, "legacy": True, "removeLegacy": True})) == ()
 
 
+@pytest.mark.parametrize("given", [{"legacy": True}, {"credentialsFrom": {"secret": "tenant-acme/db"}}])
+def test_only_secrets_of_an_entry_are_handed_over(given: dict[str, Any]) -> None:
+    assert "of an entry of credentials" in told(services({**given, "handOver": True})).cause
+    assert problems(services({**DB, "handOver": True})) == ()
+
+
 @cases(
     "source, mend",
     {
