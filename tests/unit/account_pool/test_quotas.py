@@ -14,9 +14,11 @@ from components.account_pool.calls import Answer, Found, Get, Kind, ListPage, Re
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.consumers import Consumer
 from components.account_pool.keys import SHARED_CAPACITY
-from components.account_pool.model import Claimed, ClaimRequest
+from components.account_pool.model import Claimed, ClaimRequest, JsonObject
 from components.account_pool.pool import Pool
-from components.account_pool.quotas import ENTERED, quota_data, quota_labels, quota_name
+from components.account_pool.quotas import COUNTED_IN, ENTERED, quota_data, quota_labels, quota_name
+from components.account_pool.rows import Verb, Write, allows
+from components.account_pool.transitions import quota_table
 from components.errors import LimitReached, Misconfigured, NotAllowed, QuotaReached
 from components.labels import SHARED
 from tests.support.memory_pool import (
@@ -242,6 +244,27 @@ def test_a_consumer_without_a_quota_makes_no_other_call_than_before() -> None:
 
 def _once(call: Yielded) -> Steps[Answer]:
     return (yield call)
+
+
+def test_a_claimer_enters_claims_in_a_quota_and_only_operators_say_how_many_there_may_be() -> None:
+    server = server_of(1)
+    before = server.get(Kind.RECORD, quota_name("one", "aws"))
+    claimed(server, A)
+    after = server.get(Kind.RECORD, quota_name("one", "aws"))
+    assert isinstance(before, Found)
+    assert isinstance(after, Found)
+
+    def may(verb: Verb, body: JsonObject | None) -> bool:
+        return allows(quota_table(), Write(before.body, body, frozenset({verb}), "user"))
+
+    assert may(Verb.CLAIM, after.body)
+    assert not may(Verb.CLEAN, after.body)
+    for change in ({"most": "9"}, {"consumer": "other"}, {COUNTED_IN: "another"}):
+        body = {**after.body, "data": {**after.body["data"], **change}}
+        assert not may(Verb.CLAIM, body)
+        assert may(Verb.OPERATE, body)
+    assert not may(Verb.CLAIM, None)
+    assert may(Verb.OPERATE, None)
 
 
 SERVED = Consumer("web", ("pulumi/org/web",), ("aws",), ({"eu-access": "true"},), {"aws": 1})
