@@ -129,9 +129,9 @@ class FleetProject:
         """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
         return self._up(writes).code
 
-    def up_for(self, seconds: float) -> Ran:
-        """Run `up` until it is through, or killed after a time, wherever it is then."""
-        return self._up(0, str(seconds))
+    def up_within(self, writes: int, seconds: float) -> Ran:
+        """Run `up` until it is through, or killed: at its n-th write of the state, or after a time."""
+        return self._up(writes, str(seconds))
 
     def _up(self, writes: int, *words: str) -> Ran:
         backend = self.folder / ".sandbox" / "backend"

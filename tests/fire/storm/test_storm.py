@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 STACKS, SIDE_BY_SIDE, ACCOUNTS, KILLS = 40, 8, 6_000, 300
 CONSUMERS, QUOTA = 10, 7
+WRITES = 40
+"""Of the state, by an update that nobody kills: about as many."""
+LONGEST = 12
+"""An update is killed within so many times what one alone takes, if not before by its writes."""
 LAST = "the-storm-is-over"
 
 
@@ -125,8 +129,9 @@ class Storm:
                 for number in order:
                     self.configure(number, whole=False)
                 times = [self._chance.uniform(0, longest) for _ in order]
+                writes = [self._chance.randrange(1, WRITES) for _ in order]
                 stacks = [self.stacks[number] for number in order]
-                for ran in pool.map(FleetProject.up_for, stacks, times):
+                for ran in pool.map(FleetProject.up_within, stacks, writes, times):
                     ran.quiet(ran.code)
                     self.ended["were killed" if ran.code < 0 else f"ended with {ran.code}"] += 1
 
@@ -143,6 +148,15 @@ def _looked_and_updated(stack: FleetProject) -> Ran:
     """Update a stack after a refresh: a release may have been under way when an update was killed."""
     looked = stack.sandbox("refresh", "--clear-pending-creates")
     return stack.up() if looked.code == 0 else looked
+
+
+def believed(stack: FleetProject) -> Iterator[tuple[str, str]]:
+    """Yield which account a stack has by its state, behind the holder."""
+    for state in (stack.folder / ".sandbox" / "backend").glob(".pulumi/stacks/*/*.json"):
+        for resource in json.loads(state.read_text(encoding="utf-8"))["checkpoint"]["latest"]["resources"]:
+            had = resource.get("outputs") or {}
+            if resource["type"].endswith(":AccountClaim") and had.get("secretName"):
+                yield had["holder"], had["secretName"]
 
 
 @contextmanager
@@ -190,7 +204,7 @@ def test_no_promise_is_broken_at_any_instant_while_stacks_update_side_by_side_an
         storm.configure(0, whole=True)
         began = time.monotonic()
         storm.stacks[0].up().quiet()
-        storm.run(longest=4 * (time.monotonic() - began))
+        storm.run(longest=LONGEST * (time.monotonic() - began))
         storm.settle()
 
     history = History({f"pulumi/organization/team{n}-": QUOTA for n in range(CONSUMERS)})
@@ -199,6 +213,8 @@ def test_no_promise_is_broken_at_any_instant_while_stacks_update_side_by_side_an
     assert set(history.most.values()) == {QUOTA}
     here = Pool.open(ClusterTarget(context=None, kubeconfig=str(pool.kubeconfig)), pool.pool)
     here.sweep(most=ACCOUNTS)
+    held = {holder: record.member for record in here.records() for holder in record.holders}
+    assert dict(each for stack in storm.stacks for each in believed(stack)) == held
     left = here.sweep(dry_run=True)
     assert (left.freed, left.withheld, left.finished, left.aborted) == ((), (), (), ())
     for stack in storm.stacks[:CONSUMERS]:
