@@ -20,10 +20,7 @@ from components.secret_stores.stack_cluster import StackCluster
 def obstacles(
     push: Mapping[str, Any], cluster: StackCluster, configured: Callable[[str], str | None]
 ) -> Iterator[Problem]:
-    """Yield what is in the way of a push, as the lookout is given it; nothing where nobody can look.
-
-    A kind without properties to push to is asked for whole values: ESO writes into what is there.
-    """
+    """Yield what is in the way of a push, as the lookout is given it; nothing where nobody can look."""
     document = push["push"]
     path = path_of(V1ALPHA1, "PushSecret", push["namespace"], document["name"])
     try:
@@ -32,14 +29,11 @@ def obstacles(
         return
     told = {_place_of(each) for each in (live or {}).get("spec", {}).get("data", ())}
     new = [each for each in document["data"] if (each["remoteKey"], each.get("remoteNamespace")) not in told]
-    whole = {each["remoteKey"]: {**each, "property": None} for each in new}
-    for data in (new, [*whole.values()]):
-        try:
-            found = DirectPush({**push, "push": {**document, "data": data}}, configured).obstacles()
-        except CredfleetError:
-            continue
-        yield from (Problem(push["place"], each.cause, each.mend) for each in found)
+    try:
+        found = DirectPush({**push, "push": {**document, "data": new}}, configured).obstacles()
+    except CredfleetError:
         return
+    yield from (Problem(push["place"], each.cause, each.mend) for each in found)
 
 
 def _place_of(told: Mapping[str, Any]) -> tuple[str, str | None]:
