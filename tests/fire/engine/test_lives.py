@@ -116,11 +116,38 @@ def test_a_life_loses_nothing_makes_nothing_twice_and_converges(
     tried("lives of a stack")
 
 
-def test_a_replacement_that_was_killed_is_not_forgotten_when_the_resource_is_deleted(
-    crypter: PassphraseCrypter, tmp_path: Path
-) -> None:
-    moments = (
-        Moment("update", (Spec("e"),)),
-        Moment("update", (Spec("e", fixed=1),), kill=Kill(2, False)),
-    )
-    live(Life(moments, last=()), Stack(tmp_path, crypter))
+A, E = Spec("a"), Spec("e")
+
+
+@pytest.mark.parametrize(
+    "life",
+    [
+        pytest.param(
+            Life((Moment("update", (E,)), Moment("update", (replace(E, fixed=1),), kill=Kill(2, False))), ()),
+            id="a replacement is killed, and the resource deleted",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A,), {("create", "a"): "lost"}),
+                    Moment("update", (A,), {("create", "a"): "refused"}),
+                ),
+                (A,),
+            ),
+            id="a create without an answer is made again, and refused",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A,)),
+                    Moment("destroy", kill=Kill(2, False)),
+                    Moment("update", (A,), kill=Kill(2, False)),
+                ),
+                (A,),
+            ),
+            id="a deletion is killed, and so is what replaces it",
+        ),
+    ],
+)
+def test_what_was_begun_is_not_forgotten_when(life: Life, crypter: PassphraseCrypter, tmp_path: Path) -> None:
+    live(life, Stack(tmp_path, crypter))

@@ -155,7 +155,7 @@ class Applier:
         """Forget a call that the provider refused; one without an answer stays recorded as begun."""
         if isinstance(error, AnswerLostError):
             return
-        self._journal.end(record)
+        self._journal.end(record, refused=True)
         await self._journal.settled()
 
     async def _after(self, moment: str, old: Resource | None, new: Resource | None) -> None:

@@ -27,6 +27,7 @@ class Journal:
         self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
         self._new: dict[str, Resource] = {}
         self._pending: dict[int, PendingOperation] = {}
+        self._former: dict[int, PendingOperation] = {}
         self._interrupted = {each.resource.urn: each for each in base.pending if each.type == "creating"}
         self._uncertain = {
             each.resource.urn: each
@@ -79,17 +80,25 @@ class Journal:
         )
 
     async def begin(self, type_: OperationType, resource: Resource) -> None:
-        """Record that a call is about to be made, and return once that is on disk."""
-        if type_ == "creating":
-            self._interrupted.pop(resource.urn, None)
-        self._uncertain.pop(resource.urn, None)
+        """Record that a call is about to be made, and return once that is on disk.
+
+        It stands for what an earlier run began of its kind. A deletion stays in doubt until its replacement
+        is made: its record is there until then.
+        """
+        former = (self._interrupted if type_ == "creating" else self._uncertain).pop(resource.urn, None)
+        if former:
+            self._former[id(resource)] = former
         self._pending[id(resource)] = PendingOperation(resource, type_)
         self._changed()
         await self.settled()
 
-    def end(self, resource: Resource) -> None:
-        """Forget the call begun for this very record."""
+    def end(self, resource: Resource, *, refused: bool = False) -> None:
+        """Forget the call begun for this very record; one that was refused ends no earlier one."""
+        former = self._former.pop(id(resource), None)
         if self._pending.pop(id(resource), None):
+            if former and refused:
+                calls = self._interrupted if former.type == "creating" else self._uncertain
+                calls[resource.urn] = former
             self._changed()
 
     def put(self, new: Resource, *, replaces: str = "") -> Resource:
