@@ -29,7 +29,7 @@ from components import connection
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.keys import POOL_STATE
 from components.account_pool.model import ClaimRequest, Phase
-from components.account_pool.pool import Pool
+from components.account_pool.pool import CLEANER, Pool
 from components.connection import ClusterTarget
 from components.errors import CredfleetError, Exhausted
 from components.labels import HYPERSCALER_TYPE
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
     from pulumi_sandbox.services.control_plane import ControlPlane
 
-CLEANER = """#!{python}
+SCRIPT = """#!{python}
 import base64, json, os, ssl, sys, urllib.request
 config = json.load(open(os.environ["KUBECONFIG"]))
 cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
@@ -56,6 +56,9 @@ asked = urllib.request.Request(f"{{namespace}}/secrets/{{sys.argv[1]}}", headers
 urllib.request.urlopen(asked, context=trusted).read()
 """
 """What a cleaner of one's own begins with: it reads the credential."""
+
+SECONDS = 600.0
+"""How long a slow machine may take to write an Event."""
 
 FILES = ("exporter.yaml", "clean.yaml", "sweep.yaml")
 
@@ -114,7 +117,7 @@ def place(
     enforce(admin, namespace)
     target = ClusterTarget(kubeconfig=str(control_plane.kubeconfig("admin")))
     cleaner = folder / "aws"
-    cleaner.write_text(CLEANER.format(python=sys.executable))
+    cleaner.write_text(SCRIPT.format(python=sys.executable))
     cleaner.chmod(0o755)
     accounts = Accounts(control_plane, admin, namespace, folder)
     return Place(namespace, admin, accounts, Pool.open(target, namespace), cleaner)
@@ -124,6 +127,9 @@ def cleans(place: Place, kubeconfig: Path) -> bool:
     """Whether a dirty account is free after it, and an Event tells so."""
     name = place.add(**{POOL_STATE: "dirty"})
     done = place.run("clean.yaml", kubeconfig) == 0 and place.state(name) is None
+    if done:
+        target = ClusterTarget(kubeconfig=str(kubeconfig))
+        assert Pool.open(target, place.namespace, manager=CLEANER).flush(SECONDS)
     events = place.api("Event").get(namespace=place.namespace, field_selector=f"involvedObject.name={name}")
     return done and [each.reason for each in events.items] == ["Cleaned"]
 
@@ -161,7 +167,7 @@ def happen(place: Place) -> None:
     place.operator.claim(ClaimRequest(secrets.token_hex(4), "aws", holder="h"))
     with pytest.raises(Exhausted):
         place.operator.claim(ClaimRequest(secrets.token_hex(4), "gcp", holder="h"))
-    assert place.operator.flush(60)
+    assert place.operator.flush(SECONDS)
 
 
 WORK: dict[str, Callable[[Place, Path], bool]] = {
