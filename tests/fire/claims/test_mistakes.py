@@ -102,7 +102,6 @@ MISTAKES: Final = (
     Mistake("W13", EDITED, everywhere("judge", wrong.free_by_label)),
     Mistake("W14", EDITED, (*everywhere("judge", wrong.free_by_label), *BY_LABEL[-1:])),
     Mistake("W16", FAULTY, everywhere("_join", wrong.unfenced)),
-    Mistake("W15", CROWDED, everywhere("_is_absent", wrong.no_second_look)),
 )
 
 

@@ -78,7 +78,7 @@ def made_wrong(monkeypatch: pytest.MonkeyPatch, name: str, wrong: Callable[..., 
             monkeypatch.setattr(module, name, wrong)
 
 
-def wrong_bind(record: Record, member: Member, wanted: Wanted) -> Steps[Claimed | None]:
+def wrong_bind(record: Record, member: Member, wanted: Wanted, _consumer: Any) -> Steps[Claimed | None]:
     bound = replace(record, phase=Phase.BOUND).with_holder(wanted.holder)
     written = yield from replace_record(bound, POOL)
     if written is None:
