@@ -224,7 +224,7 @@ def judge(reader: Reader, here: Path, text: bytes) -> None:
         said = reader.read()
     assert "defect" not in said, said
     assert "Traceback" not in said
-    assert [each for each in said if each < " " and each != "\n"] == [], "a terminal would obey it"
+    assert [each for each in said if each < " " and each not in "\n\t"] == [], "a terminal would obey it"
     assert files_of(here) == before, "it wrote"
 
 
