@@ -410,8 +410,8 @@ def test_the_last_account_claimed_leaves_a_zero_in_the_metrics(place: Place) -> 
     place.add("aws-1")
     claim(place, "acme")
     lines = place.run("janitor", "pool", "metrics").output.splitlines()
-    labels = f'{{namespace="{place.namespace}",type="aws",partition_eu_access="",shared="false"}}'
-    assert f"credfleet_pool_available_accounts{labels} 0" in lines
+    labels = f'{{namespace="{place.namespace}",partition_eu_access="",shared="false",type="aws"}}'
+    assert f"credfleet_pool_available_accounts{labels} 0.0" in lines
 
 
 def test_a_pool_in_order_is_well_for_whoever_works_on_it(place: Place) -> None:
