@@ -116,9 +116,9 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
             " under the former labels, which nobody would read any more",
             "put the labels back, or release every claim and clean every account first",
         )
-    live = {member.name: member for member in census.members}
+    live, held = {member.name: member for member in census.members}, _holders(census)
     for name, loss in _losses(old, new):
-        reason = _blocked(live.get(name), census, old.namespace, allow_destroy=new.allow_destroy)
+        reason = _blocked(live.get(name), held, old.namespace, allow_destroy=new.allow_destroy)
         if reason is not None:
             yield Problem(
                 config_path("accountPool", "members", name),
@@ -126,7 +126,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
                 "put the member back as it was until then",
             )
     for name, tenant, other in _disowned(old, new):
-        problem = _uncleaned(census, name, tenant, other, old.namespace)
+        problem = _uncleaned(live.get(name), held, tenant, other, old.namespace)
         if problem is not None:
             yield problem
     for name, capacity in _narrowed(old, new):
@@ -174,19 +174,20 @@ def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, st
             yield name, before.tenant, after.tenant
 
 
-def _uncleaned(census: Census, name: str, tenant: str, other: str | None, namespace: str) -> Problem | None:
+def _uncleaned(
+    member: Member | None, held: Mapping[Token, str], tenant: str, other: str | None, namespace: str
+) -> Problem | None:
     """Return why a member may not be taken from its tenant; a dirty one may: it is cleaned before use."""
-    member = next((one for one in census.members if one.name == name), None)
     if member is None or member.tenant is None:
         return None
     loss = f"it would be taken from {tenant}, who brought it along"
-    used = _blocked(member, census, namespace, allow_destroy=True)
+    used = _blocked(member, held, namespace, allow_destroy=True)
     if used is None and member.state == State.DIRTY and other is None:
         return None
     first = "" if other is None else f"leave `tenant` out before {other} gets it; for that, "
-    command = f"credfleet pool mark-dirty {name} --reason 'taken from its tenant' -n {namespace}"
+    command = f"credfleet pool mark-dirty {member.name} --reason 'taken from its tenant' -n {namespace}"
     return Problem(
-        config_path("accountPool", "members", name, "tenant"),
+        config_path("accountPool", "members", member.name, "tenant"),
         f"{loss}, but {used or 'nobody cleaned what is in it'}",
         "put the tenant back until then" if used else f"{first}run `{command}`, then this again",
     )
@@ -199,20 +200,27 @@ def _holding(tokens: Collection[Token], census: Census) -> str:
 
 def blocked(census: Census, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
+    held = _holders(census)
     for member in census.members:
-        reason = _blocked(member, census, namespace, allow_destroy=allow_destroy)
+        reason = _blocked(member, held, namespace, allow_destroy=allow_destroy)
         if reason is not None:
             yield member.name, reason
 
 
-def _blocked(member: Member | None, census: Census, namespace: str, *, allow_destroy: bool) -> str | None:
+def _holders(census: Census) -> Mapping[Token, str]:
+    """Return who holds each claim, by what its member carries of it."""
+    return {record.token: held_by(record, census.consumers) for record in census.records if record.holders}
+
+
+def _blocked(
+    member: Member | None, held: Mapping[Token, str], namespace: str, *, allow_destroy: bool
+) -> str | None:
     if member is None:
         return None
     try:
         reason = blocked_reason(member, namespace, allow_destroy=allow_destroy)
-        claims = [record for record in census.records if member.bears(record.token) and record.holders]
         return reason and "; ".join(
-            (reason, *(f"held by {held_by(one, census.consumers)}" for one in claims))
+            (reason, *(f"held by {held[token]}" for token in member.tokens if token in held))
         )
     except Misconfigured as unreadable:
         return f"{unreadable.cause}; {unreadable.mend}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from components.account_pool.census import Census
@@ -49,7 +49,7 @@ class Generations:
     """The generations of all slots, by tenant, type and slot. leaving: the accounts that are to be left."""
 
     records: Mapping[tuple[str, str, str], Sequence[tuple[int, Record]]]
-    leaving: frozenset[str] = field(default=frozenset())
+    leaving: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, records: Sequence[Record], members: Sequence[Member] = ()) -> Generations:
@@ -70,18 +70,23 @@ class Generations:
         found = () if is_whole else self.records.get((claim.tenant, claim.type, claim.slot), ())
         if not found:
             return Standing()
-        here = [each for each in found if claim.holder in each[1].holders]
+        held = [each for each in found if claim.holder in each[1].holders]
         stays = [each for each in found if each[1].member not in self.leaving]
         if stays:
-            best = [each for each in stays if each in here] or stays
+            best = [each for each in stays if each in held] or stays
             return Standing(max(number for number, _ in best))
-        latest, record = max(here or found, key=lambda each: each[0])
-        return Standing(max(number for number, _ in found) + 1, record.member, latest if here else None)
+        latest, record = max(held or found, key=lambda each: each[0])
+        return Standing(max(number for number, _ in found) + 1, record.member, latest if held else None)
 
 
 def here(claim: ClaimRequest, generation: int | None) -> ClaimRequest:
     """Return the claim as the pool knows it."""
     return replace(claim, slot=slot_of(claim.slot, generation or 0))
+
+
+def among(claim: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
+    """Return the claim as these records know it: where its holder is, else where others are."""
+    return here(claim, Generations.of(records).standing(claim).generation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
-from components.account_pool.evacuation import Generations, here, slot_and_generation
+from components.account_pool.evacuation import among, slot_and_generation
 from components.account_pool.model import Claimed, ClaimRequest, Record
 from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome
@@ -247,7 +247,7 @@ def in_its_slot(asked: Asked, request: ClaimRequest, records: Sequence[Record]) 
     Raises as `refuse_unnamed_slot`.
     """
     refuse_unnamed_slot(asked, request, records)
-    return here(request, Generations.of(records).standing(request).generation)
+    return among(request, records)
 
 
 def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:

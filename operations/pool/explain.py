@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from components.account_pool.evacuation import Generations, here
+from components.account_pool.evacuation import among
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Candidate, Explanation, explain
 from operations.cli.answer import Answer, Part, Verdict
@@ -27,7 +27,7 @@ def explained(asked: Asked, where: Meant) -> Answer:
         request = replace(request, slot=named[0])
     elif named:
         refuse_unnamed_slot(asked, request, look.records)
-    request = here(request, Generations.of(look.records).standing(request).generation)
+    request = among(request, look.records)
     explanation = explain(look, request, pool.settings.partition_keys)
     expected = explanation.expected
     about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"

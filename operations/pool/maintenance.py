@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from components.account_pool.consumers import stack_of
 from components.account_pool.evacuation import slot_and_generation
 from components.account_pool.model import Member
 from components.account_pool.pool import OPERATOR, Pool
 from components.account_pool.sweeping import FREED_UNASKED
 from components.errors import Problem
-from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
@@ -67,9 +67,8 @@ def evacuate(where: Written, account: str, reason: str) -> Answer:
 
 def _way_on(holder: str) -> str:
     """Return how a holder leaves an account that is to be left."""
-    kind, *whose = holder.split("/")
-    if kind == STACK_HOLDER:
-        return f"at the next update of stack {'/'.join(whose[:3])}"
+    if stack := stack_of(holder):
+        return f"at the next update of stack {stack}"
     return "by hand: claim under another --slot, then release this one"
 
 
