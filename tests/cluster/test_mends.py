@@ -93,7 +93,7 @@ def deleted_by_hand(guarded: Guarded, command: list[str]) -> None:
 
 
 def bound_again_by_hand(guarded: Guarded, command: list[str]) -> None:
-    guarded.member("aws", {})
+    guarded.member("alicloud")
     before = guarded.claims()
     record = guarded.pool.record(Phase.RELEASING)
     refused = str(guarded.pool.replace("claimer", replace(record, phase=Phase.BOUND)))
