@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from components.account_pool.census import Census
 from components.account_pool.consumers import stack_of
+from components.account_pool.evacuation import slot_and_generation
 from components.account_pool.model import ClaimRequest, Policy, Record
 from components.account_pool.outlook import Expectation, Prospect, Vacancy
 from components.errors import Misconfigured
@@ -69,7 +70,7 @@ def lines(
 
 
 def joint_lines(census: Census, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
-    """Say which other stacks are in the same slot, and so share the account."""
+    """Say which other stacks share an account by being in the same slot. claims: as the pool knows them."""
     records = {record.name: record for record in census.records}
     for claim in claims:
         with suppress(Misconfigured):
@@ -78,7 +79,8 @@ def joint_lines(census: Census, claims: Iterable[ClaimRequest], keys: Sequence[s
             others = sorted(one for one in stacks - {stack_of(claim.holder)} if one is not None)
             if others and not claim.shared:
                 named = f"stack {', '.join(others)}"
-                yield f"{claim.tenant}/{claim.slot}: shares its account with {named}: they name this slot too"
+                slot, _ = slot_and_generation(claim.slot)
+                yield f"{claim.tenant}/{slot}: shares its account with {named}: they name this slot too"
 
 
 def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[str]:

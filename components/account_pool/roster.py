@@ -242,7 +242,7 @@ def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) 
     asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
     for line in forecast.lines(expected, vacancies(census, asked, declared.partition_keys), skipped):
         tell(line)
-    for line in forecast.joint_lines(census, claims, declared.partition_keys):
+    for line in forecast.joint_lines(census, asked, declared.partition_keys):
         tell(line)
 
 

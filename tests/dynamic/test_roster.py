@@ -239,6 +239,19 @@ def test_claims_of_one_run_go_by_what_the_roster_foretold(
     assert claim.update(skipped, globex).outputs["secretName"] == "n"
 
 
+@pytest.mark.parametrize("slot", ["0", "0~1"])
+def test_two_stacks_in_one_slot_are_told_of_each_other_in_whichever_generation_it_is(
+    control_plane: ControlPlane, members: Members, namespace: str, slot: str
+) -> None:
+    members.add("m")
+    first, second = ({**claims("acme")[0], "holder": f"pulumi/organization/p/{one}/x"} for one in "ab")
+    with dynamic_host(cluster_of(control_plane)) as host:
+        host.provider(AccountClaimProvider()).create({"namespace": namespace, **first, "slot": slot})
+        host.provider(PoolRosterProvider()).check(roster(namespace, {"m": one()}, claims=[second]))
+        said = host.said()
+    assert "acme/0: shares its account with stack organization/p/a: they name this slot too" in said
+
+
 def test_a_required_claim_comes_before_others_and_what_it_lacks_fails_the_update(
     host: Host, provider: Provider, members: Members, namespace: str
 ) -> None:
