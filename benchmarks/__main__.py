@@ -1,6 +1,7 @@
 """Run the benchmarks on one API server of their own and print the tables.
 
 `python -m benchmarks [engine|claims] [--full] [--peers]`: minutes without `--full`, half an hour with it.
+`python -m benchmarks fleet 100 300 1000`: what fleets of so many tenants cost.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from pathlib import Path
 from pulumi_sandbox.services import build
 from pulumi_sandbox.services.control_plane import ControlPlane
 
-from benchmarks import claims, engine
+from benchmarks import claims, engine, fleet
 from benchmarks.stopwatch import table
 from operations.sandbox.control_plane import CONTEXT
 
@@ -31,13 +32,16 @@ def main() -> None:
             if options.what in (None, "claims"):
                 plan = replace(claims.FULL if options.full else claims.QUICK, peers=options.peers)
                 print(claims.report(claims.measure(plane, folder, plan)))
+            if options.what == "fleet":
+                print(fleet.report(fleet.measure(plane, folder, options.tenants or fleet.SIZES)))
         finally:
             plane.stop()
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios in one run.")
-    parser.add_argument("what", nargs="?", choices=("engine", "claims"), help="only one of them")
+    parser.add_argument("what", nargs="?", choices=("engine", "claims", "fleet"), help="only one of them")
+    parser.add_argument("tenants", nargs="*", type=int, help="how many tenants each fleet has")
     parser.add_argument("--full", action="store_true", help="pools of 10,000 accounts, more turns")
     parser.add_argument("--peers", action="store_true", help="Boskos too, built from source once")
     return parser.parse_args()

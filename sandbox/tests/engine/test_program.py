@@ -193,7 +193,7 @@ def failure(stack: Stack, way: str) -> Outcome:
     return stack.preview()
 
 
-@pytest.mark.parametrize("way", ["exception", "apply"])
+@pytest.mark.parametrize("way", ["exception", "apply", "late-apply"])
 def test_an_exception_is_shown_with_the_users_own_frames_only(failing: Stack, way: str):
     outcome = failure(failing, way)
     assert outcome.code == 1

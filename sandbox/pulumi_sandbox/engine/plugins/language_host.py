@@ -16,6 +16,7 @@ import os
 import runpy
 import sys
 import traceback
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,8 @@ import pulumi.runtime
 
 _ERROR_WAS_SHOWN: Final = 32
 _THREADS_PER_OPERATION: Final = 4
+_LOOK_SECONDS: Final = 2.0
+"""How long until it looks whether an output failed that was not there before."""
 
 
 def main() -> int:
@@ -72,11 +75,27 @@ def _be_silent(*_args: object, **_kwargs: object) -> None:
     """
 
 
-def _run(program: str) -> None:
+def _run(program: str) -> Awaitable[None]:
     """Run the program's folder as Python does; it then stands first on the import path."""
     if Path(program).is_dir() and not Path(program, "__main__.py").exists():
         raise pulumi.RunError(f"there is no __main__.py in {program}")
     runpy.run_path(program, run_name="__main__")
+    return _all_known()
+
+
+async def _all_known() -> None:
+    """Wait until every output is known, or one failed.
+
+    The SDK waits for whichever of all outputs is the next, and begins anew: that takes the square of them.
+    """
+    settings: Any = pulumi.runtime.settings.SETTINGS
+    while True:
+        with settings.lock:
+            outputs = [*settings.outputs]
+        unknown = [each for each in outputs if not each.done()]
+        if not unknown or any(each.done() and each.exception() for each in outputs):
+            return
+        await asyncio.wait(unknown, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
 
 
 def _user_traceback(error: BaseException) -> str:

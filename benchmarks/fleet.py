@@ -1,0 +1,258 @@
+"""What a fleet costs as it grows: each tenant in its own file, with one claim and one copy of what it got.
+
+Each size is a stack of its own on the same API server. Costs are of whole commands: `up` previews first.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from resource import struct_rusage
+from typing import Final
+
+import yaml
+from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.users import ADMIN
+
+from benchmarks.kept_alive import MERGE_PATCH, METADATA, Access, KeptAlive, Tally, expect
+from benchmarks.large_pools import TYPE, member_name
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
+
+SIZES: Final = (100, 300)
+STACK: Final = "bench"
+PROJECT: Final = Path(__file__).resolve().parent.parent
+CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
+
+_LINKED: Final = (".venv", "Pulumi.yaml", "__main__.py", "components", "policies")
+_CONNECTIONS: Final = 8
+_LOOK_SECONDS: Final = 0.25
+_CREDENTIAL: Final = "YWNjZXNzS2V5SUQgYW5kIHNlY3JldEFjY2Vzc0tleSBvZiBhbiBhY2NvdW50IG9mIHRoZSBmbGVldA=="
+_ROTATED: Final = "YWZ0ZXIgaXRzIHJvdGF0aW9uOiBhY2Nlc3NLZXlJRCBhbmQgc2VjcmV0QWNjZXNzS2V5"
+_COUNTED: Final = "apiserver_request_total{"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one command cost; `peaks`: the most memory, in MiB, of each kind of process."""
+
+    command: str
+    wall: float
+    cpu: float
+    calls: int
+    state: int
+    peaks: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def measure(plane: ControlPlane, folder: Path, sizes: Iterable[int]) -> dict[int, tuple[Cost, ...]]:
+    """Bring up, change and destroy a fleet of each size; return what each command cost."""
+    return {size: tuple(_Fleet.make(plane, folder, size).lives()) for size in sizes}
+
+
+def report(measured: dict[int, tuple[Cost, ...]]) -> str:
+    """Lay the costs out per tenant, each with its ratio to the same command of the smallest fleet."""
+    smallest = min(measured)
+    base = {cost.command: cost for cost in measured[smallest]}
+    lines = ["| tenants | | CPU s | wall s | CPU ms, calls, state bytes per tenant | ratio to "]
+    lines[0] += f"{smallest}: CPU, bytes | MiB at most |"
+    lines.append("|---|---|---|---|---|---|---|")
+    for size, costs in measured.items():
+        for cost in costs:
+            first = base[cost.command]
+            more = [
+                f"{now / size / (then / smallest):.2f}" if then else "-"
+                for now, then in ((cost.cpu, first.cpu), (cost.state, first.state))
+            ]
+            each = f"{cost.cpu / size * 1000:.0f}, {cost.calls / size:.1f}, {cost.state / size:.0f}"
+            peaks = ", ".join(f"{name} {most}" for name, most in sorted(cost.peaks.items()))
+            row = [
+                f"{size:,}",
+                cost.command,
+                f"{cost.cpu:.1f}",
+                f"{cost.wall:.1f}",
+                each,
+                ", ".join(more),
+                peaks,
+            ]
+            lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    """One stack with this many tenants, and one account more than they need."""
+
+    plane: ControlPlane
+    kubeconfig: Path
+    folder: Path
+    size: int
+
+    @classmethod
+    def make(cls, plane: ControlPlane, folder: Path, size: int) -> _Fleet:
+        """Lay out the project, and make the accounts that exist already."""
+        made = cls(plane, plane.kubeconfig(ADMIN.name), folder / f"fleet-{size}", size)
+        tenants = made.folder / "tenants"
+        tenants.mkdir(parents=True)
+        for name in _LINKED:
+            target = Path(sys.prefix) if name == ".venv" else PROJECT / name
+            (made.folder / name).symlink_to(target)
+        members = [f"{member_name(number)},{TYPE},{number:012}\n" for number in range(size + 1)]
+        (made.folder / "members.csv").write_text(
+            "".join(["name,type,accountId\n", *members]), encoding="utf-8"
+        )
+        accounts = {"accounts": {TYPE: {"type": TYPE, "deliverTo": "account"}}}
+        (tenants / "_defaults.yaml").write_text(yaml.safe_dump(accounts), encoding="utf-8")
+        made.configure({})
+        made.run("up")
+        made.make_accounts()
+        made.configure({"membersFrom": "members.csv"})
+        for number in range(size):
+            made.add_tenant(number)
+        return made
+
+    @property
+    def pool(self) -> str:
+        return f"pool-{self.size}"
+
+    def configure(self, more: Mapping[str, str]) -> None:
+        """Write the stack's file."""
+        config = {
+            "credfleet:cluster": {"context": self.plane.context},
+            "credfleet:tenantsFrom": "tenants",
+            "credfleet:accountPool": {"namespace": self.pool, "allowDestroy": True, **more},
+        }
+        (self.folder / f"Pulumi.{STACK}.yaml").write_text(
+            yaml.safe_dump({"config": config}), encoding="utf-8"
+        )
+
+    def add_tenant(self, number: int) -> None:
+        """Write the file of one more tenant."""
+        text = f"namespace: fleet-{self.size}-{number:05}\n"
+        (self.folder / "tenants" / f"t{number:05}.yaml").write_text(text, encoding="utf-8")
+
+    def make_accounts(self) -> None:
+        """Make the Secrets of the accounts, as their pool's file names them."""
+        access, tally = Access.of(self.kubeconfig), Tally()
+
+        def add(first: int) -> None:
+            with closing(KeptAlive(access, tally)) as call:
+                for number in range(first, self.size + 1, _CONNECTIONS):
+                    metadata = {
+                        "name": member_name(number),
+                        "labels": {HYPERSCALER_TYPE: TYPE},
+                        "annotations": {ACCOUNT_ID: f"{number:012}"},
+                    }
+                    body = {"metadata": metadata, "data": {"credential": _CREDENTIAL}}
+                    expect(call("POST", self._secrets, body, accept=METADATA), 201)
+
+        with ThreadPoolExecutor(_CONNECTIONS) as threads:
+            list(threads.map(add, range(_CONNECTIONS)))
+
+    @property
+    def _secrets(self) -> str:
+        return f"/api/v1/namespaces/{self.pool}/secrets"
+
+    def rotate(self) -> None:
+        """Change the credential of an account that somebody has."""
+        with closing(KeptAlive(Access.of(self.kubeconfig), Tally())) as call:
+            listed = expect(call("GET", f"{self._secrets}?labelSelector=tenant-name&limit=1"), 200)
+            path = f"{self._secrets}/{listed['items'][0]['metadata']['name']}"
+            changed = {"data": {"credential": _ROTATED}}
+            expect(call("PATCH", path, changed, content_type=MERGE_PATCH), 200)
+
+    def lives(self) -> Iterator[Cost]:
+        """Go through everything that a fleet meets."""
+        yield self._cost("up", "first up")
+        yield self._cost("up", "up, nothing changed", "--expect-no-changes")
+        yield self._cost("preview", "preview")
+        self.add_tenant(self.size)
+        yield self._cost("up", "up, one tenant added")
+        self.rotate()
+        yield self._cost("up", "up, one credential rotated")
+        yield self._cost("destroy", "destroy")
+
+    def _cost(self, verb: str, name: str, *options: str) -> Cost:
+        calls = self._calls()
+        wall, used, peaks = self.run(verb, *options)
+        cpu = used.ru_utime + used.ru_stime
+        state = next((self.folder / ".sandbox").rglob(f"stacks/*/{STACK}.json")).stat().st_size
+        print(f"{self.size:>6} {name}: {cpu:.1f} CPU s, {wall:.1f} s", file=sys.stderr)
+        return Cost(name, wall, cpu, self._calls() - calls, state, peaks)
+
+    def run(self, verb: str, *options: str) -> tuple[float, struct_rusage, dict[str, int]]:
+        """Run a command on the stack; return its seconds, what it and its children used, and their peaks."""
+        command = [CREDFLEET, "sandbox", verb, "--stack", STACK, "--kubeconfig", self.kubeconfig, "--yes"]
+        environment = {**os.environ, "PULUMI_CONFIG_PASSPHRASE": "benchmark"}
+        peaks: dict[str, int] = {}
+        over = threading.Event()
+        began = time.perf_counter()
+        with (self.folder / "said").open("w+") as said:
+            process = subprocess.Popen(
+                [*command, *options], cwd=self.folder, env=environment, stdout=said, stderr=subprocess.STDOUT
+            )
+            watcher = threading.Thread(target=_watch, args=(process.pid, peaks, over))
+            watcher.start()
+            _, status, used = os.wait4(process.pid, 0)
+            wall = time.perf_counter() - began
+            over.set()
+            watcher.join()
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                said.seek(0)
+                raise SystemExit(f"{verb} of {self.size} tenants failed:\n{said.read()[-4000:]}")
+        return wall, used, peaks
+
+    def _calls(self) -> int:
+        """Return how many calls the API server has answered, but for those of leases and its own parts."""
+        with closing(KeptAlive(Access.of(self.kubeconfig), Tally())) as call:
+            text = expect(call("GET", "/metrics", accept="text/plain"), 200)
+        counted = (line for line in text.splitlines() if line.startswith(_COUNTED) and "leases" not in line)
+        return int(sum(float(line.rpartition(" ")[2]) for line in counted))
+
+
+def _watch(root: int, peaks: dict[str, int], over: threading.Event) -> None:
+    """Note the most memory that each kind of process of a tree has had, as the kernel counts it."""
+    while not over.wait(_LOOK_SECONDS):
+        waiting = [root]
+        while waiting:
+            pid = waiting.pop()
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+                status = Path(f"/proc/{pid}/status").read_text()
+                children = [
+                    int(child)
+                    for thread in Path(f"/proc/{pid}/task").iterdir()
+                    for child in (thread / "children").read_text().split()
+                ]
+            except OSError:
+                continue
+            most = next((line for line in status.splitlines() if line.startswith("VmHWM")), "VmHWM: 0 kB")
+            kind = _kind(words)
+            peaks[kind] = max(peaks.get(kind, 0), int(most.split()[1]) // 1024)
+            waiting += children
+
+
+_KINDS: Final = {
+    "language_host.py": "program",
+    "pulumi.dynamic": "dynamic host",
+    "pulumi.policy": "policy host",
+    "launcher.py": "launcher",
+}
+
+
+def _kind(words: list[str]) -> str:
+    """Name a process by its command line; providers are called as their module."""
+    for word in words:
+        name = word.rpartition("/")[2]
+        if name in _KINDS:
+            return _KINDS[name]
+        if name.startswith("pulumi_sandbox.providers."):
+            return name.rpartition(".")[2]
+    return "engine" if "sandbox" in words else "other"
