@@ -36,14 +36,38 @@ def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | N
         _sync(path.parent)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise SandboxError(
-                code="disk-full",
-                place=str(path),
-                cause="there is no space left to write it; what was there before is unharmed",
-                mend="free some space and run the command again",
-            ) from None
+        _tell_full(path, error)
         raise
+
+
+def append(path: Path, text: str) -> None:
+    """Write at the end of a file, durably; what is not written whole is cut off again.
+
+    Raises SandboxError `disk-full`.
+    """
+    is_new = not path.exists()
+    with opened_to_append(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException as error:
+            os.ftruncate(file.fileno(), size)
+            _tell_full(path, error)
+            raise
+    if is_new:
+        _sync(path.parent)
+
+
+def _tell_full(path: Path, error: BaseException) -> None:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise SandboxError(
+            code="disk-full",
+            place=str(path),
+            cause="there is no space left to write it; what was there before is unharmed",
+            mend="free some space and run the command again",
+        ) from None
 
 
 def opened_to_append(path: Path) -> BinaryIO:

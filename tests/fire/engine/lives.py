@@ -165,9 +165,15 @@ def _run(deployment: Coroutine[Any, Any, _T]) -> _T:
 
 
 class _MortalStore(Store):
-    """A store that may be killed at one of its writes: from then on nothing is written."""
+    """A store that may be killed at one of its writes: from then on nothing is written.
+
+    Every state is large to it: some saves write it whole, others what is new.
+    """
+
+    large = 0
 
     def begin(self, kill: Kill | None, seen: dict[str, dict[str, Any]]) -> None:
+        Store.__init__(self, self._backend, self._project, self._stack, self._crypter)
         self.kill, self.seen, self.writes = kill, seen, 0
         self.killed = asyncio.Event()
 
@@ -182,8 +188,18 @@ class _MortalStore(Store):
         if now:
             self.killed.set()
 
+    def fold(self) -> None:
+        if not self.killed.is_set():
+            super().fold()
+
+    def texts(self) -> tuple[str, str]:
+        steps = self.path.with_name(f"{self.path.name}.steps")
+        text, beside = (each.read_text() if each.exists() else "" for each in (self.path, steps))
+        return text, beside
+
     def disk(self) -> State:
-        return read(self.path.read_text(), PASSPHRASE) if self.path.exists() else State()
+        text, beside = self.texts()
+        return read(text, PASSPHRASE, beside) if text else State()
 
 
 class _AbortedError(Exception):
@@ -399,6 +415,8 @@ class Stack:
         self, moment: Moment, watched: _Watched, seen: dict[str, dict[str, Any]]
     ) -> Result | None:
         self.store.begin(moment.kill, seen)
+        if moment.operation != "preview":
+            self.store.fold()
         player = _Player(sound(moment.program))
         options = Options(continue_on_error=moment.goes_on, clear_pending_creates=moment.forgets)
         with _without_processes(self.world, player):
@@ -419,8 +437,7 @@ class Stack:
 
     def _judge(self, seen: Mapping[str, dict[str, Any]]) -> None:
         """Assert that each thing is in the state, or was left on purpose, or stands there as begun."""
-        text = self.store.path.read_text() if self.store.path.exists() else ""
-        assert CANARY not in text
+        assert CANARY not in "".join(self.store.texts())
         state = self.store.disk()
         known = state.by_id
         for thing in self.world.things.values():

@@ -39,9 +39,10 @@ class State:
         return next((record for call, record in self.pending if (call, record["urn"]) == (kind, urn)), None)
 
 
-def read(text: str, passphrase: str) -> State:
-    """Return what a file says, secrets in plain; asserts all that the format promises."""
+def read(text: str, passphrase: str, steps: str = "") -> State:
+    """Return what a file and the steps behind it say, secrets in plain; asserts what the format promises."""
     file = json.loads(text)
+    _follow(file["checkpoint"]["latest"], text, steps.splitlines())
     assert file["version"] == (4 if file.get("features") else 3)
     assert file["checkpoint"]["stack"].startswith("organization/")
     latest = file["checkpoint"]["latest"]
@@ -56,6 +57,22 @@ def read(text: str, passphrase: str) -> State:
     assert all(kind in _CALLS for kind, _ in pending)
     _judge(resources)
     return State(resources, pending)
+
+
+def _follow(latest: dict[str, Any], text: str, steps: list[str]) -> None:
+    """Put in place what the lines beside the state say of it."""
+    if not steps:
+        return
+    assert json.loads(steps[0]) == {"follows": hashlib.sha256(text.encode()).hexdigest()}
+    pending = [each["resource"] for each in latest.get("pending_operations", ())]
+    records = [*latest.get("resources", ()), *pending]
+    for line in map(json.loads, steps[1:]):
+        assert [*line["new"]] == [str(len(records) + index) for index in range(len(line["new"]))]
+        records += line["new"].values()
+        latest["resources"] = [each for first, end in line["order"] for each in records[first:end]]
+        latest["pending_operations"] = [
+            {"type": kind, "resource": records[number]} for number, kind in line["pending"]
+        ]
 
 
 def _judge(resources: tuple[Record, ...]) -> None:

@@ -266,6 +266,8 @@ class Deployment:
         self._outputs = self._root.finish()
         try:
             await self._journal.settled()
+            if not self._control.preview:
+                self._workspace.store.fold()
         except SandboxError as error:
             self._control.flaw(str(error))
         self._foreseen = self._journal.snapshot()

@@ -57,6 +57,7 @@ def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation:
             message = f"took over the lock of a run that ended without releasing it (pid {owner.pid})"
             sink.handle(Diagnostic("warning", message))
         workspace.keep_salt()
+        workspace.store.fold()
         return asyncio.run(_deploy(workspace, options, sink, operation))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -89,13 +90,29 @@ async def _all_known() -> None:
     The SDK waits for whichever of all outputs is the next, and begins anew: that takes the square of them.
     """
     settings: Any = pulumi.runtime.settings.SETTINGS
+    unknown = set[asyncio.Task[Any]]()
+    over = asyncio.Event()
+
+    def ended(output: asyncio.Task[Any]) -> None:
+        unknown.discard(output)
+        if not unknown or has_failed(output):
+            over.set()
+
+    def has_failed(output: asyncio.Task[Any]) -> bool:
+        return output.done() and (output.cancelled() or output.exception() is not None)
+
     while True:
         with settings.lock:
-            outputs = [*settings.outputs]
-        unknown = [each for each in outputs if not each.done()]
-        if not unknown or any(each.done() and each.exception() for each in outputs):
+            outputs: list[asyncio.Task[Any]] = [*settings.outputs]
+        new = [each for each in outputs if not each.done() and each not in unknown]
+        for each in new:
+            each.add_done_callback(ended)
+        unknown.update(new)
+        if not unknown or any(map(has_failed, outputs)):
             return
-        await asyncio.wait(unknown, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+        over.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), _LOOK_SECONDS)
 
 
 def _user_traceback(error: BaseException) -> str:

@@ -58,7 +58,7 @@ class Encoder:
         """Return the text of the deployment."""
         pending = [(each, each.resource) for each in snapshot.pending]
         present = [*snapshot.resources, *(resource for _, resource in pending)]
-        self._known = {id(each): (each, self._resource(each)) for each in present}
+        self._known = {id(each): (each, self.record(each)) for each in present}
         text = {key: compact(value) for key, value in self._head().items()}
         if snapshot.resources:
             text["resources"] = f"[{','.join(self._known[id(each)][1] for each in snapshot.resources)}]"
@@ -79,9 +79,12 @@ class Encoder:
             "secrets_providers": self._crypter.state,
         }
 
-    def _resource(self, resource: Resource) -> str:
+    def record(self, resource: Resource) -> str:
+        """Return the text of one record; it is kept for the deployments that it is in."""
         known = self._known.get(id(resource))
-        return known[1] if known else compact(_encode(resource, self._crypter))
+        if known is None:
+            known = self._known[id(resource)] = resource, compact(_encode(resource, self._crypter))
+        return known[1]
 
 
 def features(snapshot: Snapshot) -> list[str]:

@@ -140,13 +140,15 @@ class Journal:
 
     def drop(self, gone: Resource) -> None:
         """Remove an old record, or one of this deployment: the resource is gone."""
-        for index, each in self._old.items():
-            if each is gone:
-                del self._old[index]
-                self._settle(gone.urn)
-                self._live = {urn: live for urn, live in self._live.items() if live != index}
-                self._changed()
-                return
+        index = self._live.get(gone.urn, -1)
+        if self._old.get(index) is not gone:
+            index = next((index for index, each in self._old.items() if each is gone), -1)
+        if self._old.pop(index, None):
+            self._settle(gone.urn)
+            if self._live.get(gone.urn) == index:
+                del self._live[gone.urn]
+            self._changed()
+            return
         if self._new.get(gone.urn) is gone:
             del self._new[gone.urn]
             self._changed()

@@ -1,22 +1,26 @@
 """Where a stack's state lives: the file backend of the genuine CLI, which runs on the same files unaware.
 
 `.pulumi/meta.yaml`, `.pulumi/stacks/PROJECT/STACK.json` and its `.bak`, locks beside them. The CLI's optional
-companions (`.attrs`, history, backups) are not written.
+companions (`.attrs`, history, backups) are not written. While a run changes a large state, what it does
+stands in `STACK.json.steps`, which the CLI does not know: that is folded into the state when the run ends,
+or when the next begins.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Set
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from pulumi_sandbox import files
 from pulumi_sandbox.engine.model.resource import Snapshot
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.state.checkpoint import Encoder, compact, decode, features, verify
 from pulumi_sandbox.engine.state.lock import Owner, locked
+from pulumi_sandbox.engine.state.steps_file import StepsFile, followed
 from pulumi_sandbox.errors import SandboxError
 
 _UNDERSTOOD: Final = frozenset({"hooks", "taint", "replaceWith"})
@@ -28,7 +32,12 @@ def state_path(backend: Path, project: str, stack: str) -> Path:
 
 
 class Store:
-    """One stack's state in a backend directory."""
+    """One stack's state in a backend directory.
+
+    large: how many characters a state has whose changes are written beside it.
+    """
+
+    large: ClassVar = 1 << 20
 
     def __init__(self, backend: Path, project: str, stack: str, crypter: PassphraseCrypter) -> None:
         self._backend = backend
@@ -37,6 +46,9 @@ class Store:
         self._crypter = crypter
         self._encoder = Encoder(crypter)
         self._backed_up = False
+        self._steps: StepsFile | None = None
+        self._length = 0
+        self._unfolded: Snapshot | None = None
 
     @property
     def path(self) -> Path:
@@ -55,11 +67,13 @@ class Store:
         """
         self._refuse_other_layouts()
         try:
-            file = json.loads(self.path.read_text())
+            text, steps = self._texts()
+            file = json.loads(text)
             file["checkpoint"]["stack"]  # also that of a stack without resources names it
             deployment = file["checkpoint"].get("latest")
             if deployment is not None:
                 deployment["manifest"]["time"]
+                deployment = self._followed(text, steps, deployment)
             asked = set(file.get("features") or ())
         except FileNotFoundError:
             return Snapshot()
@@ -78,16 +92,43 @@ class Store:
     def save(self, snapshot: Snapshot) -> None:
         """Replace the state; the first time, what was there before this run is kept as `.bak`.
 
+        Of a large one only what is new is written, until that is as much again: `fold` writes it whole.
         Raises SandboxError `disk-full`, the old state being unharmed; or `state-invalid`, when it breaks a
         rule (it is written all the same, since it may record resources that exist).
         """
+        steps, self._steps = self._steps, None
+        if steps is None or steps.size >= self._length:
+            self._write(snapshot)
+        else:
+            steps.save(snapshot, self._encoder.record)
+            self._steps, self._unfolded = steps, snapshot
+
+    def fold(self) -> None:
+        """Write whole what is not: at the end of a run, and at the start, what a killed one left.
+
+        Raises as `save` does, and as `load`.
+        """
+        snapshot = self._unfolded
+        if snapshot is None and self._path_of_steps.exists():
+            snapshot = self.load()
+        if snapshot is not None:
+            self._write(snapshot)
+        self._steps = None
+
+    def _write(self, snapshot: Snapshot) -> None:
         meta = self._backend / ".pulumi" / "meta.yaml"
         if not meta.exists():
             files.replace(meta, "version: 1\n")
         if not self._backed_up and self.path.exists():
             _replace(self.path.with_name(f"{self.path.name}.bak"), self.path.read_text())
         self._backed_up = True
-        _replace(self.path, self._text(snapshot))
+        text = self._text(snapshot)
+        if self._path_of_steps.exists():
+            StepsFile.fold(self._path_of_steps, text)
+        _replace(self.path, text)
+        self._path_of_steps.unlink(missing_ok=True)
+        self._unfolded, self._length = None, len(text)
+        self._steps = StepsFile(self._path_of_steps, text, snapshot) if len(text) >= self.large else None
         verify(snapshot)
 
     def export(self, snapshot: Snapshot) -> str:
@@ -98,6 +139,32 @@ class Store:
         name = compact(f"organization/{self._project}/{self._stack}")
         latest = self._encoder.deployment(snapshot)
         return f'{{{_version(snapshot)},"checkpoint":{{"stack":{name},"latest":{latest}}}}}'
+
+    @property
+    def _path_of_steps(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.steps")
+
+    def _texts(self) -> tuple[str, str]:
+        """Return the state and the steps behind it, of one moment: a run may be folding them."""
+        while True:
+            before, text, steps = self.path.stat(), self.path.read_text(), ""
+            with suppress(FileNotFoundError):
+                steps = self._path_of_steps.read_text()
+            if os.path.samestat(before, self.path.stat()):
+                return text, steps
+
+    def _followed(self, text: str, steps: str, deployment: dict[str, Any]) -> dict[str, Any]:
+        """Return what the state and the steps behind it come to."""
+        found = followed(steps, text, deployment)
+        if found is None:
+            raise SandboxError(
+                code="state-invalid",
+                place=str(self._path_of_steps),
+                cause="a run that was killed left it, and another tool has changed the state since",
+                mend=f"restore {self.path.name} as that run left it; or delete this file and run refresh:"
+                " what it alone records is no longer known then",
+            )
+        return found
 
     def _refuse_other_layouts(self) -> None:
         meta = self._backend / ".pulumi" / "meta.yaml"
