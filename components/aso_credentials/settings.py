@@ -475,6 +475,10 @@ class AsoCredentials(Section):
             else:
                 unknown = around.review_namespace(one.place, one.resource.namespace)
                 yield from (replace(each, at=one.at) for each in unknown)
+            namespace = around.confined.get(self.place("resources", one.entry), one.resource.namespace)
+            if namespace != one.resource.namespace:
+                cause = f"it is in namespace {one.resource.namespace}, and its tenant's is {namespace}"
+                yield Problem(one.place, cause, f"write {namespace}, or name it in the stack's file", one.at)
             first = seen.setdefault(one.name, one.place)
             if first != one.place:
                 yield Problem(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final, TypeAlias
 
@@ -54,6 +54,7 @@ class Surroundings:
 
     tenants: name → namespace. namespaces: those that a room may write into. pool: namespace of the account
     pool, None without one. root: directory of Pulumi.yaml. faulty: places of what is malformed and left out.
+    confined: place of what is one tenant's to say → the namespace that is that tenant's.
     """
 
     tenants: Mapping[str, str]
@@ -63,6 +64,7 @@ class Surroundings:
     credentials: Credentials
     root: Path
     faulty: tuple[str, ...] = ()
+    confined: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def whole(self, *keys: str) -> bool:
         """Whether nothing was left out of these keys of the configuration; else a reference may miss it."""

@@ -151,16 +151,17 @@ class Settings(Noun):
         stated = _stated(document)
         absent = without_values(document)
         settings, malformed = well_formed(cls, document)
-        around = {each.place for each in malformed}
-        absent = tuple(each for each in absent if not _follows(each, malformed) or each.place in around)
+        faulty = {each.place for each in malformed}
+        absent = tuple(each for each in absent if not _follows(each, malformed) or each.place in faulty)
         malformed = (*absent, *(each for each in malformed if not _follows(each, absent)))
         whole = [each for each in unreadable if each.place == config_path(KEY)]
-        review = settings._review(stated, root, (*malformed, *whole))
+        around = replace(settings.surroundings(root, (*malformed, *whole)), confined=files.confined)
+        review = settings._review(stated, around)
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
         written = (*_foreign(values), *unreadable, *misspelt, *strange, *malformed)
-        found = (*written, *_told_once(each for each in review if not _follows(each, written)))
-        problems = [files.located(problem) for problem in found if problem.place not in unknown]
-        if problems:
+        found = (*written, *(each for each in review if not _follows(each, written)))
+        known = files.located(problem for problem in found if problem.place not in unknown)
+        if problems := [*_told_once(known)]:
             raise ConfigurationError(problems)
         return settings
 
@@ -191,16 +192,15 @@ class Settings(Noun):
         served_by = self.account_pool and account.pool(self.account_pool.ruleset)
         return served_by.type if isinstance(served_by, Pool) else None
 
-    def _review(self, stated: Stated, root: Path, malformed: Sequence[Problem]) -> Iterator[Problem]:
+    def _review(self, stated: Stated, around: Surroundings) -> Iterator[Problem]:
         pool, existing = self.account_pool, ()
-        around = self.surroundings(root, malformed)
         writes = any((self.tenants, pool, self.sections))
         yield from review_cluster(self.cluster, writes=writes and around.whole("cluster"))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
             if pool.members_from is not None:
                 keys = pool.partition_keys if around.whole("accountPool.partitionKeys") else None
-                existing, problems = read_members_file(root / pool.members_from, keys)
+                existing, problems = read_members_file(around.root / pool.members_from, keys)
                 yield from problems
             yield from review_pool(pool, existing, stated, around)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}

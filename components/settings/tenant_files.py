@@ -6,18 +6,20 @@ has a namespace is in the tenant's, references lead to its accounts, its identit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Document, Step, Unreadable, read_file, shown
+from pulumi_sandbox.documents import Document, Mark, Step, Unreadable, read_file, shown
 
 from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import misspelt, nearest
-from components.settings.places import begins, steps_in
+from components.settings.places import ENDS, steps_in
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
@@ -29,13 +31,15 @@ _TENANTS: Final = "tenants"
 _OF_A_TENANT: Final = ("namespace", "accounts")
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "services": ("instances", "apps"),
-    "asoCredentials": ("namespaces", "named", "identities"),
+    "asoCredentials": ("namespaces", "named", "resourceGroups", "identities", "resources"),
     "secretStores": ("providers", "stores", "reads", "pushes"),
     "pullSecrets": ("clusters",),
 }
 """Section → its maps of what may be one tenant's."""
 
-_WITHOUT_NAMESPACE: Final = ("namespaces", "identities", "clusters")
+_WITH_NAMESPACE: Final = ("instances", "apps", "named", "providers", "stores", "reads", "pushes")
+_OF_THE_CLUSTER: Final = re.compile("default|kube-.*")
+_NEEDS_NO_LOGIN: Final = ("Fake", "fake")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +52,76 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class TenantFile:
-    """The file of one tenant. data: what it says, over what it has from its class and from all."""
+class Layer:
+    """What a tenant has from one place: its own file, its class, or what all have."""
 
-    name: str
     document: Document
-    data: Mapping[str, Any]
+    path: tuple[str, ...] = ()
 
     @property
-    def entries(self) -> Iterator[Entry]:
+    def data(self) -> Mapping[str, Any]:
+        """What it says; of a path that is not there, nothing."""
+        value: Any = self.document.data
+        for step in self.path:
+            value = _map(value).get(step)
+        return _map(value)
+
+    def depth(self, inside: Sequence[Step]) -> int:
+        """Return how many steps of a path are there."""
+        value: Any = self.data
+        for count, step in enumerate(inside):
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return count
+        return len(inside)
+
+
+@dataclass(frozen=True)
+class TenantFile:
+    """The file of one tenant. folder: where its own files are. layers: itself, and what is below it."""
+
+    name: str
+    folder: str
+    layers: Sequence[Layer]
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """What it says, over what it has from its class and from all."""
+        found: Mapping[str, Any] = {}
+        for layer in reversed(self.layers):
+            found = _over(found, layer.data)
+        return found
+
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
         """What it makes: the tenant, and whatever else is that tenant's."""
         tenant = {key: self.data[key] for key in _OF_A_TENANT if key in self.data}
-        yield Entry((_TENANTS, self.name), (), tenant)
+        found = [Entry((_TENANTS, self.name), (), tenant)]
         for section, parts in PARTS.items():
             for part in parts:
                 for name, value in _map(_map(self.data.get(section)).get(part)).items():
-                    placed = isinstance(value, dict) and part not in _WITHOUT_NAMESPACE
-                    own = {"namespace": self.data.get("namespace")} if placed else {}
-                    entry = {**own, **value} if placed else value
-                    yield Entry((section, part, name), (section, part, name), entry)
+                    placed = isinstance(value, dict) and part in _WITH_NAMESPACE
+                    entry = {"namespace": self.data.get("namespace"), **value} if placed else value
+                    found.append(Entry((section, part, name), (section, part, name), entry))
+        return found
+
+    def at(self, inside: Sequence[Step]) -> Mark:
+        """Return where a path stands: in the file, or where that has it from."""
+        layer = max(self.layers, key=lambda layer: layer.depth(inside))
+        return layer.document.at((*layer.path, *inside))
 
     def problem(self, inside: Sequence[Step], cause: str, mend: str) -> Problem:
         """Return what is wrong at a path of the file."""
-        place = config_path(_TENANTS, self.name, *inside)
-        return Problem(place, cause, mend, self.document.at(inside))
+        return Problem(config_path(_TENANTS, self.name, *inside), cause, mend, self.at(inside))
+
+    def unnamed(self, text: str) -> str:
+        """Return a text without the names of this tenant: what is alike for others is then one."""
+        own = "|".join(re.escape(str(each)) for each in (self.data.get("namespace"), self.name) if each)
+        return re.sub(rf"(?<![\w-])({own})(?![\w-])", "…", text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TenantFiles:
     """The files that could be read, and what is wrong with those that could not."""
 
@@ -86,21 +133,41 @@ class TenantFiles:
         yield from self.unreadable
         tenants = {*_map(document.get(_TENANTS)), *(file.name for file in self.files)}
         for file in self.files:
-            yield from _unknown_keys(file)
             for entry in file.entries:
                 yield from _not_its_own(file, entry, tenants)
                 yield from _added(document, file, entry)
 
-    def located(self, problem: Problem) -> Problem:
-        """Return a problem with its place in the file that it comes from, if it is one of these."""
-        if problem.at is None:
-            for file in self.files:
-                for entry in file.entries:
-                    made = config_path(*entry.place)
-                    if begins(problem.place, made):
-                        rest = steps_in(entry.value, problem.place.removeprefix(made))
-                        return replace(problem, at=file.document.at((*entry.inside, *rest)))
-        return problem
+    @property
+    def confined(self) -> Mapping[str, str]:
+        """The place of each entry that a file makes → the namespace that is its tenant's."""
+        return {place: str(file.data.get("namespace")) for place, (file, _) in self._made.items()}
+
+    @cached_property
+    def _made(self) -> Mapping[str, tuple[TenantFile, Entry]]:
+        return {config_path(*entry.place): (file, entry) for file in self.files for entry in file.entries}
+
+    def located(self, problems: Iterable[Problem]) -> Iterator[Problem]:
+        """Return problems where they stand; what several tenants have from one place is told once."""
+        found: dict[object, list[Problem]] = {}
+        for each in problems:
+            file, at = self._origin(each)
+            shared = file is not None and at is not None and at[0] != file.layers[0].document.mark.file
+            alike = (at, file.unnamed(each.cause)) if file is not None and shared else len(found)
+            found.setdefault(alike, []).append(replace(each, at=at))
+        for first, *others in found.values():
+            more = f" (and so {len(others)} more tenants have it)" if others else ""
+            yield replace(first, cause=first.cause + more)
+
+    def _origin(self, problem: Problem) -> tuple[TenantFile | None, tuple[str, int, int] | None]:
+        """Return whose file a problem is of, and where it stands, if it is of one of these."""
+        place = problem.place
+        ends = [index for index, sign in enumerate(place) if sign in ENDS]
+        for end in (len(place), *reversed(ends)):
+            if (made := self._made.get(place[:end])) is not None:
+                file, entry = made
+                rest = steps_in(entry.value, place[end:])
+                return file, problem.at or tuple(file.at((*entry.inside, *rest)))
+        return None, problem.at
 
 
 def read_tenants(given: object, root: Path) -> TenantFiles:
@@ -111,10 +178,9 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
     if not folder.is_dir():
         cause, mend = f"{given} is no folder", "name the folder of the tenants' files, from Pulumi.yaml on"
         return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
-    files: list[TenantFile] = []
+    files: dict[str, Document] = {}
     problems: list[Problem] = []
-    defaults: Mapping[str, Any] = {}
-    for path in sorted(folder.iterdir(), key=lambda path: (path.stem != DEFAULTS, path.name)):
+    for path in sorted(folder.iterdir()):
         place = config_path(_TENANTS, path.stem)
         if path.suffix == ".yml":
             cause = "only files that end in .yaml are read, so its tenant would count as absent"
@@ -129,32 +195,48 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
         if not isinstance(document.data, dict):
             cause, mend = "the file holds no map, so it says nothing", "write the tenant's keys, or delete it"
             problems.append(Problem(place, cause, mend, document.mark))
-        elif path.stem == DEFAULTS:
-            defaults = document.data
         else:
-            files.append(TenantFile(path.stem, document, document.data))
-    for file in files:
-        problems += _slips(file, _map(defaults.get(CLASSES)))
-    return TenantFiles(tuple(_with(defaults, file) for file in files), tuple(problems))
+            files[path.stem] = document
+    of_all = Layer(files.pop(DEFAULTS, None) or Document({}, Mark(str(folder), 1, 1)))
+    classes = {name: replace(of_all, path=(CLASSES, name)) for name in _map(of_all.data.get(CLASSES))}
+    problems += _slips(DEFAULTS, of_all, classes, (CLASSES,))
+    for layer in classes.values():
+        problems += _slips(DEFAULTS, layer, classes)
+    found: list[TenantFile] = []
+    for name, document in files.items():
+        own = Layer(document)
+        problems += _slips(name, own, classes)
+        below = (own, classes.get(str(own.data.get(CLASS))), of_all)
+        found.append(TenantFile(name, f"{given}/{name}", [each for each in below if each]))
+    return TenantFiles(tuple(found), tuple(problems))
 
 
-def _slips(file: TenantFile, classes: Collection[str]) -> Iterator[Problem]:
-    """Yield what would count as absent without a word: an unknown class, a section that is no map."""
-    named = file.data.get(CLASS)
-    if CLASS in file.data and str(named) not in classes:
+def _slips(
+    name: str, layer: Layer, classes: Collection[str], further: Sequence[str] = ()
+) -> Iterator[Problem]:
+    """Yield what would count as absent without a word: what nobody reads, and a section that is no map."""
+
+    def problem(path: tuple[Step, ...], cause: str, mend: str) -> Problem:
+        inside = (*layer.path, *path)
+        return Problem(config_path(_TENANTS, name, *inside), cause, mend, layer.document.at(inside))
+
+    known = (*_OF_A_TENANT, CLASS, *PARTS, *further)
+    for key in layer.data:
+        if key not in known:
+            yield problem((key,), *misspelt(str(key), known))
+    if CLASS in layer.data and str(named := layer.data[CLASS]) not in classes:
         cause = f"{named} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
-        yield file.problem((CLASS,), cause, nearest(str(named), classes))
-    for section in PARTS:
-        if not isinstance(file.data.get(section, {}), dict):
+        yield problem((CLASS,), cause, nearest(str(named), classes))
+    for section in (*PARTS, *further):
+        given = layer.data.get(section, {})
+        if not isinstance(given, dict):
             cause = "it is no map of names, so all that the tenant had there would be deleted"
-            yield file.problem((section,), cause, "write it as a map: {name: …}, or remove it")
-
-
-def _with(defaults: Mapping[str, Any], file: TenantFile) -> TenantFile:
-    """Return a file with what its class says before that, and before that what all have."""
-    of_all = {key: value for key, value in defaults.items() if key != CLASSES}
-    of_class = _map(_map(defaults.get(CLASSES)).get(str(file.data.get(CLASS))))
-    return replace(file, data=_over(_over(of_all, of_class), file.data))
+            yield problem((section,), cause, "write it as a map: {name: …}, or remove it")
+        for part in _map(given) if section in PARTS else ():
+            if part not in PARTS[section]:
+                cause = f"{part} of {section} is for all tenants, and no one tenant's to say"
+                mend = f"here are {', '.join(PARTS[section])}; keep it in the stack's file"
+                yield problem((section, part), cause, mend)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,20 +246,6 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(below[key], dict) and isinstance(above[key], dict):
             found[key] = _over(below[key], above[key])
     return found
-
-
-def _unknown_keys(file: TenantFile) -> Iterator[Problem]:
-    known = (*_OF_A_TENANT, CLASS, *PARTS)
-    for key in file.data:
-        if key not in known:
-            yield file.problem((key,), *misspelt(str(key), known))
-    for section, parts in PARTS.items():
-        for part in _map(file.data.get(section)):
-            if part not in parts:
-                cause = f"{part} of {section} is for all tenants, and no one tenant's to say"
-                yield file.problem(
-                    (section, part), cause, f"here are {', '.join(parts)}; keep it in the stack's file"
-                )
 
 
 def _added(document: dict[str, Any], file: TenantFile, entry: Entry) -> Iterator[Problem]:
@@ -195,49 +263,148 @@ def _added(document: dict[str, Any], file: TenantFile, entry: Entry) -> Iterator
 
 def _not_its_own(file: TenantFile, entry: Entry, tenants: Collection[str]) -> Iterator[Problem]:
     """Find what leads to things of others."""
-    namespace = file.data.get("namespace")
-    if entry.place[1:2] == ("namespaces",) and entry.place[2] != namespace:
-        yield _strange(file, entry.inside, f"namespace {entry.place[2]}")
-    for path, key, value in _texts(entry.inside, entry.value):
-        if key in ("namespace", "remoteNamespace"):
-            is_its_own = value == namespace or entry.place[0] == _TENANTS
-        elif key == "account":
-            is_its_own = "/" not in value or value.partition("/")[0] == file.name
-        elif key == "secret":
-            is_its_own = value.partition("/")[0] == namespace
-        elif key == "identity":
-            is_its_own = value in _map(_map(file.data.get("asoCredentials")).get("identities"))
-        elif key.endswith("From"):
-            is_its_own = _owner(value, tenants) == file.name
-        else:
-            continue
-        if not is_its_own:
-            yield _strange(file, path, f"{key} {value}")
+    match entry.place:
+        case ("tenants", _) if _OF_THE_CLUSTER.fullmatch(str(file.data.get("namespace"))):
+            yield _strange(file, ("namespace",), f"namespace {file.data.get('namespace')}")
+        case (_, "namespaces", namespace) if namespace != file.data.get("namespace"):
+            yield _strange(file, entry.inside, f"namespace {namespace}")
+        case ("secretStores", "providers" | "stores", _) if not _logs_in(_map(entry.value)):
+            yield file.problem(
+                entry.inside,
+                "it says no login of its own, so it would use that of whoever runs it",
+                "name a Secret or a ServiceAccount of its namespace, or move it to the stack's file",
+            )
+        case _:
+            pass
+    for path, around, value in _texts(entry.inside, entry.value):
+        joined = "/".join(map(str, path))
+        owned = next((rule for pattern, rule in _REFERENCES if pattern.fullmatch(joined)), None)
+        if owned is not None and not owned(_Text(file, tenants, around, value)):
+            yield _strange(file, path, f"{path[-1]} {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text of a file, and whether what it names is the tenant's.
+
+    tenants: all there are. around: the map that it stands in.
+    """
+
+    file: TenantFile
+    tenants: Collection[str]
+    around: Mapping[str, Any]
+    value: str
+
+    def names_nothing(self) -> bool:
+        return True
+
+    def is_anybodys(self) -> bool:
+        return False
+
+    def is_namespace(self) -> bool:
+        return self.value == self.file.data.get("namespace")
+
+    def is_selected_namespace(self) -> bool:
+        return "name" not in self.around or self.is_namespace()
+
+    def is_secret(self) -> bool:
+        return self.value.partition("/")[0] == self.file.data.get("namespace")
+
+    def is_account(self) -> bool:
+        return "/" not in self.value or self.value.partition("/")[0] == self.file.name
+
+    def is_credential(self) -> bool:
+        return _owner(self.value, self.tenants) == self.file.name
+
+    def is_file(self) -> bool:
+        path = PurePosixPath(self.value)
+        return path.is_relative_to(self.file.folder) and ".." not in path.parts
+
+    def is_identity(self) -> bool:
+        return self.value in self._declared("identities")
+
+    def is_named(self) -> bool:
+        return self.value in self._declared("named")
+
+    def is_group(self) -> bool:
+        return self.value in self._declared("resourceGroups")
+
+    def is_scope(self) -> bool:
+        groups = self._declared("resourceGroups")
+        return any(_is_in(self.value, name, group) for name, group in groups.items())
+
+    def _declared(self, part: str) -> Mapping[str, Any]:
+        return _map(_map(self.file.data.get("asoCredentials")).get(part))
+
+
+_REFERENCES: Final[Sequence[tuple[re.Pattern[str], Callable[[_Text], bool]]]] = [
+    (re.compile(pattern), rule)
+    for pattern, rule in (
+        (r"accounts/.*|asoCredentials/[^/]+/[^/]+/tags/.*", _Text.names_nothing),
+        (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?caBundle/file", _Text.is_file),
+        (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?remoteNamespace", _Text.is_namespace),
+        (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?namespace", _Text.is_selected_namespace),
+        (r"secretStores/[^/]+/[^/]+/(spec|provider)/.*", _Text.names_nothing),
+        (
+            r"[^/]+/[^/]+/[^/]+/namespace|secretStores/pushes/[^/]+/data/.*/remoteNamespace",
+            _Text.is_namespace,
+        ),
+        (r"(.*/[^/]+From|secretStores/(reads|pushes)/.*|pullSecrets/.*/project)/account", _Text.is_account),
+        (r".*From/secret", _Text.is_secret),
+        (r".*From(/entry)?", _Text.is_credential),
+        (r"asoCredentials/.*/workloadIdentity/identity", _Text.is_identity),
+        (r"asoCredentials/.*/(workload|pod)Identity/clientId", _Text.is_anybodys),
+        (r"asoCredentials/identities/[^/]+/resourceGroup", _Text.is_group),
+        (r"asoCredentials/identities/[^/]+/roles/[^/]+/scope", _Text.is_scope),
+        (r"asoCredentials/resources/[^/]+/file", _Text.is_file),
+        (r"asoCredentials/resources/[^/]+/credential", _Text.is_named),
+    )
+]
+"""The path of a text, as a pattern → whether it names the tenant's own; the first one counts."""
+
+
+def _is_in(scope: str, name: object, group: object) -> bool:
+    """Whether a scope is a resource group of a file, or in it; one that says no subscription is in none."""
+    own = f"/subscriptions/{_map(group).get('subscriptionId')}/resourcegroups/{name}/".lower()
+    return f"{scope}/".lower().startswith(own)
+
+
+def _logs_in(entry: Mapping[str, Any]) -> bool:
+    """Whether a provider, or a store that embeds one, names what it logs in with."""
+    embedded = _map(entry.get("provider"))
+    if "kind" not in entry and not embedded:
+        return True
+    if entry.get("kind") in _NEEDS_NO_LOGIN or any(kind in _NEEDS_NO_LOGIN for kind in embedded):
+        return True
+    texts = _texts((), {"spec": entry.get("spec"), "provider": embedded})
+    named = any(path[-1] == "name" and "caProvider" not in path for path, _, _ in texts)
+    return "credentialsFrom" in entry or named
 
 
 def _strange(file: TenantFile, path: Sequence[Step], what: str) -> Problem:
     return file.problem(
         path,
         f"{what} is not tenant {file.name}'s, and its file names only what is",
-        f"name what is in its namespace, {file.name}/SLOT, an identity of this file, or a credential called"
-        f" {file.name} or {file.name}-…; or move it to the stack's file",
+        f"name what is in its namespace, {file.name}/SLOT, what this file declares, a file in {file.folder},"
+        f" or a credential called {file.name} or {file.name}-…; or move it to the stack's file",
     )
 
 
 def _owner(credential: str, tenants: Collection[str]) -> str | None:
     """Return whose a credential is by its name: the tenant's with the longest name it begins with."""
-    owners = [name for name in tenants if credential == name or credential.startswith(f"{name}-")]
-    return max(owners, key=len, default=None)
+    pieces = credential.split("-")
+    names = ("-".join(pieces[:count]) for count in range(len(pieces), 0, -1))
+    return next((name for name in names if name in tenants), None)
 
 
-def _texts(path: tuple[Step, ...], value: Any) -> Iterator[tuple[tuple[Step, ...], str, str]]:
-    """Yield each text below a value: its path, its key, and itself."""
+def _texts(path: tuple[Step, ...], value: Any) -> Iterator[tuple[tuple[Step, ...], Mapping[str, Any], str]]:
+    """Yield each text below a value: its path, the map that it stands in, and itself."""
     entries = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for step, inner in entries:
         if isinstance(inner, str) and isinstance(step, str):
-            yield (*path, step), step, inner
+            yield (*path, step), value, inner
         yield from _texts((*path, step), inner)
 
 

@@ -161,7 +161,7 @@ def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
         own = [each for each in (*folders, *files) if _is_code(str(below / each))]
         folders[:] = sorted(each for each in folders if each in own)
         for file in sorted(Path(folder, each) for each in own):
-            if file.parent == tenants != project and file.suffix == ".yaml" and not file.is_symlink():
+            if tenants != project and tenants in file.parents and _is_data(file):
                 continue
             if file.is_symlink() or file.is_file():
                 content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
@@ -172,6 +172,11 @@ def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
 
 def _is_code(path: str) -> bool:
     return Path(path).name != "__pycache__" and not any(fnmatchcase(path, each) for each in _NO_CODE)
+
+
+def _is_data(file: Path) -> bool:
+    """Whether a file beside those of tenants is what they say or name, which nobody runs."""
+    return file.suffix in (".yaml", ".pem") and not file.is_symlink()
 
 
 @contextmanager

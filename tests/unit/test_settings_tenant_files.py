@@ -28,7 +28,12 @@ ACME: Final[dict[str, Any]] = {
     },
 }
 CREDENTIALS: Final = json.dumps(
-    {"aws-1": '{"accessKeyID": "id"}', "acme-db": '{"user": "u"}', "acme-corp-db": '{"user": "u"}'}
+    {
+        "aws-1": '{"accessKeyID": "id"}',
+        "acme-db": '{"user": "u"}',
+        "acme-corp-db": '{"user": "u"}',
+        "acme-pull": '{"auths": {"quay.io": {"auth": "YTpi", "email": "a@example.com"}}}',
+    }
 )
 
 
@@ -102,6 +107,147 @@ def test_a_file_says_over_its_class_and_that_over_what_all_have(tmp_path: Path) 
     assert (slot.type, slot.limit, slot.required) == ("aws", 5, False)
 
 
+GUID: Final = "00000000-0000-4000-8000-0000000000e1"
+GROUP: Final = {"acme-rg": {"location": "westeurope", "subscriptionId": GUID}}
+IDENTITY: Final = {"resourceGroup": "acme-rg"}
+PRINCIPAL: Final = {"subscriptionId": GUID, "tenantId": GUID, "clientId": GUID}
+KUBERNETES: Final = {
+    "kind": "Kubernetes",
+    "spec": {
+        "server": {"url": "https://vault.example"},
+        "auth": {"serviceAccount": {"name": "reader"}},
+        "remoteNamespace": "tenant-acme",
+    },
+}
+MANIFEST: Final = """
+apiVersion: storage.azure.com/v1api20230101
+kind: StorageAccount
+metadata: {name: acmedata, namespace: %s}
+spec:
+  location: westeurope
+  kind: StorageV2
+  sku: {name: Standard_LRS}
+  owner: {armId: /subscriptions/00000000-0000-4000-8000-0000000000e1/resourceGroups/acme-rg}
+"""
+SHARED: Final = {
+    "providers": {"all": {"kind": "Fake", "spec": {"data": [{"key": "a", "value": "b"}]}}},
+    "stores": {"all": {"cluster": True, "providerRef": "all"}},
+}
+
+
+def selector(namespace: str) -> dict[str, Any]:
+    """Return the spec of a provider whose token is in a Secret of a namespace."""
+    token = {"name": "gitlab", "key": "token", "namespace": namespace}
+    return {"auth": {"SecretRef": {"accessToken": token}}, "projectID": "7"}
+
+
+OWN: Final[dict[str, dict[str, Any]]] = {
+    "a namespace and accounts": {"accounts": {"aws": {"type": "aws", "deliverTo": "aws"}}},
+    "a copy with keys that are called as references are": {
+        "accounts": {"aws": {"type": "aws", "deliverTo": {"name": "aws", "keys": {"secretFrom": "x"}}}}
+    },
+    "the credential of its namespace": {
+        "asoCredentials": {
+            "namespaces": {
+                "tenant-acme": {
+                    "servicePrincipal": {**PRINCIPAL, "secretFrom": {"secret": "tenant-acme/sp/secret"}}
+                }
+            }
+        }
+    },
+    "an identity in its resource group, with a role there": {
+        "asoCredentials": {
+            "resourceGroups": GROUP,
+            "identities": {
+                "acme-id": {
+                    **IDENTITY,
+                    "tags": {"namespace": "any"},
+                    "roles": {
+                        "read": {
+                            "role": "Reader",
+                            "scope": f"/subscriptions/{GUID}/resourceGroups/acme-rg",
+                        }
+                    },
+                }
+            },
+            "named": {"acme-cred": {"workloadIdentity": {"subscriptionId": GUID, "identity": "acme-id"}}},
+        }
+    },
+    "resources with a credential": {
+        "asoCredentials": {
+            "named": {
+                "acme-cred": {
+                    "servicePrincipal": {**PRINCIPAL, "secretFrom": {"account": "acme/aws", "key": "k"}}
+                }
+            },
+            "resources": {"acme": {"file": "tenants/acme/data.yaml", "credential": "acme-cred"}},
+        }
+    },
+    "a service and an app": {
+        "services": {
+            "instances": {"acme-db": {"credentialsFrom": {"entry": "acme-db"}, "bindings": {"orders": {}}}},
+            "apps": {"shop": {"bindings": ["acme-db/orders"]}},
+        }
+    },
+    "a provider with a login of its own": {
+        "secretStores": {"providers": {"acme": {"kind": "GitLab", "spec": selector("tenant-acme")}}}
+    },
+    "a read": {
+        "secretStores": {"reads": {"acme-read": {"store": "all", "data": {"x": {"key": "a"}}}}},
+    },
+    "a push of a Secret and of an account": {
+        "secretStores": {
+            "providers": {"acme": KUBERNETES},
+            "stores": {"acme": {"providerRef": "acme"}},
+            "pushes": {
+                "acme-push": {
+                    "store": "acme",
+                    "data": {
+                        "x": {"secret": "some", "key": "a", "property": "a"},
+                        "y": {"account": "acme/aws", "key": "a", "property": "a"},
+                    },
+                }
+            },
+        }
+    },
+    "the pull secret of its cluster": {
+        "pullSecrets": {
+            "clusters": {
+                "acme1": {
+                    "name": "acme1",
+                    "generation": 1,
+                    "project": "acme-project",
+                    "pullSecretFrom": "acme-pull",
+                    "reader": {
+                        "workload": {
+                            "projectNumber": "1",
+                            "project": "gke-project",
+                            "namespace": "hyperfleet",
+                            "serviceAccount": "reader",
+                        }
+                    },
+                }
+            }
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("more", OWN.values(), ids=OWN.keys())
+def test_whatever_is_a_tenants_may_stand_in_its_file(tmp_path: Path, more: dict[str, Any]) -> None:
+    (tmp_path / "tenants/acme").mkdir(parents=True)
+    (tmp_path / "tenants/acme/data.yaml").write_text(MANIFEST % "tenant-acme")
+    acme = {"namespace": "tenant-acme", "accounts": {"aws": {"type": "aws", "deliverTo": "aws"}}, **more}
+    values = written(tmp_path, acme=acme)
+    values["credfleet:secretStores"] = json.dumps(SHARED)
+    values["credfleet:asoCredentials"] = json.dumps({"operator": {"issuer": "https://a.example/"}})
+    assert Draft202012Validator(tenant_file_schema()).is_valid(acme)
+    found = Settings.parse(values, SECRET_KEYS, tmp_path).model_dump(by_alias=True, exclude_unset=True)
+    for section, parts in more.items():
+        for part, entries in parts.items():
+            assert section == "accounts" or entries.keys() <= found[section][part].keys()
+
+
 STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
     "another's namespace": (
         {"services": {"instances": {"x": {"namespace": "tenant-globex"}}}},
@@ -123,20 +269,131 @@ STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
         6,
         "credentialsFrom acme-corp-db",
     ),
+    "another's credential, as an entry": (
+        {"services": {"instances": {"x": {"credentialsFrom": {"entry": "acme-corp-db"}}}}},
+        7,
+        "entry acme-corp-db",
+    ),
     "the pool's credential": (
         {"services": {"instances": {"x": {"credentialsFrom": "aws-1"}}}},
         6,
         "credentialsFrom aws-1",
+    ),
+    "a binding of another's service": (
+        {"services": {"apps": {"x": {"bindings": ["globex-db/orders"]}}}},
+        6,
+        "globex-db/orders",
     ),
     "another's identity": (
         {"asoCredentials": {"named": {"x": {"workloadIdentity": {"identity": "globex"}}}}},
         7,
         "identity globex",
     ),
+    "an identity that anybody may have made": (
+        {"asoCredentials": {"named": {"x": {"podIdentity": {"clientId": GUID}}}}},
+        7,
+        f"clientId {GUID}",
+    ),
+    "another's resource group": (
+        {"asoCredentials": {"identities": {"acme-id": {"resourceGroup": "globex-rg"}}}},
+        6,
+        "resourceGroup globex-rg",
+    ),
+    "a role where others are": (
+        {
+            "asoCredentials": {
+                "identities": {"acme-id": {"roles": {"r": {"scope": f"/subscriptions/{GUID}"}}}},
+                "resourceGroups": GROUP,
+            }
+        },
+        8,
+        f"scope /subscriptions/{GUID} is",
+    ),
+    "a role in a group whose name begins alike": (
+        {
+            "asoCredentials": {
+                "identities": {
+                    "acme-id": {
+                        "roles": {"r": {"scope": f"/subscriptions/{GUID}/resourceGroups/acme-rg-of-globex"}}
+                    }
+                },
+                "resourceGroups": GROUP,
+            }
+        },
+        8,
+        "acme-rg-of-globex is",
+    ),
+    "another's file of resources": (
+        {"asoCredentials": {"resources": {"acme": {"file": "tenants/acme/../globex/data.yaml"}}}},
+        6,
+        "file tenants/acme/../globex/data.yaml",
+    ),
+    "another's credential for resources": (
+        {"asoCredentials": {"resources": {"acme": {"credential": "globex-cred"}}}},
+        6,
+        "credential globex-cred",
+    ),
     "the credential of another namespace": (
         {"asoCredentials": {"namespaces": {"tenant-globex": {}}}},
         5,
         "namespace tenant-globex",
+    ),
+    "a Secret that a provider logs in with": (
+        {"secretStores": {"providers": {"x": {"kind": "GitLab", "spec": selector("tenant-globex")}}}},
+        13,
+        "namespace tenant-globex",
+    ),
+    "the login of whoever runs it": (
+        {"secretStores": {"providers": {"x": {"kind": "GCPSM", "spec": {"projectID": "globex"}}}}},
+        5,
+        "no login of its own",
+    ),
+    "the login of whoever runs it, in a store": (
+        {"secretStores": {"stores": {"x": {"provider": {"gcpsm": {"projectID": "globex"}}}}}},
+        5,
+        "no login of its own",
+    ),
+    "the namespace that a provider reads": (
+        {"secretStores": {"providers": {"x": {"kind": "Kubernetes", "spec": {"remoteNamespace": "pool"}}}}},
+        8,
+        "remoteNamespace pool",
+    ),
+    "a file of any content as certificates": (
+        {
+            "secretStores": {
+                "providers": {
+                    "x": {"kind": "GitLab", "spec": {"caBundle": {"file": "stacks/dev/passphrase"}}}
+                }
+            }
+        },
+        9,
+        "file stacks/dev/passphrase",
+    ),
+    "an account that is read": (
+        {"secretStores": {"reads": {"x": {"dataFrom": [{"extract": {"account": "globex/aws"}}]}}}},
+        8,
+        "account globex/aws",
+    ),
+    "an account that is pushed": (
+        {"secretStores": {"pushes": {"x": {"data": {"a/b": {"account": "globex/aws"}}}}}},
+        8,
+        "account globex/aws",
+    ),
+    "another's store": (
+        {"secretStores": {"stores": {"acme": {"providerRef": "globex"}}}},
+        6,
+        "globex is no entry of providers",
+    ),
+    "a store for all": ({"secretStores": {"stores": {"x": {"cluster": True}}}}, 5, "one namespace's or"),
+    "another's pull secret": (
+        {"pullSecrets": {"clusters": {"c1": {"pullSecretFrom": "globex-pull"}}}},
+        6,
+        "pullSecretFrom globex-pull",
+    ),
+    "another's project": (
+        {"pullSecrets": {"clusters": {"c1": {"project": {"account": "globex/gcp"}}}}},
+        7,
+        "account globex/gcp",
     ),
     "what is for all": ({"asoCredentials": {"operator": {"issuer": "https://a.example/"}}}, 4, "operator of"),
     "a key that nobody reads": ({"service": {}}, 3, "service is not a known key"),
@@ -153,7 +410,7 @@ def test_what_is_not_the_tenants_own_is_refused_where_it_stands(
         **{"acme-corp": {"namespace": "tenant-acme-corp"}},
     )
     found = [each for each in told(tmp_path, values) if words in each.cause]
-    (problem,) = found
+    problem = found[0]
     assert problem.at is not None
     assert problem.at[:2] == (str(tmp_path / "tenants/acme.yaml"), line)
 
@@ -210,3 +467,51 @@ def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path) -
     (tmp_path / "tenants" / "umbrella.yml").write_text("namespace: tenant-umbrella\n")
     (problem,) = told(tmp_path, values)
     assert problem.mend == "rename it to umbrella.yaml"
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "default"])
+def test_a_namespace_of_the_cluster_itself_is_no_tenants(tmp_path: Path, namespace: str) -> None:
+    causes = [each.cause for each in told(tmp_path, written(tmp_path, acme={"namespace": namespace}))]
+    assert f"namespace {namespace} is not tenant acme's, and its file names only what is" in causes
+
+
+def test_a_manifest_of_a_tenant_is_of_its_namespace(tmp_path: Path) -> None:
+    (tmp_path / "tenants/acme").mkdir(parents=True)
+    (tmp_path / "tenants/acme/data.yaml").write_text(MANIFEST % "tenant-globex")
+    resources = {"asoCredentials": {"resources": {"acme": {"file": "tenants/acme/data.yaml"}}}}
+    values = written(
+        tmp_path, acme={"namespace": "tenant-acme", **resources}, globex={"namespace": "tenant-globex"}
+    )
+    problem = told(tmp_path, values)[0]
+    assert problem.cause == "it is in namespace tenant-globex, and its tenant's is tenant-acme"
+    assert problem.at == (str(tmp_path / "tenants/acme/data.yaml"), 4, 28)
+
+
+DEFAULT_FAULTS: Final[dict[str, tuple[dict[str, Any], int]]] = {
+    "a value that nobody knows": ({"accounts": {"aws": {"type": "aws", "limit": -1}}}, 4),
+    "a key that nobody reads": ({"accounts": {"aws": {"type": "aws", "limits": 1}}}, 4),
+    "a type that no rule has": ({"accounts": {"aws": {"plan": "unheard-of"}}}, 2),
+    "of a class": ({"classes": {"gold": {"accounts": {"aws": {"type": "aws", "limit": -1}}}}}, 6),
+    "a section that nobody reads": ({"service": {}}, 1),
+    "what is for all, in a class": ({"classes": {"gold": {"asoCredentials": {"operator": {}}}}}, 4),
+    "a section that is no map": ({"services": []}, 1),
+    "a class that is no class": ({"classes": ["gold"]}, 1),
+}
+
+
+@pytest.mark.parametrize(("defaults", "line"), DEFAULT_FAULTS.values(), ids=DEFAULT_FAULTS.keys())
+def test_a_fault_of_the_defaults_is_told_once_and_where_it_stands(
+    tmp_path: Path, defaults: dict[str, Any], line: int
+) -> None:
+    names = ("acme", "globex", "initech")
+    tenants = {
+        name: {"namespace": f"tenant-{name}", **({"class": "gold"} if "classes" in defaults else {})}
+        for name in names
+    }
+    values = written(tmp_path, _defaults=defaults, **tenants)
+    found = [
+        each.at[1]
+        for each in told(tmp_path, values)
+        if each.at and each.at[0].endswith("tenants/_defaults.yaml")
+    ]
+    assert found == [line]

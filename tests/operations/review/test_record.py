@@ -135,11 +135,12 @@ def test_a_link_is_what_it_leads_to_and_no_file_is_told_by_the_end_of_another(tm
     [
         ("tenants/acme.yaml", False),
         ("tenants/acme.py", True),
-        ("tenants/below/acme.yaml", True),
+        ("tenants/acme/data.yaml", False),
+        ("tenants/acme/data.py", True),
         ("others/acme.yaml", True),
     ],
 )
-def test_a_tenants_file_is_configuration_and_what_lies_beside_it_is_not(
+def test_what_a_tenants_file_says_or_names_is_configuration_and_what_lies_beside_it_is_not(
     tmp_path: Path, path: str, is_code: bool
 ) -> None:
     config = {"credfleet:tenantsFrom": "tenants"}
