@@ -14,6 +14,7 @@ from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
 from components.service_credentials.component import declare_services
 from components.settings.stack import Settings
+from components.settings.tenant_files import DIGEST
 from components.waiting import told
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared
@@ -45,7 +46,8 @@ class Fleet(pulumi.ComponentResource):
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
-        super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants)}, opts)
+        files = {DIGEST: settings.tenant_files} if settings.tenant_files else {}
+        super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants), **files}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
         self._settings = settings
         self._child = pulumi.ResourceOptions(parent=self, providers=[provider])

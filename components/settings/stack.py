@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Annotated, Any, Final, Self
 
 from pulumi_sandbox.documents import read_json
-from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
+from pydantic import BeforeValidator, Field, InstanceOf, PrivateAttr, WithJsonSchema
 
 from components.account_pool.members_file import read_members_file
 from components.account_pool.rules import Pool
@@ -99,6 +99,12 @@ class Settings(Noun):
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
     services: Annotated[Services | None, _section(of=Services)] = None
     secret_stores: Annotated[SecretStoresSection | None, _section(of=SecretStoresSection)] = None
+    _tenant_files: str = PrivateAttr(default="")
+
+    @property
+    def tenant_files(self) -> str:
+        """A digest of what the files of tenants say; empty where there are none."""
+        return self._tenant_files
 
     @classmethod
     def load(cls) -> Self:
@@ -163,6 +169,7 @@ class Settings(Noun):
         known = files.located(problem for problem in found if problem.place not in unknown)
         if problems := [*_told_once(known)]:
             raise ConfigurationError(problems)
+        settings._tenant_files = files.digest
         return settings
 
     @property

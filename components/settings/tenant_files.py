@@ -6,6 +6,8 @@ has a namespace is in the tenant's, references lead to its accounts, its identit
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -24,6 +26,9 @@ from components.settings.places import ENDS, steps_in
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
 """The file of what every tenant has that does not say otherwise."""
+
+DIGEST: Final = "tenantFiles"
+"""The input by which a state knows the files that it was made with."""
 
 CLASS: Final = "class"
 CLASSES: Final = "classes"
@@ -128,6 +133,13 @@ class TenantFiles:
     files: Sequence[TenantFile] = ()
     unreadable: Sequence[Problem] = ()
 
+    @cached_property
+    def digest(self) -> str:
+        """A digest of what the files say, as the state keeps it; empty where there are none."""
+        said = {file.name: file.data for file in self.files}
+        text = json.dumps(said, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if said else ""
+
     def join(self, document: dict[str, Any]) -> Iterator[Problem]:
         """Add them to the configuration of the stack's file, and say what may not be added."""
         yield from self.unreadable
@@ -166,7 +178,8 @@ class TenantFiles:
             if (made := self._made.get(place[:end])) is not None:
                 file, entry = made
                 rest = steps_in(entry.value, place[end:])
-                return file, problem.at or tuple(file.at((*entry.inside, *rest)))
+                at = file.at((*entry.inside, *rest))
+                return file, problem.at or (at.file, at.line, at.column)
         return None, problem.at
 
 
@@ -399,12 +412,10 @@ def _owner(credential: str, tenants: Collection[str]) -> str | None:
 
 def _texts(path: tuple[Step, ...], value: Any) -> Iterator[tuple[tuple[Step, ...], Mapping[str, Any], str]]:
     """Yield each text below a value: its path, the map that it stands in, and itself."""
-    entries = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for step, inner in entries:
+    around = _map(value)
+    for step, inner in [*around.items(), *(enumerate(value) if isinstance(value, list) else ())]:
         if isinstance(inner, str) and isinstance(step, str):
-            yield (*path, step), value, inner
+            yield (*path, step), around, inner
         yield from _texts((*path, step), inner)
 
 

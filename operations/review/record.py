@@ -204,7 +204,7 @@ def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: boo
     """
     sealed = ciphertexts(at_rest.stack_file.config)
     configured = _configured(state)
-    _refuse_undeployed(at_rest, configured)
+    _refuse_undeployed(at_rest, configured, state, settings)
     shown = frozenset(text for each in state.resources for text in _plain_texts(each.inputs))
     held = reveal(configured.get(NAMESPACE + KEY))
     credentials: Any = {} if is_unread(held) else read_json(text(held) or "{}")
@@ -234,15 +234,22 @@ def _configured(state: Snapshot) -> Properties:
     return next((each.inputs for each in state.resources if each.type == _DYNAMIC), {})
 
 
-def _refuse_undeployed(at_rest: StackAtRest, configured: Properties) -> None:
+def _refuse_undeployed(
+    at_rest: StackAtRest, configured: Properties, state: Snapshot, settings: Settings
+) -> None:
     """Refuse a state that another configuration made, or what changed since would count as deployed."""
     config, _ = at_rest.read()
     names = {key for key in config.values if key not in config.secret_keys}
-    if not configured or all(_meant(config.values[key]) == _meant(configured.get(key)) for key in names):
+    files = (text(each.inputs.get(tenant_files.DIGEST)) for each in state.resources)
+    if configured and any(_meant(config.values[key]) != _meant(configured.get(key)) for key in names):
+        place = str(at_rest.stack_file.path)
+    elif state.resources and settings.tenant_files != next(filter(None, files), ""):
+        place = f"folder {settings.tenants_from}"
+    else:
         return
     raise CredfleetError(
         code="not-deployed",
-        place=str(at_rest.stack_file.path),
+        place=place,
         cause="it is not what the stack was last updated with, so changes in it would count as deployed",
         mend="run the update first, then export: the deploy workflow does both",
     )

@@ -14,6 +14,7 @@ from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
 from components.connection import Connection, RecordedCluster, Recording, Reply
 from components.errors import ClusterError, CredfleetError
 from components.settings.stack import Settings
+from operations.config.settings import judged
 from operations.review.record import Record, code_of, deployment_in, made
 
 LIST: Final = "/api/v1/namespaces/pool/secrets?labelSelector=x"
@@ -83,6 +84,24 @@ def test_no_record_is_made_of_a_state_that_another_stack_file_made(tmp_path: Pat
         made(at_rest, Snapshot((provider,)), Settings())
 
     assert refused.value.code == "not-deployed"
+
+
+def test_no_record_is_made_of_a_state_that_other_files_of_tenants_made(tmp_path: Path) -> None:
+    _write(tmp_path / "Pulumi.yaml", "name: credfleet\nruntime: python\n")
+    config = {"credfleet:cluster": {"context": "c"}, "credfleet:tenantsFrom": "tenants"}
+    _write(tmp_path / "Pulumi.dev.yaml", json.dumps({"config": config}))
+    _write(tmp_path / "tenants" / "acme.yaml", "namespace: acme\n")
+    at_rest = StackAtRest.find(tmp_path, "dev", backend_dir=tmp_path)
+    deployed = judged(at_rest).tenant_files
+    _write(tmp_path / "tenants" / "acme.yaml", "{namespace: acme} # as before\n")
+    assert judged(at_rest).tenant_files == deployed
+    fleet = Resource("urn:fleet", "credfleet:index:Fleet", custom=False, inputs={"tenantFiles": deployed})
+    _write(tmp_path / "tenants" / "globex.yaml", "namespace: globex\n")
+
+    with pytest.raises(CredfleetError) as refused:
+        made(at_rest, Snapshot((fleet,)), judged(at_rest))
+
+    assert (refused.value.code, refused.value.place) == ("not-deployed", "folder tenants")
 
 
 @pytest.mark.parametrize(
