@@ -20,9 +20,9 @@ DEPLOY: Final = ROOT / "deploy"
 _GROUP: Final = "rbac.authorization.k8s.io"
 
 
-def objects(name: str, namespace: str) -> list[dict[str, Any]]:
-    """Return the objects of a file as they are for a pool of this namespace."""
-    text = (DEPLOY / name).read_text(encoding="utf-8").replace("account-pool", namespace)
+def objects(name: str, unique: str, instead_of: str = "account-pool") -> list[dict[str, Any]]:
+    """Return the objects of a file with a unique name in place of one of theirs: the pool's namespace."""
+    text = (DEPLOY / name).read_text(encoding="utf-8").replace(instead_of, unique)
     return [*yaml.safe_load_all(text)]
 
 
@@ -76,6 +76,10 @@ class Accounts:
         }
         self._create(f"{_GROUP}/v1", "RoleBinding", {**named, **bound})
         until(lambda: self._may(name, rights[0]))
+        return self.signed_in(name)
+
+    def signed_in(self, name: str) -> Path:
+        """Return the kubeconfig of one that is there, as JSON."""
         path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{name}/token"
         token = self._admin.request("POST", path, body={"spec": {"expirationSeconds": 3600}})
         user = {"name": name, "user": {"token": token.to_dict()["status"]["token"]}}
