@@ -1,9 +1,9 @@
 """Runs all that the claim protocol was proved with, at its full counts, and says at the end what was tried.
 
 The model has one core to itself; pools that are drawn, writes that are tried on the API server and deliberate
-faults share the other. What stands under fire, `--fire`: the engine and the readers on one core, histories of
-claims and deliberate faults of the engine on the other. What a part printed is kept in `.sandbox/prove/`.
-Exits with 1 when a part failed.
+faults share the other. What stands under fire, `--fire`: the engine, the readers and updates of a stack on
+one core, histories of claims and deliberate faults of the engine on the other. What a part printed is kept in
+`.sandbox/prove/`. Exits with 1 when a part failed.
 """
 
 import argparse
@@ -70,6 +70,7 @@ FIRE: Final = (
     (
         Part("stacks", (*_PYTEST, "tests/fire/engine")),
         Part("documents", (*_PYTEST, "tests/fire/readers")),
+        Part("calls", (*_PYTEST, "tests/fire/stack")),
     ),
     (
         Part("histories", (*_PYTEST, "tests/fire/claims")),
