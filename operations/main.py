@@ -1,26 +1,84 @@
-"""The `credfleet` command: its tree of commands, each of which imports what it needs when it runs."""
+"""The `credfleet` command: its tree of commands, each of which is loaded when it is asked for."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final
 
 import typer
+from typer.main import get_group_from_info
+from typer.models import TyperInfo
 
-from operations.aso import commands as aso
-from operations.cli.command import command, epilog, parameter
+from operations.cli.command import epilog
 from operations.cli.failures import ReportingGroup
-from operations.cli.options import form_option
-from operations.config import commands as config
-from operations.pool import commands as pool
-from operations.preview_report.command import ReportForm, preview_report
-from operations.project import commands as project
-from operations.pull_secret import commands as pull_secret
-from operations.review import commands as review
-from operations.sandbox import commands as sandbox
-from operations.services import commands as services
-from operations.stores import commands as stores
+
+_ALONE: Final = "alone"
+"""What a module calls the commands in it that stand at the root."""
+
+_COMMANDS: Final = {
+    "init": ("project.commands", _ALONE, "Write a Pulumi project of your own."),
+    "doctor": ("pool.commands", _ALONE, "Find what is wrong with a pool, and what mends it."),
+    "preview-report": ("preview_report.command", _ALONE, "Review a preview, for a pull request."),
+    "sandbox": ("sandbox.commands", "app", "Run a stack with no cloud, no cluster and no Pulumi CLI."),
+    "pool": ("pool.commands", "app", "See a pool of accounts; claim and release one by hand."),
+    "config": ("config.commands", "app", "Check the configuration of a stack."),
+    "add": ("project.commands", "add_app", "Add to a stack's file."),
+    "aso": ("aso.commands", "app", "See which credential Azure Service Operator uses."),
+    "pull-secret": ("pull_secret.commands", "app", "Judge pull secrets, and ask about clusters."),
+    "review": ("review.commands", "app", "Preview a stack without its keys."),
+    "services": ("services.commands", "app", "See what the credentials of user-provided services become."),
+    "stores": (
+        "stores.commands",
+        "app",
+        "See whose credentials secret stores read, and what a namespace reaches.",
+    ),
+}
+"""Word → the module below `operations`, what of it, and what the root's help says."""
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands by their words, each loaded once, when it is asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, word: str) -> Any:
+        if word not in self._known:
+            module, name, _ = _COMMANDS[word]
+            group = get_group_from_info(
+                TyperInfo(getattr(import_module(f"operations.{module}"), name), name=word),
+                pretty_exceptions_short=False,
+                suggest_commands=True,
+                rich_markup_mode=None,
+            )
+            self._known[word] = group.commands[word] if name == _ALONE else group
+        return self._known[word]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Root(ReportingGroup):
+    """The root of the tree, whose help loads nothing of it."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Loaded()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of the commands."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(word, told) for word, (_, _, told) in _COMMANDS.items()])
+
 
 app = typer.Typer(
     name="credfleet",
-    cls=ReportingGroup,
+    cls=_Root,
     help="Credentials of a fleet of tenants: accounts from pools, what is made of them, and a sandbox.",
     epilog=epilog(
         "credfleet sandbox up              # a real API server, pools and claims",
@@ -33,43 +91,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.add_typer(sandbox.app, name="sandbox")
-app.add_typer(pool.app, name="pool")
-app.add_typer(config.app, name="config")
-app.add_typer(project.add_app, name="add", short_help="Add to a stack's file.")
-app.add_typer(aso.app, name="aso")
-app.add_typer(pull_secret.app, name="pull-secret", short_help="Judge pull secrets, and ask about clusters.")
-app.add_typer(review.app, name="review", short_help="Preview a stack without its keys.")
-app.add_typer(services.app, name="services")
-app.add_typer(stores.app, name="stores")
-command(
-    app,
-    "credfleet init fleet; cd fleet; make up",
-    "credfleet init fleet --rooms accountPool,services --cloud azure",
-    "credfleet init fleet --cluster fleet-prod --secrets-provider 'gcpkms://…'",
-    "credfleet init --here    # in a Pulumi project that exists",
-    short_help="Write a Pulumi project of your own.",
-)(project.init)
-command(
-    app,
-    "credfleet doctor",
-    "credfleet doctor --stack prod --output json",
-    short_help="Find what is wrong with a pool, and what mends it.",
-)(pool.doctor)
-command(
-    app,
-    "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
-    "pulumi preview --json | credfleet preview-report - --format json",
-    name="preview-report",
-    short_help="Review a preview, for a pull request.",
-    form=(
-        parameter(
-            "form",
-            Annotated[ReportForm, form_option("--format", help_="Form of the review.")],
-            ReportForm.MARKDOWN,
-        ),
-    ),
-)(preview_report)
+
+
+@app.callback()
+def _root() -> None:
+    """Make the root a group, although nothing is registered in it."""
 
 
 def main() -> None:

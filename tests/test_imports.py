@@ -192,7 +192,7 @@ def test_no_import_breaks(contract: Contract, graph: grimp.ImportGraph) -> None:
         ("policies.aso", "components.aso_credentials.component", policies_that_import_more_than_words),
         ("components.errors", "components.connection", circles),
         ("policies.rule", "pack", circles),
-        ("operations.folders", "operations.main", circles),
+        ("operations.folders", "operations.sandbox.updates", circles),
     ],
 )
 def test_a_planted_import_is_caught(

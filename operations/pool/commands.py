@@ -31,6 +31,8 @@ app = group(
     "credfleet pool claim --namespace account-pool --type aws --tenant acme",
 )
 
+alone = typer.Typer()
+
 AccountArgument = Annotated[
     str,
     typer.Argument(
@@ -557,6 +559,7 @@ def recover(
     return maintenance.recover(where, dry_run=dry_run)
 
 
+@command(alone, "credfleet doctor", "credfleet doctor --stack prod --output json")
 def doctor(
     *,
     stack: Annotated[

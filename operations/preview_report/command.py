@@ -12,7 +12,9 @@ import typer
 
 from components.errors import CredfleetError
 from operations.cli.answer import Answer
+from operations.cli.command import command, parameter
 from operations.cli.inputs import STANDARD_INPUT
+from operations.cli.options import form_option
 
 if TYPE_CHECKING:
     from operations.preview_report.review import Review
@@ -25,6 +27,22 @@ class ReportForm(StrEnum):
     JSON = "json"
 
 
+alone = typer.Typer()
+
+
+@command(
+    alone,
+    "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
+    "pulumi preview --json | credfleet preview-report - --format json",
+    name="preview-report",
+    form=(
+        parameter(
+            "form",
+            Annotated[ReportForm, form_option("--format", help_="Form of the review.")],
+            ReportForm.MARKDOWN,
+        ),
+    ),
+)
 def preview_report(
     file: Annotated[
         str,

@@ -17,7 +17,16 @@ from operations.project.words import PASSPHRASE, ROOMS, Cloud
 
 _ROOM: str = "accountPool"
 
+alone = typer.Typer()
 
+
+@command(
+    alone,
+    "credfleet init fleet; cd fleet; make up",
+    "credfleet init fleet --rooms accountPool,services --cloud azure",
+    "credfleet init fleet --cluster fleet-prod --secrets-provider 'gcpkms://…'",
+    "credfleet init --here    # in a Pulumi project that exists",
+)
 def init(
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="The folder of the new project.")
