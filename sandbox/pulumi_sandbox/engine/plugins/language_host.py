@@ -11,6 +11,9 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import functools
+import gc
+import importlib
 import json
 import logging
 import os
@@ -50,6 +53,7 @@ def main() -> int:
     )
     sys.argv = [task["program"]]
     pulumi.log.debug = _be_silent
+    _spare()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -74,6 +78,18 @@ def _be_silent(*_args: object, **_kwargs: object) -> None:
 
     The SDK itself sends four for every resource.
     """
+
+
+def _spare() -> None:
+    """Let the SDK do once, or not at all, what it does for each resource and nobody here asks for.
+
+    The types of a class are the same for all its resources; no state keeps where in the program one was made.
+    """
+    types: Any = importlib.import_module("pulumi._types")
+    resource: Any = importlib.import_module("pulumi.runtime.resource")
+    types.resource_types = functools.cache(types.resource_types)
+    resource._get_stack_trace = resource.source_pb2.StackTrace
+    gc.freeze()
 
 
 def _run(program: str) -> Awaitable[None]:
