@@ -1,0 +1,58 @@
+"""A pull request of one tenant's file, reviewed without keys: one tenant is named, and nothing else changes."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from pulumi_sandbox import engine
+from pulumi_sandbox.engine import Snapshot, StackAtRest, load_yaml
+from pulumi_sandbox.protocol import urns
+
+from operations.review.record import Heard, Record, asking_nobody, texts
+from tests.operations.review.recording import RECORDED, ROOT
+
+STACK: Final = "staging"
+
+
+def _reviewed(project: Path, record: Record, snapshot: Snapshot) -> engine.Result:
+    at_rest = StackAtRest.find(project, STACK, backend_dir=project)
+    workspace = engine.without_keys(at_rest, snapshot, texts(record.seals, at_rest), project / "state")
+    heard = Heard()
+    result = engine.preview(workspace, record.options(ROOT), heard)
+    assert (result.exit_code, heard.errors) == (0, [])
+    return result
+
+
+def test_the_review_of_one_tenants_file_names_that_tenant_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("Pulumi.yaml", "__main__.py", "components", "stacks"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    packed = tmp_path / "record.json"
+    packed.write_bytes(gzip.decompress((RECORDED / STACK / "record.json.gz").read_bytes()))
+    record = Record.read(packed, STACK)
+    document: dict[str, Any] = load_yaml(RECORDED / STACK / f"Pulumi.{STACK}.yaml")
+    folder = tmp_path / "tenants"
+    folder.mkdir()
+    for name, tenant in document["config"].pop("credfleet:tenants").items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(tenant))
+    document["config"]["credfleet:tenantsFrom"] = "tenants"
+    (tmp_path / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    for name, value in {**record.environment, "PYTHONPATH": str(ROOT)}.items():
+        monkeypatch.setenv(name, value)
+    with asking_nobody(record.cluster):
+        before = _reviewed(tmp_path, record, record.snapshot)
+        (folder / "newcomer.yaml").write_text("namespace: tenant-newcomer\n")
+        after = _reviewed(tmp_path, record, record.snapshot)
+
+    known = {(each.step.op, each.step.urn) for each in before.steps}
+    new = [each for each in after.steps if (each.step.op, each.step.urn) not in known]
+    assert {each.step.op for each in new} == {"create"}
+    assert new
+    assert all(urns.parse(each.step.urn).name.startswith("newcomer-") for each in new)
