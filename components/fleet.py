@@ -46,7 +46,7 @@ class Fleet(pulumi.ComponentResource):
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
-        files = {DIGEST: settings.tenant_files} if settings.tenant_files else {}
+        files = {DIGEST: settings.files} if settings.files else {}
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants), **files}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))
         self._settings = settings

@@ -1,6 +1,8 @@
-"""The CSV of members that exist already: `name,type,accountId` and one column per partition key.
+"""Members in CSV: `name,type,accountId` and one column per partition key.
 
-Its rows are validated and never declared, so ten thousand of them are fine.
+A row that says `credentialsFrom` too is declared as an entry of `members` would be; it names an entry of
+credentials, so no credential lies in the file. Any other is of an account that exists already: it is checked
+and never declared, so ten thousand of them are fine.
 """
 
 from __future__ import annotations
@@ -27,12 +29,17 @@ from components.settings.noun import Noun
 from components.settings.words import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")
+_DECLARES: Final = "credentialsFrom"
+_PLACE: Final = config_path("accountPool", "membersFrom")
 _SEPARATORS: Final = {";": "';'", "\t": "tabs", "|": "'|'"}
 _KEYS: Final = {"type": f"label {HYPERSCALER_TYPE}", "accountId": f"annotation {ACCOUNT_ID}"}
 
 
 class ExistingMember(Noun):
-    """One row: a Secret somebody else made, and the account in it."""
+    """One row: a Secret somebody else made, and the account in it; or one that the stack makes.
+
+    credentials_from: of what the stack makes it; None when it is there already.
+    """
 
     place: str
     at: tuple[str, int, int]
@@ -40,6 +47,13 @@ class ExistingMember(Noun):
     type: PoolType
     account_id: Text
     partition: Partition
+    credentials_from: Text | None = None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """Return what it would be as an entry of `members`."""
+        said = {"type": self.type, "accountId": self.account_id, _DECLARES: self.credentials_from}
+        return {**said, "partition": dict(self.partition)}
 
     def declared(self, shared_capacity: int | None = None) -> DeclaredMember:
         """Return it as a declared one would be; shared_capacity: where it is shared, which no row says."""
@@ -53,19 +67,35 @@ class ExistingMember(Noun):
         )
 
 
-def read_members_file(
+def read_members(
     path: Path, partition_keys: Sequence[str] | None
+) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
+    """Read the members of a stack: the rows of a file, or of all files `*.csv` of a folder.
+
+    partition_keys: as `read_members_file` has them.
+    """
+    files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+    if not files:
+        cause = f"{path} holds no file that ends in .csv, so no account would be read"
+        return (), (Problem(_PLACE, cause, "name a CSV file, or the folder of such"),)
+    read = [read_members_file(file, partition_keys, declares=True) for file in files]
+    return tuple(row for rows, _ in read for row in rows), tuple(each for _, found in read for each in found)
+
+
+def read_members_file(
+    path: Path, partition_keys: Sequence[str] | None, *, declares: bool = False
 ) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
     """Read the rows that are well formed, and list what is not; a place is `<file>:<line>`.
 
-    partition_keys: None where nobody knows them; then no other column is judged.
+    partition_keys: None where nobody knows them; then no other column is judged. declares: whether rows may
+    say of what the stack makes their Secrets.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         return (), (
             Problem(
-                config_path("accountPool", "membersFrom"),
+                _PLACE,
                 f"{path} cannot be read ({error.strerror}), so its accounts cannot be checked",
                 "give the path of a CSV file, relative to Pulumi.yaml",
             ),
@@ -76,7 +106,7 @@ def read_members_file(
         at = (shown(path), line, 1)
         return (), (Problem(f"{path.name}:{line}", cause, "save the file in UTF-8", at),)
     rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="", strict=True)
-    reading = _Reading(path, text.splitlines(), partition_keys or ())
+    reading = _Reading(path, text.splitlines(), partition_keys or (), (_DECLARES,) if declares else ())
     last = 0
     try:
         columns = rows.fieldnames or ()
@@ -97,8 +127,8 @@ def missing_or_different(
     path: Path, namespace: str, partition_keys: Sequence[str], members: Mapping[str, Member]
 ) -> Iterator[tuple[str, Problem]]:
     """Yield the rows that no member is, or another one than they say; members: of the pool, by name."""
-    rows, _ = read_members_file(path, partition_keys)
-    for row in rows:
+    rows, _ = read_members(path, partition_keys)
+    for row in (each for each in rows if each.credentials_from is None):
         if row.name not in members:
             cause = f"{path.name} lists it, and namespace {namespace} has no such account"
             yield row.name, Problem(row.place, cause, "make its Secret; pool import does", row.at)
@@ -131,6 +161,7 @@ class _Reading:
     path: Path
     lines: Sequence[str]
     partition_keys: Sequence[str]
+    further: Sequence[str]
     members: list[ExistingMember] = field(default_factory=list[ExistingMember])
     problems: list[Problem] = field(default_factory=list[Problem])
     too_long: bool = False
@@ -149,7 +180,7 @@ class _Reading:
                 1, "", cause, f"write as the first line: {','.join((*_COLUMNS, *self.partition_keys))}"
             )
             return tuple(self.problems)
-        known = (*_COLUMNS, *self.partition_keys)
+        known = (*_COLUMNS, *self.further, *self.partition_keys)
         for column in columns if not any_column else ():
             if column not in known:
                 self.problem(1, column, *misspelt(column, known))
@@ -175,6 +206,7 @@ class _Reading:
             self.problem(line, "", cause, "complete it, or remove it; a CSV file has no comments")
             return
         given = {column: row[column] for column in _COLUMNS}
+        given |= {column: row[column] for column in self.further if row.get(column)}
         partition = {key: row[key] for key in self.partition_keys if row.get(key)}
         place = f"{self.path.name}:{line}"
         try:

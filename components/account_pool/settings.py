@@ -289,7 +289,7 @@ class AccountPool(Noun):
     )
     members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
     members_from: FilePath | None = Field(
-        default=None, description="CSV of Secrets that exist already; never declared."
+        default=None, description="CSV of members, or a folder of such; rows without credentialsFrom exist."
     )
     allow_destroy: Flag = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
     protect: Flag = Field(

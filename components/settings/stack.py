@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Self
 from pulumi_sandbox.documents import read_json
 from pydantic import BeforeValidator, Field, InstanceOf, PrivateAttr, WithJsonSchema
 
-from components.account_pool.members_file import read_members_file
+from components.account_pool.members_file import ExistingMember, read_members
 from components.account_pool.rules import Pool
 from components.account_pool.settings import AccountPool, Slot
 from components.account_pool.settings_review import Stated, review_accounts, review_pool
@@ -99,12 +99,12 @@ class Settings(Noun):
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
     services: Annotated[Services | None, _section(of=Services)] = None
     secret_stores: Annotated[SecretStoresSection | None, _section(of=SecretStoresSection)] = None
-    _tenant_files: str = PrivateAttr(default="")
+    _files: str = PrivateAttr(default="")
 
     @property
-    def tenant_files(self) -> str:
-        """A digest of what the files of tenants say; empty where there are none."""
-        return self._tenant_files
+    def files(self) -> str:
+        """A digest of what is declared in files beside the stack's; empty where nothing is."""
+        return self._files
 
     @classmethod
     def load(cls) -> Self:
@@ -154,6 +154,7 @@ class Settings(Noun):
         files = read_tenants(document.get(TENANTS_FROM), root)
         strange = tuple(files.join(document))
         misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
+        rows = _joined(document, root)
         stated = _stated(document)
         absent = without_values(document)
         settings, malformed = well_formed(cls, document)
@@ -162,14 +163,14 @@ class Settings(Noun):
         malformed = (*absent, *(each for each in malformed if not _follows(each, absent)))
         whole = [each for each in unreadable if each.place == config_path(KEY)]
         around = replace(settings.surroundings(root, (*malformed, *whole)), confined=files.confined)
-        review = settings._review(stated, around)
+        review = settings._review(stated, around, rows)
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
         written = (*_foreign(values), *unreadable, *misspelt, *strange, *malformed)
         found = (*written, *(each for each in review if not _follows(each, written)))
         known = files.located(problem for problem in found if problem.place not in unknown)
-        if problems := [*_told_once(known)]:
+        if problems := [*_told_once(_in_rows(known, rows))]:
             raise ConfigurationError(problems)
-        settings._tenant_files = files.digest
+        settings._files = files.digest(each.entry for each in rows.declared.values())
         return settings
 
     @property
@@ -199,16 +200,13 @@ class Settings(Noun):
         served_by = self.account_pool and account.pool(self.account_pool.ruleset)
         return served_by.type if isinstance(served_by, Pool) else None
 
-    def _review(self, stated: Stated, around: Surroundings) -> Iterator[Problem]:
-        pool, existing = self.account_pool, ()
+    def _review(self, stated: Stated, around: Surroundings, rows: _Rows) -> Iterator[Problem]:
+        pool, existing = self.account_pool, rows.existing
         writes = any((self.tenants, pool, self.sections))
         yield from review_cluster(self.cluster, writes=writes and around.whole("cluster"))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
-            if pool.members_from is not None:
-                keys = pool.partition_keys if around.whole("accountPool.partitionKeys") else None
-                existing, problems = read_members_file(around.root / pool.members_from, keys)
-                yield from problems
+            yield from rows.problems
             yield from review_pool(pool, existing, stated, around)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
         yield from review_accounts(accounts, pool, existing, stated, around)
@@ -228,6 +226,48 @@ class Settings(Noun):
             yield from tenant.written(name)
         for section in self.sections:
             yield from section.written()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The members of files. declared: by the place of the entry that a row became."""
+
+    existing: Sequence[ExistingMember] = ()
+    declared: Mapping[str, ExistingMember] = field(default_factory=dict[str, ExistingMember])
+    problems: Sequence[Problem] = ()
+
+
+def _joined(document: Mapping[str, Any], root: Path) -> _Rows:
+    """Read the rows of `membersFrom`, and add to the configuration what they declare."""
+    pool = document.get("accountPool")
+    path = pool.get("membersFrom") if isinstance(pool, dict) else None
+    if not isinstance(pool, dict) or not isinstance(path, str) or not path:
+        return _Rows()
+    keys = pool.get("partitionKeys", [])
+    rows, problems = read_members(root / path, _names(keys) if isinstance(keys, list) else None)
+    members = pool.setdefault("members", {})
+    existing: list[ExistingMember] = []
+    declared: dict[str, ExistingMember] = {}
+    for row in rows:
+        place = config_path("accountPool", "members", row.name)
+        if row.credentials_from is None or not isinstance(members, dict) or row.name in members:
+            existing.append(row)  # of one name with another: told as any row is
+        else:
+            members[row.name] = row.entry
+            declared[place] = row
+    return _Rows(existing, declared, problems)
+
+
+def _in_rows(problems: Iterable[Problem], rows: _Rows) -> Iterator[Problem]:
+    """Yield problems, those of entries that rows became at their rows."""
+    for each in problems:
+        places = (each.place[:end] for end in range(len(each.place), 0, -1)) if rows.declared else ()
+        row = next((row for place in places if (row := rows.declared.get(place))), None)
+        if row is None or each.at is not None:
+            yield each
+        else:
+            within = each.place.removeprefix(config_path("accountPool", "members", row.name))
+            yield replace(each, place=f"{row.place} {within.lstrip('.')}".rstrip(), at=row.at)
 
 
 def _follows(problem: Problem, written: Iterable[Problem]) -> bool:

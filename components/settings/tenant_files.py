@@ -27,8 +27,8 @@ KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
 """The file of what every tenant has that does not say otherwise."""
 
-DIGEST: Final = "tenantFiles"
-"""The input by which a state knows the files that it was made with."""
+DIGEST: Final = "files"
+"""The input by which a state knows what was declared in files beside the stack's."""
 
 CLASS: Final = "class"
 CLASSES: Final = "classes"
@@ -133,10 +133,12 @@ class TenantFiles:
     files: Sequence[TenantFile] = ()
     unreadable: Sequence[Problem] = ()
 
-    @cached_property
-    def digest(self) -> str:
-        """A digest of what the files say, as the state keeps it; empty where there are none."""
-        said = {file.name: file.data for file in self.files}
+    def digest(self, further: Iterable[object]) -> str:
+        """Return a digest of what the files say, as the state keeps it; empty where nothing is said.
+
+        further: what other files say.
+        """
+        said = [*({file.name: file.data} for file in self.files), *further]
         text = json.dumps(said, sort_keys=True, default=str)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if said else ""
 

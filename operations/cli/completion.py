@@ -113,8 +113,10 @@ def _members(context: typer.Context) -> Iterator[tuple[str, str]]:
         pool = _mapping(config.get("credfleet:accountPool"))
         for name, member in _mapping(pool.get("members")).items():
             yield name, str(_mapping(member).get("type", ""))
-        try:
-            with (_project() / str(pool.get("membersFrom") or "")).open(encoding="utf-8-sig") as file:
-                yield from ((row["name"], row["type"]) for row in csv.DictReader(file))
-        except (OSError, ValueError, KeyError, csv.Error):
-            continue
+        path = _project() / str(pool.get("membersFrom") or "none")
+        for each in sorted(path.glob("*.csv")) if path.is_dir() else [path]:
+            try:
+                with each.open(encoding="utf-8-sig") as file:
+                    yield from ((row["name"], row["type"]) for row in csv.DictReader(file))
+            except (OSError, ValueError, KeyError, csv.Error):
+                continue

@@ -152,16 +152,21 @@ def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
     """Return a digest of the program in a folder: all that it could import or read, and what it is locked to.
 
     Without what Python compiled, which a review hides from it. config: of the stack; the files of tenants
-    that it names are configuration as well.
+    and of members that it names are configuration as well.
     """
-    tenants = project / str((config or {}).get(NAMESPACE + tenant_files.KEY) or ".")
+    pool = (config or {}).get(f"{NAMESPACE}accountPool")
+    named = (
+        (config or {}).get(NAMESPACE + tenant_files.KEY),
+        isinstance(pool, dict) and pool.get("membersFrom"),
+    )
+    given = [path for each in named if each and (path := project / str(each)) != project]
     digest = hashlib.sha256()
     for folder, folders, files in os.walk(project):
         below = Path(folder).relative_to(project)
         own = [each for each in (*folders, *files) if _is_code(str(below / each))]
         folders[:] = sorted(each for each in folders if each in own)
         for file in sorted(Path(folder, each) for each in own):
-            if tenants != project and tenants in file.parents and _is_data(file):
+            if any(path in (file, *file.parents) for path in given) and _is_data(file):
                 continue
             if file.is_symlink() or file.is_file():
                 content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
@@ -175,8 +180,8 @@ def _is_code(path: str) -> bool:
 
 
 def _is_data(file: Path) -> bool:
-    """Whether a file beside those of tenants is what they say or name, which nobody runs."""
-    return file.suffix in (".yaml", ".pem") and not file.is_symlink()
+    """Whether a file of those that the configuration names is data, which nobody runs."""
+    return file.suffix in (".yaml", ".pem", ".csv") and not file.is_symlink()
 
 
 @contextmanager
@@ -243,8 +248,9 @@ def _refuse_undeployed(
     files = (text(each.inputs.get(tenant_files.DIGEST)) for each in state.resources)
     if configured and any(_meant(config.values[key]) != _meant(configured.get(key)) for key in names):
         place = str(at_rest.stack_file.path)
-    elif state.resources and settings.tenant_files != next(filter(None, files), ""):
-        place = f"folder {settings.tenants_from}"
+    elif state.resources and settings.files != next(filter(None, files), ""):
+        pool = settings.account_pool
+        place = " or ".join(filter(None, (settings.tenants_from, pool and pool.members_from)))
     else:
         return
     raise CredfleetError(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.settings.stack import Settings
-from tests.support.stacks import problems, stack
+from tests.support.stacks import SMALL, problems, settings, stack
 
 
 @pytest.mark.parametrize(
@@ -289,6 +289,55 @@ def test_a_row_that_cannot_stand_is_told_with_its_line(
 
     assert found == place
     assert words in mend
+
+
+def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_others_are_not(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "members").mkdir()
+    header = "name,type,accountId,eu-access,credentialsFrom"
+    (tmp_path / "members" / "a.csv").write_text(f"{header}\naws-2,aws,222,,aws-1\naws-3,aws,333,,\n")
+    (tmp_path / "members" / "b.csv").write_text(f"{header}\naws-4,aws,444,true,aws-1\n")
+    (tmp_path / "members" / "notes.txt").write_text("no rows")
+    read = settings(stack(accountPool__membersFrom="members"), tmp_path)
+    declared = {name: {"type": "aws", "credentialsFrom": "aws-1"} for name in ("aws-2", "aws-4")}
+    declared["aws-2"]["accountId"], declared["aws-4"]["accountId"] = "222", "444"
+    declared["aws-4"] |= {"partition": {"eu-access": "true"}}
+    whole = {**SMALL["accountPool"]["members"], **declared}
+
+    assert read.account_pool is not None
+    written = settings(stack(accountPool__members=whole), tmp_path)
+    assert written.account_pool is not None
+    assert read.account_pool.members == written.account_pool.members
+    assert read.files
+    assert not written.files
+
+
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        ("aws-2,aws,222,none", "a.csv:2 credentialsFrom"),
+        ("aws-1,aws,222,aws-1", "a.csv:2 name"),
+        ("aws-2,aws,111,aws-1", "a.csv:2 accountId"),
+        ('aws-2,aws,222,"{""secure"": ""v1:x""}"', "a.csv:2 credentialsFrom"),
+    ],
+    ids=["no entry", "a name twice", "an account twice", "a credential itself"],
+)
+def test_a_declared_row_that_cannot_stand_is_told_with_its_line(tmp_path: Path, row: str, place: str) -> None:
+    (tmp_path / "members").mkdir()
+    (tmp_path / "members" / "a.csv").write_text(f"name,type,accountId,credentialsFrom\n{row}\n")
+
+    (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
+
+    assert problem.at is not None
+    assert (problem.place, problem.at[1]) == (place, 2)
+
+
+@pytest.mark.parametrize("column", ["secretAccessKey", "credentials", "credential"])
+def test_no_column_holds_a_credential(tmp_path: Path, column: str) -> None:
+    ((place, _),) = from_file(members(tmp_path, f"name,type,accountId,{column}", "aws-2,aws,222,canary"))
+
+    assert place == f"members.csv:1 {column}"
 
 
 def test_a_file_that_is_not_there_is_told_at_the_key_that_names_it(tmp_path: Path) -> None:

@@ -92,16 +92,16 @@ def test_no_record_is_made_of_a_state_that_other_files_of_tenants_made(tmp_path:
     _write(tmp_path / "Pulumi.dev.yaml", json.dumps({"config": config}))
     _write(tmp_path / "tenants" / "acme.yaml", "namespace: acme\n")
     at_rest = StackAtRest.find(tmp_path, "dev", backend_dir=tmp_path)
-    deployed = judged(at_rest).tenant_files
+    deployed = judged(at_rest).files
     _write(tmp_path / "tenants" / "acme.yaml", "{namespace: acme} # as before\n")
-    assert judged(at_rest).tenant_files == deployed
-    fleet = Resource("urn:fleet", "credfleet:index:Fleet", custom=False, inputs={"tenantFiles": deployed})
+    assert judged(at_rest).files == deployed
+    fleet = Resource("urn:fleet", "credfleet:index:Fleet", custom=False, inputs={"files": deployed})
     _write(tmp_path / "tenants" / "globex.yaml", "namespace: globex\n")
 
     with pytest.raises(CredfleetError) as refused:
         made(at_rest, Snapshot((fleet,)), judged(at_rest))
 
-    assert (refused.value.code, refused.value.place) == ("not-deployed", "folder tenants")
+    assert (refused.value.code, refused.value.place) == ("not-deployed", "tenants")
 
 
 @pytest.mark.parametrize(

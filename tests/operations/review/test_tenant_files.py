@@ -1,4 +1,4 @@
-"""A pull request of one tenant's file, reviewed without keys: one tenant is named, and nothing else changes."""
+"""A review of one tenant's new file, without keys: it names that tenant, and nothing else changes."""
 
 from __future__ import annotations
 
