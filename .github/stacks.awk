@@ -17,7 +17,7 @@ FNR == 1 { finish(); stack = FILENAME; sub(/^Pulumi\./, "", stack); sub(/\.yaml$
 # What a stack declares at a cloud, whether or not it sets the provider of that cloud.
 /^  [^ #]/ { section = $1 }
 /^  ["']?azure-native:/ || (section ~ /asoCredentials/ && /^    (identities|resourceGroups):/) { azure = 1 }
-/^  ["']?gcp:/ || /^  ["']?(credfleet:)?pullSecrets["']?:/ || /kind: *["']?GCPSM/ { gcp = 1 }
+/^  ["']?gcp:/ || /^  ["']?(credfleet:)?pullSecrets["']?:/ || /kind: *["']?GCPSM/ || /gcpSecret["']?:/ { gcp = 1 }
 
 END {
   finish()

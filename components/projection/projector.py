@@ -20,6 +20,7 @@ from components.projection.model import (
 )
 
 _ATTEMPTS: Final = 5
+_ELSEWHERE: Final[JsonObject] = {"metadata": {"resourceVersion": ""}}
 
 
 class Secrets(Protocol):
@@ -49,8 +50,8 @@ class Wanted(Protocol):
     """A copy that is wanted: what is made of which Secret, where, and for whom."""
 
     @property
-    def source(self) -> SecretRef:
-        """The Secret it is made from."""
+    def source(self) -> SecretRef | None:
+        """The Secret it is made from; None for what is in no cluster, whose data are made already."""
         ...
 
     @property
@@ -123,7 +124,8 @@ class Projector:
 
     def is_current(self, wanted: Wanted, known: str) -> bool:
         """Whether a target with this digest is what the source makes it now."""
-        target, source = self._secrets.get(wanted.target), self._sources.get(wanted.source)
+        target = self._secrets.get(wanted.target)
+        source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
         if target is None or source is None or not is_owned(target, wanted.owner):
             return False
         try:
@@ -154,7 +156,7 @@ class Projector:
                 return
 
     def _source(self, wanted: Wanted) -> JsonObject:
-        source = self._sources.get(wanted.source)
+        source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
         if source is None:
             raise wanted.missing()
         return source

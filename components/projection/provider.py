@@ -1,9 +1,9 @@
 """The projection of a Secret as a dynamic resource: bytes move inside the cluster, references travel.
 
 Neither inputs nor outputs hold a byte of the Secret: the outputs are where the copy is, a keyed digest of
-what is in it, and the version of the source it was made from. Rooms make Secrets of several by a shell. The
-path of this module and the names of its classes are written into the state of stacks; they never move.
-Import-pure.
+what is in it, and the version of the source it was made from. Rooms make Secrets of several by a shell, and
+of versions in Google's Secret Manager. The path of this module and the names of its classes are written into
+the state of stacks; they never move. Import-pure.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ from components.dynamic import (
     misnamed,
     tell,
 )
-from components.errors import CredfleetError
+from components.errors import CredfleetError, SecretManagerError
 from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
 from components.projection.model import Projection, SecretRef, is_handed_over
 from components.projection.projector import Projector, Secrets
 from components.projection.sources import Composition, Source
+from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
+
+_ASKED_AGAIN: Final = ("unreachable", "no-identity")
+"""What keeps a preview from Secret Manager, and maybe not the update."""
 
 _DECIDES_THE_PLACE: Final = ("targetNamespace", "targetName", "owner", "keys", "asoCredential")
 
@@ -178,12 +182,14 @@ class CompositionShell(FollowingShell):
         if taken is not None and not is_handed_over(secrets.get(wanted.target), wanted.owner):
             yield CheckFailure("targetName", str(taken))
         try:
-            if any(one.declared and secrets.get(one.ref) is None for one in _sources(inputs)):
+            declared = [one.ref for one in _sources(inputs) if one.declared]
+            if any(ref is not None and secrets.get(ref) is None for ref in declared):
                 return
             contents = self._contents(secrets, inputs)
             self._composed(contents, inputs)
         except CredfleetError as error:
-            yield CheckFailure("sources", str(error))
+            if not isinstance(error, SecretManagerError) or error.code not in _ASKED_AGAIN:
+                yield CheckFailure("sources", str(error))
         else:
             for warning in self.warnings(inputs["recipe"], contents):
                 tell(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")
@@ -216,7 +222,15 @@ class CompositionShell(FollowingShell):
         return Projector(secrets).is_current(wanted, digest)
 
     def _contents(self, secrets: Secrets, props: Properties) -> Sequence[bytes]:
-        return [each.content(secrets.get(each.ref), props["namespace"]) for each in _sources(props)]
+        return [
+            each.payload(self._manager)
+            if (ref := each.ref) is None
+            else each.content(secrets.get(ref), props["namespace"])
+            for each in _sources(props)
+        ]
+
+    def _manager(self, location: str | None) -> SecretManager:
+        return open_secret_manager(SecretManagerTarget.configured(self.configured).at(location))
 
     def _composed(self, contents: Sequence[bytes], props: Properties) -> Composition:
         places = [str(each["place"]) for each in props["sources"]]
@@ -261,8 +275,9 @@ def _sources(props: Properties) -> list[Source]:
 def _target(
     props: Properties, type_: str = "Opaque", content: Mapping[str, bytes] | None = None
 ) -> Composition:
+    first = _sources(props)[0]
     return Composition(
-        source=_sources(props)[0].ref,
+        origin=first.ref or str(first.version),
         target=SecretRef(props["namespace"], props["targetName"]),
         owner=props["owner"],
         type=type_,

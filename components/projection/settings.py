@@ -11,6 +11,7 @@ from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
 from components.naming import is_data_key, is_namespace, is_object_name
 from components.projection.keys import AsoMethod, KeyPlan, plan_keys
+from components.projection.sources import names_version
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, Text, fit, unfit
 
@@ -54,7 +55,7 @@ class Delivery(Noun):
 
 
 class CredentialSource(Noun):
-    """Where a credential is: an entry of credentials, a Secret that is there, or an account's Secret."""
+    """Where a credential is: an entry of credentials, a Secret, an account's Secret, or Secret Manager."""
 
     entry: Text | None = Field(default=None, description="Name of an entry of credentials.")
     secret: (
@@ -72,15 +73,31 @@ class CredentialSource(Noun):
         description="Secret that is there, NAMESPACE/NAME; with /KEY that key alone, else the object of all.",
     )
     account: Text | None = Field(default=None, description="Claimed account, TENANT/SLOT: its Secret.")
+    gcp_secret: (
+        Annotated[
+            str,
+            fit(
+                names_version,
+                "it names no version of a secret in Google's Secret Manager",
+                "write projects/PROJECT/secrets/NAME/versions/NUMBER, or latest for the number",
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Version in Google's Secret Manager: projects/…/secrets/…/versions/…, or latest.",
+    )
     key: Annotated[str, fit(is_data_key, "no Secret has such a key", "correct it")] | None = Field(
         default=None, description="Key of the account's Secret; absent: the object of all its keys."
     )
 
     @model_validator(mode="after")
     def _is_in_one_place(self) -> Self:
-        if sum(each is not None for each in (self.entry, self.secret, self.account)) != 1:
+        places = (self.entry, self.secret, self.account, self.gcp_secret)
+        if sum(each is not None for each in places) != 1:
             raise unfit(
-                "a credential is in one place", "give its entry's name, or {secret: …}, or {account: …}"
+                "a credential is in one place",
+                "give its entry's name, {secret: …}, {account: …} or {gcpSecret: …}",
             )
         if self.key is not None and self.account is None:
             raise unfit("a key is of an account's Secret", "write secret: NAMESPACE/NAME/KEY")

@@ -1,6 +1,6 @@
-"""A Secret that is made of values of others, which are in the cluster already: what it may take of which.
+"""A Secret that is made of values of others, in the cluster or in Secret Manager: what it may take of which.
 
-Bytes move inside the cluster: neither inputs nor outputs hold one. A namespace may name its own Secrets,
+Neither inputs nor outputs hold a byte of them. A namespace may name its own Secrets,
 those that their owner shares with it by an annotation, and those of accounts that its tenant has claimed
 (docs/design/decisions.md, Credentials from where they are).
 """
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from components.errors import ProjectionError
+from components.errors import ProjectionError, SecretManagerError
 from components.labels import PREFIX
 from components.projection.model import (
     COMPOSED,
@@ -24,8 +25,20 @@ from components.projection.model import (
     data_of,
 )
 
+if TYPE_CHECKING:
+    from components.secret_manager import SecretManager
+
+_VERSION: Final = re.compile(
+    r"projects/[a-z0-9-]+(/locations/(?P<location>[a-z0-9-]+))?/secrets/[A-Za-z0-9_-]{1,255}"
+    r"/versions/([1-9][0-9]*|[A-Za-z][A-Za-z0-9_-]{0,62})"
+)
 SHARED_WITH: Final = f"{PREFIX}shared-with"
 """Annotation of a Secret: the namespaces, with commas between them, whose configuration may name it."""
+
+
+def names_version(text: str) -> bool:
+    """Whether a text is the full name of a version in Google's Secret Manager, or of an alias of one."""
+    return _VERSION.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +47,17 @@ class Source:
 
     namespace, name: in a program, outputs as well. place: of the reference in the configuration. labels: of
     an account, what says that it is still the tenant's; None for any other Secret. declared: whether the
-    stack itself writes it, so a preview may not find it yet.
+    stack itself writes it, so a preview may not find it yet. version: instead of a Secret, a version in
+    Google's Secret Manager, by its full name.
     """
 
-    namespace: Any
-    name: Any
-    place: str
+    namespace: Any = None
+    name: Any = None
+    place: str = ""
     key: str | None = None
     labels: Mapping[str, str] | None = None
     declared: bool = False
+    version: str | None = None
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -51,9 +66,23 @@ class Source:
         return {each: value for each, value in given.items() if value is not None}
 
     @property
-    def ref(self) -> SecretRef:
-        """The Secret it is in, once that is known."""
-        return SecretRef(str(self.namespace), str(self.name))
+    def ref(self) -> SecretRef | None:
+        """The Secret it is in, once that is known; None for what is in Secret Manager."""
+        return SecretRef(str(self.namespace), str(self.name)) if self.version is None else None
+
+    def payload(self, manager: Callable[[str | None], SecretManager]) -> bytes:
+        """Return the value of the version that is meant; raises SecretManagerError with the place.
+
+        manager: opens Secret Manager, at a location or everywhere.
+        """
+        named = _VERSION.fullmatch(self.version or "")
+        try:
+            return manager(named and named["location"]).access(self.version or "").content
+        except SecretManagerError as error:
+            place = f"{self.place} ({self.version})"
+            raise SecretManagerError(
+                code=error.code, place=place, cause=error.cause, mend=error.mend
+            ) from None
 
     def content(self, secret: JsonObject | None, reader: str) -> bytes:
         """Return the value for a namespace that reads it; raises ProjectionError when it may not, or cannot.
@@ -102,14 +131,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A Secret that was made of sources; a `Wanted` of the projector. content: its values by key."""
+    """A Secret that was made of sources; a `Wanted` of the projector. content: its values by key.
 
-    source: SecretRef
+    origin: its first source: a Secret, or the name of a version in Secret Manager.
+    """
+
+    origin: SecretRef | str
     target: SecretRef
     owner: str
     type: str = "Opaque"
     content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def source(self) -> SecretRef | None:
+        """The Secret that it is made of first; None for what is in Secret Manager."""
+        return self.origin if isinstance(self.origin, SecretRef) else None
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Return the data of the target, in base64: made already, of all its sources."""
@@ -124,7 +161,7 @@ class Composition:
             "labels": dict(self.labels),
             "annotations": {
                 PROJECTED_BY: self.owner,
-                PROJECTED_FROM: str(self.source),
+                PROJECTED_FROM: str(self.origin),
                 COMPOSED: "true",
             },
         }
@@ -139,7 +176,7 @@ class Composition:
     def missing(self) -> ProjectionError:
         """Return the error that its first source went while it was made."""
         return ProjectionError(
-            code="source-missing", place=self.source.place, cause="it is gone by now", mend="run again"
+            code="source-missing", place=f"Secret {self.origin}", cause="it is gone by now", mend="run again"
         )
 
     def foreign(self, _target: JsonObject) -> ProjectionError:

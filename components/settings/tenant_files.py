@@ -366,6 +366,7 @@ _REFERENCES: Final[Sequence[tuple[re.Pattern[str], Callable[[_Text], bool]]]] = 
         ),
         (r"(.*/[^/]+From|secretStores/(reads|pushes)/.*|pullSecrets/.*/project)/account", _Text.is_account),
         (r".*From/secret", _Text.is_secret),
+        (r".*From/gcpSecret", _Text.is_anybodys),
         (r".*From(/entry)?", _Text.is_credential),
         (r"asoCredentials/.*/workloadIdentity/identity", _Text.is_identity),
         (r"asoCredentials/.*/(workload|pod)Identity/clientId", _Text.is_anybodys),

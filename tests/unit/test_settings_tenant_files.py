@@ -108,6 +108,7 @@ def test_a_file_says_over_its_class_and_that_over_what_all_have(tmp_path: Path) 
 
 
 GUID: Final = "00000000-0000-4000-8000-0000000000e1"
+GCP_SECRET: Final = "projects/globex/secrets/db/versions/latest"
 GROUP: Final = {"acme-rg": {"location": "westeurope", "subscriptionId": GUID}}
 IDENTITY: Final = {"resourceGroup": "acme-rg"}
 PRINCIPAL: Final = {"subscriptionId": GUID, "tenantId": GUID, "clientId": GUID}
@@ -263,6 +264,11 @@ STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
         {"services": {"instances": {"x": {"credentialsFrom": {"secret": "tenant-globex/s"}}}}},
         7,
         "secret tenant-globex/s",
+    ),
+    "a secret that whoever runs it may read": (
+        {"services": {"instances": {"x": {"credentialsFrom": {"gcpSecret": GCP_SECRET}}}}},
+        7,
+        f"gcpSecret {GCP_SECRET}",
     ),
     "a credential of one with a longer name": (
         {"services": {"instances": {"x": {"credentialsFrom": "acme-corp-db"}}}},

@@ -1,0 +1,134 @@
+"""Secrets made of versions in Google's Secret Manager: genuine host, real API server, stand-in of Google."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from pulumi_sandbox.services.cloud.faults import Fault
+
+from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager, secret_name
+from components.service_credentials.provider import ServiceSecretProvider
+from sandbox.tests.support.clouds import Served, secret_manager
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
+from tests.support.secrets import Secrets
+
+if TYPE_CHECKING:
+    from pulumi_sandbox.services.control_plane import ControlPlane
+
+SENTINEL = "s3ntinel-of-a-version"
+PLACE = "credfleet:services.instances.db.credentialsFrom"
+
+
+@pytest.fixture(scope="module")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def host(google: Served, control_plane: ControlPlane) -> Generator[Host]:
+    config = {"gcp:secretManagerCustomEndpoint": f"{google.url}/v1/", "gcp:accessToken": "any"}
+    cluster = {"kubeconfig": str(control_plane.kubeconfig("admin"))}
+    with dynamic_host({**config, "cluster": cluster}) as host:
+        yield host
+
+
+@pytest.fixture
+def provider(host: Host) -> Provider:
+    return host.provider(ServiceSecretProvider())
+
+
+@pytest.fixture
+def manager(google: Served) -> Generator[SecretManager]:
+    yield open_secret_manager(SecretManagerTarget(f"{google.url}/v1/", "any"))
+    google.service.faults.clear()
+
+
+@pytest.fixture
+def secret(manager: SecretManager) -> str:
+    name = secret_name("test-project", f"s-{uuid4()}")
+    manager.create(name, {})
+    manager.add(name, json.dumps({"type": "a", "password": SENTINEL}).encode())
+    return name
+
+
+def wanted(secrets: Secrets, secret: str, version: str = "latest") -> Properties:
+    bound = {"instance_guid": "i", "instance_name": "db", "binding_guid": "b", "tags": [], "label": "sql"}
+    return {
+        "namespace": secrets.namespace,
+        "targetName": "made",
+        "owner": "pulumi/o/p/s/services/db",
+        "sources": [{"place": PLACE, "declared": False, "version": f"{secret}/versions/{version}"}],
+        "recipe": {
+            "form": "binding",
+            "instances": [{"numbers": "float", "strict": False, "bound": bound, "takesFile": False}],
+        },
+        "labels": {},
+        "content": "",
+    }
+
+
+def test_a_version_becomes_a_binding_and_only_a_digest_of_it_is_kept(
+    provider: Provider, secrets: Secrets, secret: str
+) -> None:
+    given = wanted(secrets, secret)
+    assert provider.refusals(given) == []
+    made = provider.create(given)
+    assert secrets.data("made") == {"type": "a", "password": SENTINEL}
+    assert SENTINEL not in repr(made)
+    assert not provider.is_changed(made, given)
+    provider.delete(made)
+    assert secrets.names() == set()
+
+
+def test_a_new_version_is_followed_and_a_fixed_one_stays(
+    provider: Provider, secrets: Secrets, secret: str, manager: SecretManager
+) -> None:
+    newest, first = wanted(secrets, secret), wanted(secrets, secret, "1")
+    made = provider.create(newest)
+    manager.add(secret, b'{"type": "a", "password": "2"}')
+    assert provider.is_changed(made, newest)
+    assert not provider.is_changed(made, first)
+    followed = provider.update(made, newest)
+    assert secrets.data("made")["password"] == "2"
+    assert not provider.is_changed(followed, newest)
+
+
+def test_what_somebody_else_wrote_into_the_secret_is_written_anew(
+    provider: Provider, secrets: Secrets, secret: str
+) -> None:
+    given = wanted(secrets, secret)
+    made = provider.create(given)
+    secrets.change("made", "password", "others")
+    provider.update(made, given)
+    assert secrets.data("made")["password"] == SENTINEL
+
+
+def test_a_version_that_is_not_there_is_told_with_its_place_and_the_mend(
+    provider: Provider, secrets: Secrets, secret: str
+) -> None:
+    (reason,) = provider.refusals(wanted(secrets, f"{secret}-gone"))
+    assert f"{PLACE} ({secret}-gone/versions/latest): Secret Manager answers NOT_FOUND" in reason
+    assert "see whether it was deleted" in reason
+
+
+def test_a_right_that_is_missing_is_told_with_its_place_and_the_mend(
+    provider: Provider, secrets: Secrets, secret: str, google: Served
+) -> None:
+    google.service.faults.add(Fault(path="access", status=403, times=9))
+    (reason,) = provider.refusals(wanted(secrets, secret))
+    assert f"{PLACE} ({secret}/versions/latest): Secret Manager answers PERMISSION_DENIED" in reason
+    assert "let whoever runs this do secretmanager.versions.access there" in reason
+
+
+def test_a_preview_that_cannot_reach_it_leaves_it_to_the_update(
+    provider: Provider, secrets: Secrets, secret: str, google: Served
+) -> None:
+    given = wanted(secrets, secret)
+    made = provider.create(given)
+    google.service.faults.add(Fault(path="access", status=401, times=9))
+    assert not provider.is_changed(made, given)
