@@ -300,9 +300,11 @@ def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_other
     (tmp_path / "members" / "b.csv").write_text(f"{header}\naws-4,aws,444,true,aws-1\n")
     (tmp_path / "members" / "notes.txt").write_text("no rows")
     read = settings(stack(accountPool__membersFrom="members"), tmp_path)
-    declared = {name: {"type": "aws", "credentialsFrom": "aws-1"} for name in ("aws-2", "aws-4")}
-    declared["aws-2"]["accountId"], declared["aws-4"]["accountId"] = "222", "444"
-    declared["aws-4"] |= {"partition": {"eu-access": "true"}}
+    row = {"type": "aws", "credentialsFrom": "aws-1"}
+    declared = {
+        "aws-2": {**row, "accountId": "222"},
+        "aws-4": {**row, "accountId": "444", "partition": {"eu-access": "true"}},
+    }
     whole = {**SMALL["accountPool"]["members"], **declared}
 
     assert read.account_pool is not None
