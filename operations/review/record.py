@@ -208,10 +208,15 @@ def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: boo
     Raises CredfleetError: `not-deployed`, when the state is of another configuration; `record-failed`.
     """
     sealed = ciphertexts(at_rest.stack_file.config)
-    configured = _configured(state)
-    _refuse_undeployed(at_rest, configured, state, settings)
+    if (place := undeployed(at_rest, state, settings)) is not None:
+        raise CredfleetError(
+            code="not-deployed",
+            place=place,
+            cause="it is not what the stack was last updated with, so changes in it would count as deployed",
+            mend="run the update first, then export: the deploy workflow does both",
+        )
     shown = frozenset(text for each in state.resources for text in _plain_texts(each.inputs))
-    held = reveal(configured.get(NAMESPACE + KEY))
+    held = reveal(_configured(state).get(NAMESPACE + KEY))
     credentials: Any = {} if is_unread(held) else read_json(text(held) or "{}")
     shapes = {
         f"{NAMESPACE}{KEY}.{name}": shape
@@ -239,26 +244,19 @@ def _configured(state: Snapshot) -> Properties:
     return next((each.inputs for each in state.resources if each.type == _DYNAMIC), {})
 
 
-def _refuse_undeployed(
-    at_rest: StackAtRest, configured: Properties, state: Snapshot, settings: Settings
-) -> None:
-    """Refuse a state that another configuration made, or what changed since would count as deployed."""
+def undeployed(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> str | None:
+    """Return which file is not what a state was made with; None where all are, or the state has nothing."""
     config, _ = at_rest.read()
+    configured = _configured(state)
     names = {key for key in config.values if key not in config.secret_keys}
     files = (text(each.inputs.get(tenant_files.DIGEST)) for each in state.resources)
     if configured and any(_meant(config.values[key]) != _meant(configured.get(key)) for key in names):
-        place = str(at_rest.stack_file.path)
-    elif state.resources and settings.files != next(filter(None, files), ""):
+        return str(at_rest.stack_file.path)
+    if state.resources and settings.files != next(filter(None, files), ""):
         pool = settings.account_pool
-        place = " or ".join(filter(None, (settings.tenants_from, pool and pool.members_from)))
-    else:
-        return
-    raise CredfleetError(
-        code="not-deployed",
-        place=place,
-        cause="it is not what the stack was last updated with, so changes in it would count as deployed",
-        mend="run the update first, then export: the deploy workflow does both",
-    )
+        named = filter(None, (settings.tenants_from, pool and pool.members_from))
+        return " or ".join(named) or str(at_rest.stack_file.path)
+    return None
 
 
 def _meant(value: Value) -> Any:

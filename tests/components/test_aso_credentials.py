@@ -563,6 +563,15 @@ def test_what_is_declared_satisfies_the_policies_of_every_environment(
     assert objections(environment, recorder) == []
 
 
+def test_a_credential_in_secret_manager_is_named_to_what_writes_the_secret() -> None:
+    version = "projects/p/secrets/app/versions/latest"
+    changed = {"namespaces__team-a__servicePrincipal__secretFrom": {"gcpSecret": version}}
+    made = declared(aso_stack(**changed)).of_type("pulumi-python:dynamic/credfleet:AsoProjection")
+    (source,) = made["team-a-projection"].inputs["sources"]
+    place = "credfleet:asoCredentials.namespaces.team-a.servicePrincipal.secretFrom"
+    assert source == {"place": place, "declared": False, "version": version}
+
+
 def test_a_credential_in_the_cluster_is_made_there_behind_its_pin_and_resources_wait_for_it() -> None:
     recorder = declared(
         aso_stack(

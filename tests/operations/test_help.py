@@ -87,6 +87,7 @@ def test_the_tree_holds_the_commands_the_documentation_names() -> None:
         "credfleet aso explain",
         "credfleet pull-secret check",
         "credfleet services flatten",
+        "credfleet fleet status",
         "credfleet stores explain",
         "credfleet preview-report",
         "credfleet init",

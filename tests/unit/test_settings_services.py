@@ -227,6 +227,13 @@ def test_only_secrets_of_an_entry_are_handed_over(given: dict[str, Any]) -> None
         "two places": ({"secret": "tenant-acme/a", "entry": "db"}, "{secret: …}"),
         "no place": ({"key": "a"}, "{secret: …}"),
         "a key beside a Secret": ({"secret": "tenant-acme/a", "key": "b"}, "NAMESPACE/NAME/KEY"),
+        "no version of a secret": ({"gcpSecret": "projects/p/secrets/s"}, "versions/NUMBER"),
+        "a version without a number": ({"gcpSecret": "projects/p/secrets/s/versions/0"}, "versions/NUMBER"),
+        "a path to elsewhere": ({"gcpSecret": "projects/p/secrets/../versions/1"}, "versions/NUMBER"),
+        "a key of a version": (
+            {"gcpSecret": "projects/p/secrets/s/versions/1", "key": "a"},
+            "NAMESPACE/NAME/KEY",
+        ),
         "a Secret of the pool": ({"secret": "account-pool/aws-9"}, "{account: TENANT/SLOT}"),
         "a Secret of this stack": ({"secret": "tenant-acme/app"}, "what that is made of"),
         "no such account": ({"account": "acme/aw"}, "did you mean acme/aws?"),
@@ -249,7 +256,14 @@ def test_the_account_of_another_tenant_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", [{"secret": "platform/db"}, {"account": "acme/aws", "key": "x"}, {"entry": "db"}]
+    "source",
+    [
+        {"secret": "platform/db"},
+        {"account": "acme/aws", "key": "x"},
+        {"entry": "db"},
+        {"gcpSecret": "projects/p/secrets/s/versions/latest"},
+        {"gcpSecret": "projects/p/locations/europe-west1/secrets/s/versions/7"},
+    ],
 )
 def test_credentials_may_be_in_the_cluster(source: dict[str, Any]) -> None:
     assert problems(services({"credentialsFrom": source})) == ()

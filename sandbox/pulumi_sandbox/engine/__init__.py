@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.plugins.process import start_plugin as start_plugin
     from pulumi_sandbox.engine.plugins.provider_processes import Trusted as Trusted
     from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter as PassphraseCrypter
+    from pulumi_sandbox.engine.project.project_file import Project as Project
     from pulumi_sandbox.engine.project.yaml_file import load_yaml as load_yaml
     from pulumi_sandbox.engine.sealed import recorded as recorded
     from pulumi_sandbox.engine.sealed import without_keys as without_keys
@@ -71,6 +72,7 @@ PUBLIC: Final = {
     "plugins.process": ("Confinement", "start_plugin"),
     "plugins.provider_processes": ("Trusted",),
     "project.passphrase": ("PassphraseCrypter",),
+    "project.project_file": ("Project",),
     "project.yaml_file": ("load_yaml",),
     "sealed": ("recorded", "without_keys", "written"),
     "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),

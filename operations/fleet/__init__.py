@@ -1,0 +1,1 @@
+"""`credfleet fleet`: all stacks of a project together."""

@@ -1,0 +1,126 @@
+"""How the stacks of a project stand, by the states in their backend and the files here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend, recorded
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import reveal
+
+from components.errors import CredfleetError
+from operations.cli.answer import Answer
+from operations.cli.tables import Column, Table
+from operations.config.settings import judged
+from operations.folders import Folders
+from operations.review.record import deployment_in, undeployed
+from operations.review.sealed import unread
+from operations.sandbox.results import claimed
+from operations.sandbox.stack_state import outputs
+
+_FLEET: Final = "credfleet:index:Fleet"
+_CHANGED: Final = "changed since"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One stack. waiting: what its configuration asks for and it does not declare yet.
+
+    files: whether they are what it was last updated with. updated: when, RFC 3339; None for never.
+    """
+
+    stack: str
+    tenants: int = 0
+    accounts: int = 0
+    waiting: int = 0
+    files: str = "never deployed"
+    updated: str | None = None
+    failures: tuple[str, ...] = ()
+
+
+def fleet_status() -> Answer:
+    """Return how each stack of the project here stands.
+
+    Raises:
+        SandboxError: as `Folders.find` and `find_backend`.
+    """
+    folders = Folders.find(Path.cwd())
+    project, backend = Project.load(folders.project), find_backend(folders.backend)
+    states = {path.name.split(".json")[0]: path for path in _states(backend, project.name)}
+    files = {path.name[len("Pulumi.") : -len(".yaml")] for path in project.stack_files.glob("Pulumi.*.yaml")}
+    found = [
+        _standing(folders.project, backend, name, states.get(name)) for name in sorted({*states, *files})
+    ]
+    failed = [each for each in found if each.failures]
+    columns = (
+        Column("Stack", names=True),
+        *("Tenants", "Accounts", Column("Waiting", leaves=2), "Files", Column("Last update", leaves=1)),
+        Column("Failures", folds=True),
+    )
+    rows = [
+        (
+            each.stack,
+            *(str(count) for count in (each.tenants, each.accounts, each.waiting)),
+            *(each.files, each.updated or "-", "; ".join(each.failures)),
+        )
+        for each in found
+    ]
+    tenants, accounts = sum(each.tenants for each in found), sum(each.accounts for each in found)
+    document = {"stacks": [asdict(each) for each in found], "tenants": tenants, "accounts": accounts}
+    told = f"{len(found)} stacks, {tenants} tenants, {accounts} accounts, {len(failed)} with failures"
+    return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
+
+
+def _states(backend: Path, project: str) -> Iterator[Path]:
+    folder = backend / ".pulumi" / "stacks" / project
+    for ending in ("*.json", "*.json.gz"):
+        yield from folder.glob(ending)
+
+
+def _standing(project: Path, backend: Path, stack: str, state: Path | None) -> Standing:
+    """Return how a stack stands; what keeps it from being read is a failure of it alone."""
+    if state is None:
+        return Standing(stack)
+    try:
+        deployment: Mapping[str, Any] = deployment_in(state.read_bytes(), str(state)) or {"manifest": {}}
+        snapshot = recorded(deployment, unread) if "resources" in deployment else Snapshot()
+        files, problem = _files(project, backend, stack, snapshot)
+    except (CredfleetError, SandboxError) as error:
+        return Standing(stack, files="unknown", failures=(f"{error.place}: {error.cause}",))
+    fleet = next((each for each in snapshot.resources if each.type == _FLEET and not each.delete), None)
+    tenants, skipped = fleet and fleet.inputs.get("tenantNames"), reveal(outputs(snapshot).get("skipped"))
+    return Standing(
+        stack,
+        tenants=len(tenants) if isinstance(tenants, list) else 0,
+        accounts=len(claimed(snapshot.resources, ())),
+        waiting=len(skipped) if isinstance(skipped, dict) else 0,
+        files=files,
+        updated=deployment["manifest"].get("time"),
+        failures=(*_failures(snapshot, state), *problem),
+    )
+
+
+def _files(project: Path, backend: Path, stack: str, snapshot: Snapshot) -> tuple[str, tuple[str, ...]]:
+    """Return whether the files of a stack are what its state was made with, and what is wrong with them."""
+    at_rest = StackAtRest.find(project, stack, backend_dir=backend)
+    if not at_rest.stack_file.path.exists():
+        return "no file", ()
+    try:
+        return (_CHANGED if undeployed(at_rest, snapshot, judged(at_rest)) else "as deployed"), ()
+    except CredfleetError as error:
+        return _CHANGED, (str(error).partition("\n")[0],)
+
+
+def _failures(snapshot: Snapshot, state: Path) -> Iterator[str]:
+    """Yield what an update left behind."""
+    if state.with_name(f"{state.name}.steps").exists():
+        yield "an update runs, or was killed"
+    counts = {
+        "calls that were begun and never ended": len(snapshot.pending),
+        "resources still to delete": sum(each.delete for each in snapshot.resources),
+        "resources that failed": sum(bool(each.init_errors) for each in snapshot.resources),
+    }
+    yield from (f"{count} {what}" for what, count in counts.items() if count)

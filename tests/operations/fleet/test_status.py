@@ -1,0 +1,99 @@
+"""`credfleet fleet status`: what states and files tell of all stacks, without a key and without a cluster."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from pulumi_sandbox.engine import load_yaml
+
+from operations.fleet.status import fleet_status
+from tests.operations.review.recording import RECORDED, ROOT
+
+STACK: Final = "staging"
+
+
+def _deployment() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(gzip.decompress((RECORDED / STACK / "record.json.gz").read_bytes()))
+    return record["deployment"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a project whose stack is deployed, and one stack that never was."""
+    for name in ("Pulumi.yaml", "stacks"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / f"Pulumi.{STACK}.yaml").write_bytes((RECORDED / STACK / f"Pulumi.{STACK}.yaml").read_bytes())
+    (tmp_path / "Pulumi.never.yaml").write_text("config: {}\n")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path}/backend")
+    monkeypatch.chdir(tmp_path)
+    _deployed(tmp_path, _deployment())
+    return tmp_path
+
+
+def _deployed(project: Path, deployment: dict[str, Any], stack: str = STACK) -> Path:
+    folder = project / "backend" / ".pulumi" / "stacks" / "credfleet"
+    folder.mkdir(parents=True, exist_ok=True)
+    state = folder / f"{stack}.json"
+    checkpoint = {"stack": f"organization/credfleet/{stack}", "latest": deployment}
+    state.write_text(json.dumps({"version": 3, "checkpoint": checkpoint}))
+    return state
+
+
+def _told() -> dict[str, dict[str, Any]]:
+    return {each["stack"]: each for each in fleet_status().document["stacks"]}
+
+
+def test_each_stack_is_told_with_what_it_has_and_one_that_was_never_deployed_with_nothing(
+    project: Path,
+) -> None:
+    deployment = _deployment()
+    fleet = next(each for each in deployment["resources"] if each["type"] == "credfleet:index:Fleet")
+    claims = [each for each in deployment["resources"] if each["type"].endswith(":AccountClaim")]
+    told = _told()
+    assert told[STACK] == {
+        "stack": STACK,
+        "tenants": len(fleet["inputs"]["tenantNames"]),
+        "accounts": len(claims),
+        "waiting": 0,
+        "files": "as deployed",
+        "updated": deployment["manifest"]["time"],
+        "failures": (),
+    }
+    assert told["never"]["files"] == "never deployed"
+    assert told["never"]["updated"] is None
+    assert fleet_status().exit_code == 0
+
+
+def test_files_that_changed_since_the_last_update_are_told(project: Path) -> None:
+    file = project / f"Pulumi.{STACK}.yaml"
+    document: dict[str, Any] = load_yaml(file)
+    document["config"]["credfleet:tenants"]["newcomer"] = {"namespace": "tenant-newcomer"}
+    file.write_text(yaml.safe_dump(document))
+    assert _told()[STACK]["files"] == "changed since"
+    file.unlink()
+    assert _told()[STACK]["files"] == "no file"
+
+
+def test_what_an_update_left_behind_is_a_failure(project: Path) -> None:
+    deployment = _deployment()
+    begun = {"resource": deployment["resources"][-1], "type": "creating"}
+    state = _deployed(project, {**deployment, "pending_operations": [begun]})
+    state.with_name(f"{state.name}.steps").touch()
+    assert _told()[STACK]["failures"] == (
+        "an update runs, or was killed",
+        "1 calls that were begun and never ended",
+    )
+    assert fleet_status().exit_code == 1
+
+
+def test_a_state_that_cannot_be_read_hides_no_other_stack(project: Path) -> None:
+    _deployed(project, {}, "broken").write_text("no state")
+    told = _told()
+    (failure,) = told["broken"]["failures"]
+    assert "it is no state" in failure
+    assert told[STACK]["accounts"]
