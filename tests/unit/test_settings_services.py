@@ -245,7 +245,8 @@ def test_credentials_that_are_nowhere_are_told_where_they_are_named(
 ) -> None:
     problem = told(services({"credentialsFrom": source, "bindings": {"app": {}}}))
 
-    assert (problem.place.removesuffix(".secret"), mend in problem.mend) == (f"{PLACE}.credentialsFrom", True)
+    place = problem.place.removesuffix(".secret").removesuffix(".gcpSecret")
+    assert (place, mend in problem.mend) == (f"{PLACE}.credentialsFrom", True)
 
 
 def test_the_account_of_another_tenant_is_refused() -> None:
