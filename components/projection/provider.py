@@ -26,7 +26,7 @@ from components.dynamic import (
     misnamed,
     tell,
 )
-from components.errors import CredfleetError, SecretManagerError
+from components.errors import CredfleetError
 from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
@@ -34,9 +34,6 @@ from components.projection.model import Projection, SecretRef, is_handed_over
 from components.projection.projector import Projector, Secrets
 from components.projection.sources import Composition, Source
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
-
-_ASKED_AGAIN: Final = ("unreachable", "no-identity")
-"""What keeps a preview from Secret Manager, and maybe not the update."""
 
 _DECIDES_THE_PLACE: Final = ("targetNamespace", "targetName", "owner", "keys", "asoCredential")
 
@@ -188,8 +185,7 @@ class CompositionShell(FollowingShell):
             contents = self._contents(secrets, inputs)
             self._composed(contents, inputs)
         except CredfleetError as error:
-            if not isinstance(error, SecretManagerError) or error.code not in _ASKED_AGAIN:
-                yield CheckFailure("sources", str(error))
+            yield CheckFailure("sources", str(error))
         else:
             for warning in self.warnings(inputs["recipe"], contents):
                 tell(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")

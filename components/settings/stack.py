@@ -206,7 +206,11 @@ class Settings(Noun):
         yield from review_cluster(self.cluster, writes=writes and around.whole("cluster"))
         yield from review_namespaces(self.tenants, pool)
         if pool is not None:
-            yield from rows.problems
+            problems = rows.problems
+            if pool.members_from is not None and not around.whole("accountPool.partitionKeys"):
+                read, problems = read_members(around.root / pool.members_from, None)
+                existing = [row for row in read if row.credentials_from is None]
+            yield from problems
             yield from review_pool(pool, existing, stated, around)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
         yield from review_accounts(accounts, pool, existing, stated, around)
