@@ -37,6 +37,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.account_pool.skipping import in_words
+from components.dynamic import SECRET
 from components.naming import stack_holder
 from components.waiting import unless
 
@@ -110,7 +111,7 @@ class AccountPoolArgs:
     settings: PoolConfigMap
     members: Mapping[str, DeclaredMember]
     data: Mapping[str, pulumi.Input[Mapping[str, str]]] = field(
-        default_factory=dict[str, pulumi.Input[Mapping[str, str]]]
+        default_factory=dict[str, pulumi.Input[Mapping[str, str]]], metadata=SECRET
     )
     claims: Sequence[ClaimRequest] = ()
     allow_destroy: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import pulumi
@@ -23,6 +23,7 @@ from components.aso_credentials.provider import (
     SubscriptionPin,
     SubscriptionPinArgs,
 )
+from components.dynamic import SECRET
 from components.waiting import unless
 
 _OPAQUE: Final = "Opaque"
@@ -39,7 +40,7 @@ class AsoSecretArgs:
 
     namespace: pulumi.Input[str]
     secret_name: str
-    data: pulumi.Input[Data]
+    data: pulumi.Input[Data] = field(metadata=SECRET)
     subscription: str | None
     place: str
     allow_subscription_change: bool = False

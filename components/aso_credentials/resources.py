@@ -34,7 +34,7 @@ class AsoResourceArgs:
     manifest: Mapping[str, Any]
     namespace: pulumi.Input[str]
     credential: str | None
-    outlives: pulumi.Input[Sequence[pulumi.Resource]]
+    outlives: pulumi.Input[Sequence[pulumi.Resource]] = ()
     waits: pulumi.Output[str] | None = None
 
 

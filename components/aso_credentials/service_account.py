@@ -29,10 +29,13 @@ class AsoServiceAccountArgs:
 class AsoServiceAccount(pulumi.ComponentResource):
     """A ServiceAccount of strict mode, and the operator's right on its tokens. trusted: all of it.
 
+    Outputs: account, its name.
+
     The operator's chart gives that right only where Helm knows of strict mode, and for `aso-workload` alone.
     """
 
     TYPE: ClassVar = "credfleet:index:AsoServiceAccount"
+    account: pulumi.Output[str]
     trusted: Sequence[pulumi.Resource]
 
     def __init__(
@@ -45,8 +48,9 @@ class AsoServiceAccount(pulumi.ComponentResource):
             automount_service_account_token=False,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.account = account.metadata.name
         self.trusted = [account, *self._let_the_operator_ask(name, args)]
-        self.register_outputs({"account": account.metadata.name})
+        self.register_outputs({"account": self.account})
 
     def _let_the_operator_ask(self, name: str, args: AsoServiceAccountArgs) -> Sequence[pulumi.Resource]:
         child = pulumi.ResourceOptions(parent=self)

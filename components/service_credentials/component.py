@@ -143,6 +143,7 @@ class UserProvidedService(pulumi.ComponentResource):
     TYPE: ClassVar = "credfleet:index:UserProvidedService"
     namespace: pulumi.Output[str]
     secret_name: pulumi.Output[str]
+    guid: str
 
     def __init__(
         self, name: str, args: UserProvidedServiceArgs, opts: pulumi.ResourceOptions | None = None
@@ -377,7 +378,9 @@ class ServiceApp(pulumi.ComponentResource):
     """
 
     TYPE: ClassVar = "credfleet:index:ServiceApp"
-    outputs: Mapping[str, Any]
+    vcap_services: SecretKey
+    file_path: str | None
+    bindings: Mapping[str, Any]
 
     def __init__(self, name: str, args: ServiceAppArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {"namespace": args.namespace, "bindings": [*args.bindings]}
@@ -401,15 +404,22 @@ class ServiceApp(pulumi.ComponentResource):
             )
             content = self._data().apply(lambda data: sha256(data[VCAP_KEY].encode()).hexdigest())
             self._bind(name, content, [secret, *bindings])
-        self.outputs = {
-            "vcapServices": {"namespace": namespace, "secretName": secret_name, "key": VCAP_KEY},
-            "filePath": VCAP_FILE if args.takes_file else None,
-            "bindings": {
-                reference: {"secretName": binding.secret_name, "mountPath": binding.mount_path}
-                for reference, binding in args.bindings.items()
-            },
+        self.vcap_services = {
+            "namespace": namespace,
+            "secretName": pulumi.Output.from_input(secret_name),
+            "key": VCAP_KEY,
+        }
+        self.file_path = VCAP_FILE if args.takes_file else None
+        self.bindings = {
+            reference: {"secretName": binding.secret_name, "mountPath": binding.mount_path}
+            for reference, binding in args.bindings.items()
         }
         self.register_outputs(self.outputs)
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """The outputs, by their names."""
+        return {"vcapServices": self.vcap_services, "filePath": self.file_path, "bindings": self.bindings}
 
     def _referred(self, name: str, secret_name: str) -> None:
         """Make VCAP_SERVICES where credentials are in the cluster; those of entries are in their Secrets."""

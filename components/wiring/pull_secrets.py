@@ -13,6 +13,7 @@ from components.credentials import Credentials
 from components.naming import stack_holder
 from components.providers import gcp_provider
 from components.pull_secret.component import PullSecret, PullSecretArgs
+from components.pull_secret.model import Cluster
 from components.pull_secret.preconditions import decide
 from components.pull_secret.provider import PullSecretStart, PullSecretStartArgs
 from components.pull_secret.settings import ClusterEntry, PullSecretsSection
@@ -39,22 +40,12 @@ def declare_pull_secrets(
     google = cache(lambda: gcp_provider(parent))  # only a stack with a cluster that is ready needs it
     made: dict[str, PullSecret] = {}
     for id_, given in section.clusters.items():
-        cluster, start, begun, of_cluster = section.cluster(id_, observed), None, None, opts
-        decision, (namespace, secret_name) = decide(cluster), section.place_of(id_)
+        cluster, of_cluster = section.cluster(id_, observed), opts
         project = _project(given, declared)
-        if cluster.deleted_time is None and (decision.may_have_one or section.reports_deletions):
-            ready = PullSecretStartArgs(
-                cluster=id_,
-                ready=decision.proceeds,
-                project=project,
-                secret_id=cluster.secret_id,
-                namespace=namespace,
-                secret_name=secret_name,
-            )
-            start = PullSecretStart(f"{id_}-start", ready, parent)
-        if start is not None and decision.may_have_one:
-            begun = start.begun
+        start, begun = started(section, cluster, project, parent)
+        if begun is not None:
             of_cluster = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[google()]))
+        namespace = section.place_of(id_)[0]
         args = PullSecretArgs(
             section=section,
             cluster=cluster,
@@ -72,6 +63,31 @@ def declare_pull_secrets(
         {f"pull secret {id_}": one.skipped for id_, one in made.items()}
     )
     return {id_: one.status for id_, one in made.items()}, reasons.apply(_told)
+
+
+def started(
+    section: PullSecretsSection,
+    cluster: Cluster,
+    project: pulumi.Input[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> tuple[PullSecretStart | None, pulumi.Output[bool] | None]:
+    """Declare what outlives a cluster's pull secret, and return it with whether it was ready before.
+
+    Neither for a cluster that nothing is declared of.
+    """
+    decision, (namespace, secret_name) = decide(cluster), section.place_of(cluster.id)
+    if cluster.deleted_time is not None or not (decision.may_have_one or section.reports_deletions):
+        return None, None
+    ready = PullSecretStartArgs(
+        cluster=cluster.id,
+        ready=decision.proceeds,
+        project=project,
+        secret_id=cluster.secret_id,
+        namespace=namespace,
+        secret_name=secret_name,
+    )
+    start = PullSecretStart(f"{cluster.id}-start", ready, opts)
+    return start, start.begun if decision.may_have_one else None
 
 
 def _told(skipped: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
