@@ -40,6 +40,8 @@ PACK: Final = "policies"
 """The host of policies starts it as a folder, so its modules import each other without a package's name."""
 DATA: Final = ("docs", "stacks/dev/crds")
 """What the code finds at the same place from itself."""
+PLUGIN: Final = "plugin/PulumiPlugin.yaml"
+"""It names the environment of the component package by a path, which is another one in site-packages."""
 _METADATA: Final = ("pyproject.toml", "README.md", "LICENSE")
 
 
@@ -66,6 +68,9 @@ def stage(checkout: Path, folder: Path) -> None:
     (folder / NAME / PACK).mkdir()
     for path in (checkout / PACK).glob("*.py"):
         shutil.copy2(path, folder / NAME / PACK)
+    plugin = folder / NAME / PLUGIN
+    environment = plugin.read_text(encoding="utf-8").replace("../../.venv", "../../../../..")
+    plugin.write_text(environment, encoding="utf-8")
     pack = {path.stem for path in (checkout / PACK).glob("*.py")}
     for path in (folder / NAME).rglob("*.py"):
         own = pack if path.parent.name == PACK else frozenset[str]()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pulumi.runtime.proto import callback_pb2_grpc as callback_pb2_grpc
     from pulumi.runtime.proto import engine_pb2 as engine_pb2
     from pulumi.runtime.proto import engine_pb2_grpc as engine_pb2_grpc
+    from pulumi.runtime.proto import errors_pb2 as errors_pb2
     from pulumi.runtime.proto import plugin_pb2 as plugin_pb2
     from pulumi.runtime.proto import provider_pb2 as provider_pb2
     from pulumi.runtime.proto import provider_pb2_grpc as provider_pb2_grpc

@@ -20,12 +20,14 @@ def test_a_project_knows_where_its_program_stacks_environment_and_providers_are(
         "main: app\n"
         "stackConfigDir: stacks\n"
         "plugins: {providers: [{name: shelf, path: shelf}]}\n"
+        "packages: {rooms: ./rooms, house: {source: ../house}}\n"
         "description: anything\n",
     )
     assert project.program == tmp_path / "app"
     assert project.stack_files == tmp_path / "stacks"
     assert project.virtualenv == tmp_path / ".venv"
     assert project.providers == {"shelf": tmp_path / "shelf"}
+    assert project.packages == {"rooms": tmp_path / "rooms", "house": tmp_path / "../house"}
     assert (project.key("a"), project.key("gcp:b")) == ("shop:a", "gcp:b")
 
 
@@ -38,7 +40,8 @@ def test_without_options_the_program_runs_with_this_interpreter(tmp_path: Path):
     [
         ("runtime: nodejs", "nodejs"),
         ("runtime: {name: python, options: {toolchain: uv}}", "toolchain"),
-        ("runtime: python\npackages: {x: y}", "packages"),
+        ("runtime: python\npackages: {x: terraform-provider}", "packages.x"),
+        ("runtime: python\npackages: {x: {source: ./x, parameters: [y]}}", "packages.x.parameters"),
         ("runtime: python\nbackend: {url: file://~}", "backend"),
         ("runtime: python\noptions: {refresh: always}", "options"),
         ("runtime: python\nplugins: {analyzers: []}", "plugins.analyzers"),

@@ -65,7 +65,8 @@ class PartialFailureError(Exception):
 class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     """The provider; tests read `calls` and `things`, and set `on` to interfere with a call.
 
-    `on[method, name]` runs before the call does its work: it may raise, wait, or change the world.
+    `build` answers Construct, from the request. `on[method, name]` runs before the call does its work: it may
+    raise, wait, or change the world.
     """
 
     accepts_secrets: bool = True
@@ -76,6 +77,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     on: dict[tuple[str, str], Callable[[], None]] = field(
         default_factory=dict[tuple[str, str], Callable[[], None]]
     )
+    build: Callable[[Any], Any] | None = None
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -196,6 +198,12 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._record("Invoke", request.tok, request)
         return provider_pb2.InvokeResponse(**{"return": request.args})
+
+    def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._record("Construct", request.name, request)
+        if self.build is None:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, "it constructs nothing")
+        return self.build(request)
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._record("Cancel", "", request)

@@ -149,6 +149,7 @@ class Deployment:
             hooks=hooks,
             identity=self._identity,
             parallel=self._options.parallel,
+            address=self._address,
         )
         await serve(server, self._monitor, self._log)
 
@@ -165,6 +166,7 @@ class Deployment:
             logs=logs,
             attached=attached_providers(os.environ.get("PULUMI_DEBUG_PROVIDERS", "")),
             folders={} if self._options.confinement else project.providers,
+            packages={} if self._options.confinement else project.packages,
             modules=self._options.providers,
             direct=self._options.direct,
             trusted=self._options.trusted,

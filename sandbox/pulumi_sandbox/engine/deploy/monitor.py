@@ -19,10 +19,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
-from google.protobuf import empty_pb2
+from google.protobuf import empty_pb2, struct_pb2
 
 from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
+from pulumi_sandbox.engine.deploy.construct import construct_request
 from pulumi_sandbox.engine.deploy.control import Control, Stopped, Unfulfilled
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
@@ -40,10 +41,11 @@ from pulumi_sandbox.engine.model.goal import (
     unsupported,
 )
 from pulumi_sandbox.engine.model.resource import Resource
+from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.stubs import (
     CHANNEL_OPTIONS,
     callback_pb2,
@@ -105,6 +107,7 @@ def _served(work: Callable[[Monitor, _Q], Coroutine[Any, Any, object]]) -> Any:
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     """Answers a program's registrations, reads and function calls, in one deployment.
 
+    address: where it listens, for providers that construct components.
     `signalled` is set when the program has registered all it wants.
     """
 
@@ -116,6 +119,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     hooks: Hooks
     identity: Identity
     parallel: int
+    address: str
     signalled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _finished: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _transforms: dict[str, list[callback_pb2.Callback]] = field(default_factory=dict, init=False)
@@ -155,14 +159,15 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
         """Bring a resource to the state the program wants."""
-        goal = await self._goal(request)
         try:
+            if request.remote:
+                return await self._construct(request)
+            goal, _, _ = await self._goal(request)
             resource = await self.registrar.register(goal)
         except Unfulfilled as unfulfilled:
             if not request.supportsResultReporting:
                 raise self.control.stop() from unfulfilled
             return resource_pb2.RegisterResourceResponse(urn=unfulfilled.urn, result=resource_pb2.FAIL)
-        self._transforms[resource.urn] = list(request.transforms)
         return resource_pb2.RegisterResourceResponse(
             urn=resource.urn,
             id=resource.id,
@@ -173,10 +178,59 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             ),
         )
 
-    async def _goal(self, request: resource_pb2.RegisterResourceRequest) -> Goal:
-        """Read a registration after its own transforms, its ancestors' and the stack's, in this order."""
-        inputs, options = wire.decode(request.object), options_of(request)
-        transforms = list(request.transforms)
+    async def _construct(
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> resource_pb2.RegisterResourceResponse:
+        """Have a provider construct a component; all of it, itself too, is registered here meanwhile."""
+        goal, inputs, options = await self._goal(request)
+        urn = urns.make(self.identity.stack, self.identity.project, goal.parent, goal.type, goal.name)
+        try:
+            reference = await self.registrar.provider_reference(goal.package, goal.version, goal.provider)
+            provider = await self.registrar.provider(reference)
+            if not isinstance(provider, PluginProvider):
+                raise unsupported("components of the engine's own package", urn)
+            answer = await provider.construct(
+                construct_request(
+                    goal,
+                    inputs,
+                    options,
+                    identity=self.identity,
+                    parallel=self.parallel,
+                    monitor=self.address,
+                )
+            )
+        except (ProviderError, SandboxError) as error:
+            if self.control.stopping or not self.control.goes_on:
+                raise self.control.fail_unless_stopping(str(error), urn) from error
+            self.control.flaw(str(error), urn)
+            self.resources.unfulfilled.add(urn)
+            raise Unfulfilled(urn) from error
+        dependencies = resource_pb2.RegisterResourceResponse.PropertyDependencies
+        return resource_pb2.RegisterResourceResponse(
+            urn=answer.urn,
+            object=wire.encode(
+                wire.decode(answer.state), secrets=request.acceptSecrets, resources=request.acceptResources
+            ),
+            propertyDependencies={
+                key: dependencies(urns=each.urns) for key, each in answer.stateDependencies.items()
+            },
+        )
+
+    async def _goal(
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> tuple[Goal, struct_pb2.Struct, resource_pb2.TransformResourceOptions]:
+        """Read a registration after its own transforms, its ancestors' and the stack's, in this order.
+
+        A component that is constructed is registered twice, and transformed by the same both times. Returns
+        the inputs on the wire as well, untouched where nothing transformed them.
+        """
+        sent, options = wire.decode(request.object), options_of(request)
+        inputs = sent
+        urn = urns.make(
+            self.identity.stack, self.identity.project, request.parent, request.type, request.name
+        )
+        self._transforms[urn] = transforms = [*self._transforms.get(urn, ()), *request.transforms]
+        transforms = [*transforms]
         above = request.parent
         while above:
             transforms += self._transforms.get(above, [])
@@ -184,13 +238,14 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             above = ancestor.parent if ancestor else ""
         for transform in (*transforms, *self._stack_transforms):
             inputs, options = await self.callbacks.transform(transform, request, inputs, options)
+        object_ = request.object if inputs == sent else wire.encode(inputs)
         refuse_unsupported(request, options)
         root = None if self.callbacks.refused else self.identity.program
         goal = goal_of(request, hashed(inputs, root), options)
         parent = self.resources.goals.get(request.parent)
-        if goal.custom and not goal.is_provider:
+        if (goal.custom and not goal.is_provider) or request.remote:
             goal = goal.served_by(provider_for(goal, parent))
-        return inherit(goal, parent) if parent else goal
+        return inherit(goal, parent) if parent else goal, object_, options
 
     @_served
     async def ReadResource(

@@ -107,7 +107,6 @@ def refuse_unsupported(
         mend = "run the stack with the Pulumi CLI: without the option, a second object would be made"
         raise unsupported("the option import_", place, mend)
     wanted = {
-        "remote components (Construct)": request.remote,
         "the option replacement_trigger": options.HasField("replacement_trigger"),
         "the option state_migrations": bool(request.state_migrations),
         "the option env_var_mappings": bool(request.envVarMappings),

@@ -11,6 +11,7 @@ from typing import Any, Final, TypedDict, TypeVar, cast
 import grpc
 import grpc.aio
 from google.protobuf import empty_pb2, struct_pb2
+from google.protobuf.message import Message
 
 from pulumi_sandbox.engine.model.diff import Changes, Diff, PropertyDiff
 from pulumi_sandbox.engine.model.goal import package_of
@@ -26,7 +27,13 @@ from pulumi_sandbox.engine.plugins.provider import (
 )
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns, wire
-from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi_sandbox.protocol.stubs import (
+    CHANNEL_OPTIONS,
+    errors_pb2,
+    provider_pb2,
+    provider_pb2_grpc,
+    status_pb2,
+)
 from pulumi_sandbox.protocol.values import (
     Properties,
     Value,
@@ -38,11 +45,14 @@ from pulumi_sandbox.protocol.values import (
 )
 
 _T = TypeVar("_T")
+_M = TypeVar("_M", bound=Message)
 
 _PROVIDER: Final = "__provider"
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _LOST: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 _RUN_ERROR: Final = "pulumi.errors.RunError: "
+_UNEXPECTED: Final = "Unexpected <class 'pulumi.errors.RunError'>: "
+"""What gRPC puts before the text of an error that a component raises for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +237,12 @@ class PluginProvider:
             self._mark(wire.decode(answer.inputs), known.inputs) if answer.HasField("inputs") else None,
         )
 
+    async def construct(self, request: provider_pb2.ConstructRequest) -> provider_pb2.ConstructResponse:
+        """Construct a component, which the provider registers with all that it consists of."""
+        if not self._config_known:
+            raise ProviderError("its provider's configuration is not known before the update")
+        return await self._call(self._stub.Construct(request))
+
     async def invoke(self, token: str, args: Properties, *, preview: bool) -> Checked:
         """See `Provider`."""
         if not self._config_known:
@@ -372,7 +388,9 @@ def _failures(failures: Iterable[provider_pb2.CheckFailure]) -> tuple[CheckFailu
 def _text(error: grpc.aio.AioRpcError) -> str:
     if error.code() is grpc.StatusCode.UNAVAILABLE:
         return f"the provider's process is gone ({error.details()})"
-    return without_traceback(error.details() or error.code().name)
+    if reasons := _wrong_inputs(error):
+        return "; ".join(reasons)
+    return without_traceback((error.details() or error.code().name).removeprefix(_UNEXPECTED))
 
 
 def without_traceback(text: str) -> str:
@@ -382,11 +400,21 @@ def without_traceback(text: str) -> str:
     return message.strip() if found and is_of_host else text
 
 
+def _wrong_inputs(error: grpc.aio.AioRpcError) -> list[str]:
+    """Return what a component says of its inputs; the values are left out, unlike in the genuine engine."""
+    found = _detail(error, errors_pb2.InputPropertiesError())
+    return [f"property {one.property_path}: {one.reason}" for one in found.errors] if found else []
+
+
 def _init_failure(error: grpc.aio.AioRpcError) -> provider_pb2.ErrorResourceInitFailed | None:
-    for key, value in error.trailing_metadata():
+    return _detail(error, provider_pb2.ErrorResourceInitFailed())
+
+
+def _detail(error: grpc.aio.AioRpcError, failure: _M) -> _M | None:
+    """Read what an error carries beside its text, into a message of that kind."""
+    for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin" and isinstance(value, bytes):
             for detail in status_pb2.Status.FromString(value).details:
-                failure = provider_pb2.ErrorResourceInitFailed()
                 if detail.Unpack(failure):
                     return failure
     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pulumi_sandbox.engine.plugins.package_source import package_command
 from pulumi_sandbox.engine.plugins.plugin_provider import DirectProvider, PluginProvider, TrustedDynamic
 from pulumi_sandbox.engine.plugins.process import Child, start_plugin
 from pulumi_sandbox.engine.plugins.provider import ProviderError
@@ -33,9 +34,10 @@ class Sources:
     """All that decides where a package's provider is found.
 
     `attached` maps packages to loopback ports of providers that run already (PULUMI_DEBUG_PROVIDERS),
-    `folders` maps packages to folders with an executable (`plugins.providers` of Pulumi.yaml), `modules`
-    to the modules that serve them in this interpreter, `direct` to what serves them in this process;
-    `python` is that of the project's environment. `trusted`: the only dynamic providers that are loaded.
+    `folders` maps packages to folders with an executable (`plugins.providers` of Pulumi.yaml), `packages` to
+    those with their source (`packages`), `modules` to the modules that serve them in this interpreter,
+    `direct` to what serves them in this process; `python` is that of the project's environment. `trusted`:
+    the only dynamic providers that are loaded.
     """
 
     project: str
@@ -44,6 +46,7 @@ class Sources:
     logs: Path
     attached: Mapping[str, int] = field(default_factory=dict[str, int])
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    packages: Mapping[str, Path] = field(default_factory=dict[str, Path])
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
     direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
     trusted: Trusted | None = None
@@ -158,6 +161,9 @@ class Plugins:
         folder = self._sources.folders.get(package)
         if folder is not None:
             return [str(folder / f"pulumi-resource-{package}"), self._engine_address]
+        if package in self._sources.packages:
+            source = package_command(self._sources.packages[package], self._sources.python)
+            return [*source, self._engine_address]
         if package in self._sources.modules:
             return [sys.executable, "-u", "-m", self._sources.modules[package], self._engine_address]
         raise SandboxError(
@@ -165,5 +171,5 @@ class Plugins:
             place=f"package {package}",
             cause="the embedded engine has no provider for it",
             mend="run one and name it in PULUMI_DEBUG_PROVIDERS, or declare its folder under "
-            "plugins.providers of Pulumi.yaml, or use the Pulumi CLI",
+            "packages or plugins.providers of Pulumi.yaml, or use the Pulumi CLI",
         )

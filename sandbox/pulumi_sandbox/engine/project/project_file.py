@@ -13,7 +13,8 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Json
 
 _NAME: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}")
-_UNSUPPORTED: Final = ("backend", "options", "packages", "requiredPulumiVersion")
+_UNSUPPORTED: Final = ("backend", "options", "requiredPulumiVersion")
+_LOCAL: Final = ("./", "../", "/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Project:
     """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files.
 
     `virtualenv` is None when the program runs with this interpreter; `providers` maps a package to the
-    directory of the provider that serves it.
+    directory of the provider that serves it, `packages` to the one whose source serves it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Project:
     virtualenv: Path | None
     declarations: tuple[Declaration, ...]
     providers: Mapping[str, Path]
+    packages: Mapping[str, Path]
 
     @classmethod
     def load(cls, directory: Path) -> Project:
@@ -77,6 +79,10 @@ class Project:
                 _declaration(path, name, key, value) for key, value in (document.get("config") or {}).items()
             ),
             providers=_providers(path, directory, document.get("plugins") or {}),
+            packages={
+                name: _package(path, directory, name, given)
+                for name, given in (document.get("packages") or {}).items()
+            },
         )
 
     def key(self, name: str) -> str:
@@ -138,6 +144,18 @@ def _providers(path: Path, directory: Path, plugins: dict[str, Any]) -> dict[str
         if kind != "providers":
             raise _unsupported(path, f"`plugins.{kind}`")
     return {each["name"]: directory / each["path"] for each in plugins.get("providers") or ()}
+
+
+def _package(path: Path, directory: Path, name: str, given: Any) -> Path:
+    """Return the folder of a package, given as its path, or as `{source: PATH}`."""
+    source = given.get("source") if isinstance(given, dict) else given
+    if not isinstance(source, str) or not source.startswith(_LOCAL):
+        raise _unsupported(
+            path, f"`packages.{name}`, which is no path that begins with {' or '.join(_LOCAL)}"
+        )
+    if isinstance(given, dict) and given.keys() - {"source"}:
+        raise _unsupported(path, f"`packages.{name}.{min(given.keys() - {'source'})}`")
+    return directory / source
 
 
 def _invalid(path: Path, cause: str, mend: str) -> SandboxError:
