@@ -24,7 +24,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove fire package try-package sbom audit tutorial how-to bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast check count format witness model prove fire package try-package sbom audit tutorial how-to node bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK
@@ -141,6 +141,9 @@ tutorial: env ## paste every command of docs/tutorial.md, and compare what is pr
 
 how-to: env ## do all tasks of docs/how-to on a copy of stack dev, and compare what is printed
 	@$(BIN)/python -m tests.tutorial how-to
+
+node: ## install the npm packages of examples/typescript, for its test
+	@npm install --prefix examples/typescript --no-package-lock --no-audit --no-fund --ignore-scripts
 
 bench: env ## speed, as ratios within one run
 	@$(BIN)/python -m benchmarks

@@ -5,16 +5,18 @@ That the commands of their page print what it says is tried by hand.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
@@ -32,7 +34,17 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 EXAMPLES = ROOT / "examples"
-FILES = ("Pulumi.yaml", "Pulumi.dev.yaml", "__main__.py")
+PACKAGES = EXAMPLES / "typescript" / "node_modules"
+IN_PYTHON = """
+import pulumi
+
+from credfleet import ClaimRequest, TenantAccounts, TenantAccountsArgs, holder_here
+
+claim = ClaimRequest("acme", "gcp", holder=holder_here("acme"), required=True)
+args = TenantAccountsArgs(pool_namespace="accounts", tenant="acme", claims=[claim], reader=None)
+pulumi.export("account", TenantAccounts("acme", args).accounts["0"]["secretName"])
+"""
+"""What examples/typescript says."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +58,17 @@ class Copies:
     def up(self, name: str) -> None:
         folder = self.folder / name
         folder.mkdir()
-        for file in FILES:
-            text = (EXAMPLES / name / file).read_text(encoding="utf-8")
-            for old, new in self.replaced.items():
-                text = text.replace(old, new)
-            (folder / file).write_text(text, encoding="utf-8")
+        for file in (EXAMPLES / name).glob("*.*"):
+            if file.is_file():
+                self.write(folder / file.name, file.read_text(encoding="utf-8"))
+        self.deploy(folder)
+
+    def write(self, file: Path, text: str) -> None:
+        for old, new in self.replaced.items():
+            text = text.replace(old, new)
+        file.write_text(text, encoding="utf-8")
+
+    def deploy(self, folder: Path) -> None:
         done = subprocess.run(
             [sys.executable, killed_up.__file__, str(folder), "dev", str(folder / "backend"), "0"],
             cwd=folder,
@@ -76,6 +94,7 @@ def copies(tmp_path: Path, control_plane: ControlPlane) -> Generator[Copies]:
                 '"accounts"': f'"{unique}-accounts"',
                 '{"name": "globex"}': f'{{"name": "{unique}-globex"}}',
                 "credfleet-sandbox": "pulumi-sandbox",
+                "../../credfleet/plugin": str(ROOT / "credfleet" / "plugin"),
                 "127.0.0.1:0": f"{LOOPBACK}:{google}",
             },
             {
@@ -109,10 +128,36 @@ def test_claims_of_other_stacks_are_served_and_used_beside_other_providers(
     assert told.status_code == 200
 
 
+@pytest.mark.skipif(
+    shutil.which("node") is None or not PACKAGES.is_dir(),
+    reason="Node and the packages of examples/typescript are not there: make node",
+)
+def test_a_program_in_typescript_declares_what_the_same_one_in_python_does(copies: Copies) -> None:
+    """The stack changes its language, and nothing else: no resource, no input, no output."""
+    (copies.folder / "node_modules").symlink_to(PACKAGES)
+    copies.up("pool")
+    copies.up("typescript")
+    folder = copies.folder / "typescript"
+    in_typescript = _resources(folder)
+    assert [urn.rpartition("::")[2] for urn in in_typescript if "AccountClaim" in urn] == ["acme/0"]
+
+    copies.write(folder / "Pulumi.yaml", "name: typescript\nruntime: python\n")
+    copies.write(folder / "__main__.py", IN_PYTHON)
+    copies.deploy(folder)
+    assert _resources(folder) == in_typescript
+
+
+def _resources(folder: Path) -> Mapping[str, Any]:
+    """Return what is in a state, without the provider that constructs components for other languages."""
+    state = json.loads((folder / "backend/.pulumi/stacks/typescript/dev.json").read_text(encoding="utf-8"))
+    resources = state["checkpoint"]["latest"]["resources"]
+    return {one["urn"]: one for one in resources if one["type"] != "pulumi:providers:credfleet"}
+
+
 def test_every_example_is_deployed_by_these_tests_and_listed_on_its_page() -> None:
     folders = {each.parent.name for each in EXAMPLES.glob("*/Pulumi.yaml")}
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    assert folders == {"pool", "claim", "aso-credential"}
+    assert folders == {"pool", "claim", "aso-credential", "typescript"}
     assert all(f"]({name})" in page for name in folders)
 
 

@@ -1,18 +1,56 @@
 """Processes the engine starts."""
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from pulumi_sandbox.engine.plugins import process
 from pulumi_sandbox.engine.plugins.program import start_program
+from pulumi_sandbox.engine.project.project_file import Project
 from pulumi_sandbox.errors import SandboxError
+
+
+def _project(directory: Path, runtime: str) -> Project:
+    (directory / "Pulumi.yaml").write_text(f"name: test\nruntime: {runtime}\n")
+    return Project.load(directory)
 
 
 async def test_an_environment_that_does_not_exist_is_named_before_anything_starts(tmp_path: Path):
     with pytest.raises(SandboxError, match=str(tmp_path / "gone")) as caught:
-        await start_program(tmp_path / "gone", tmp_path)
+        await start_program(_project(tmp_path, "python"), tmp_path / "gone")
     assert caught.value.code == "program-missing"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not there")
+async def test_a_program_in_node_is_run_by_the_script_of_its_sdk_and_told_what_the_cli_tells_it(
+    tmp_path: Path,
+):
+    """Read in pulumi-language-nodejs of Pulumi at 1b59498: `constructArguments`, and the environment."""
+    run = tmp_path / "node_modules" / "@pulumi" / "pulumi" / "cmd" / "run"
+    run.mkdir(parents=True)
+    told = "{argv: argv.slice(1), typescript: env.PULUMI_NODEJS_TYPESCRIPT, config: env.PULUMI_CONFIG}"
+    (run / "index.js").write_text(f"const {{argv, env}} = process; console.log(JSON.stringify({told}))")
+    child = await start_program(_project(tmp_path, "nodejs"), Path(sys.executable))
+    heard: list[str] = []
+    child.follow(heard.append, heard.append)
+    task = {
+        **{key: key for key in ("organization", "project", "stack", "root", "monitor")},
+        **{"program": str(tmp_path), "parallel": 4, "preview": True, "environment": {"PULUMI_CONFIG": "{}"}},
+    }
+    await child.tell(json.dumps(task))
+    assert await child.wait() == 0, heard
+    assert json.loads(heard[0]) == {
+        "argv": [
+            str(run / "index.js"),
+            *("--monitor", "monitor", "--engine", "monitor"),
+            *("--organization", "organization", "--project", "project", "--stack", "stack"),
+            *("--root-directory", "root", "--pwd", str(tmp_path), "--parallel", "4", "--dry-run", "."),
+        ],
+        "typescript": "true",
+        "config": "{}",
+    }
 
 
 async def test_a_line_that_is_too_long_is_left_out_and_those_behind_it_are_heard(

@@ -38,7 +38,8 @@ def test_without_options_the_program_runs_with_this_interpreter(tmp_path: Path):
 @pytest.mark.parametrize(
     ("addition", "named"),
     [
-        ("runtime: nodejs", "nodejs"),
+        ("runtime: go", "go"),
+        ("runtime: {name: nodejs, options: {nodeargs: --inspect}}", "nodeargs"),
         ("runtime: {name: python, options: {toolchain: uv}}", "toolchain"),
         ("runtime: python\npackages: {x: terraform-provider}", "packages.x"),
         ("runtime: python\npackages: {x: {source: ./x, parameters: [y]}}", "packages.x.parameters"),

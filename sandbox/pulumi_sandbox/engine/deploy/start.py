@@ -66,7 +66,7 @@ async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation:
     virtualenv = None if options.confinement else project.virtualenv
     python = virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
     runs_program = operation in ("preview", "update")
-    program = await start_program(python, project.program, options.confinement) if runs_program else None
+    program = await start_program(project, python, options.confinement) if runs_program else None
     try:
         from pulumi_sandbox.engine.deploy.deployment import Deployment
 

@@ -1,11 +1,14 @@
 """The program's process: started early, told where the engine is once the engine knows."""
 
 import json
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pulumi_sandbox.engine.plugins.process import Child, Confinement
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
+from pulumi_sandbox.engine.project.project_file import Project
+from pulumi_sandbox.errors import SandboxError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,27 @@ class ProgramTask:
         )
 
 
-async def start_program(python: Path, program: Path, confinement: Confinement | None = None) -> Child:
+async def start_program(project: Project, python: Path, confinement: Confinement | None = None) -> Child:
     """Start the language host in the program's folder; it waits for its `ProgramTask` on standard input.
 
     What it prints waits until someone follows it.
-    Raises SandboxError `program-missing`, when the project's environment does not exist.
+    Raises SandboxError `program-missing`, when the project's environment, or Node, does not exist, and
+    `project-unsupported` for a program in Node that is to be shut in.
     """
-    host = Path(__file__).with_name("language_host.py")
+    program = project.program
     folder = program if program.is_dir() else program.parent
+    if project.runtime == "nodejs":
+        if confinement:
+            raise SandboxError(
+                code="project-unsupported",
+                place=str(project.directory / "Pulumi.yaml"),
+                cause="a program in Node cannot be shut in",
+                mend="preview it with the keys of the stack, where its code is trusted",
+            )
+        node, host = shutil.which("node") or "node", Path(__file__).with_name("node_host.cjs")
+        typescript = {"PULUMI_NODEJS_TYPESCRIPT": "true"} if project.typescript else {}
+        return await Child.start("program", [node, str(host)], cwd=folder, env=typescript)
+    host = Path(__file__).with_name("language_host.py")
     command = [str(python), "-u", "-P", str(host)]
     if confinement:
         confinement = replace(confinement, readable=(*confinement.readable, host))

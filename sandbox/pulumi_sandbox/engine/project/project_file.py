@@ -37,7 +37,8 @@ class Declaration:
 class Project:
     """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files.
 
-    `virtualenv` is None when the program runs with this interpreter; `providers` maps a package to the
+    `runtime` is `python` or `nodejs`. `virtualenv` is None when the program runs with this interpreter; in
+    Node `typescript` says whether its sources are compiled. `providers` maps a package to the
     directory of the provider that serves it, `packages` to the one whose source serves it.
     """
 
@@ -45,7 +46,9 @@ class Project:
     directory: Path
     program: Path
     stack_files: Path
+    runtime: str
     virtualenv: Path | None
+    typescript: bool
     declarations: tuple[Declaration, ...]
     providers: Mapping[str, Path]
     packages: Mapping[str, Path]
@@ -67,14 +70,16 @@ class Project:
         for key in _UNSUPPORTED:
             if key in document:
                 raise _unsupported(path, f"`{key}`")
-        options = _runtime_options(path, document.get("runtime"))
+        runtime, options = _runtime(path, document.get("runtime"))
         virtualenv = options.get("virtualenv")
         return cls(
             name=name,
             directory=directory,
             program=directory / document.get("main", "."),
             stack_files=directory / document.get("stackConfigDir", "."),
+            runtime=runtime,
             virtualenv=directory / virtualenv if virtualenv else None,
+            typescript=options.get("typescript", True),
             declarations=tuple(
                 _declaration(path, name, key, value) for key, value in (document.get("config") or {}).items()
             ),
@@ -90,18 +95,25 @@ class Project:
         return name if ":" in name else f"{self.name}:{name}"
 
 
-def _runtime_options(path: Path, runtime: Any) -> dict[str, Any]:
+_OPTIONS: Final = {
+    "python": ("toolchain", "virtualenv", "typechecker"),
+    "nodejs": ("packagemanager", "typescript"),
+}
+"""The runtimes, and their options that change nothing of a run, or are followed."""
+
+
+def _runtime(path: Path, runtime: Any) -> tuple[str, dict[str, Any]]:
     name, options = (
         (runtime.get("name"), runtime.get("options") or {}) if isinstance(runtime, dict) else (runtime, {})
     )
-    if name != "python":
+    if name not in _OPTIONS:
         raise _unsupported(path, f"runtime {name!r}")
     for option in options:
-        if option not in ("toolchain", "virtualenv", "typechecker"):
+        if option not in _OPTIONS[name]:
             raise _unsupported(path, f"runtime option `{option}`")
     if options.get("toolchain", "pip") != "pip":
         raise _unsupported(path, f"toolchain {options['toolchain']!r}")
-    return options
+    return name, options
 
 
 def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
