@@ -1,0 +1,1 @@
+"""The component package as a folder, for `packages:` of Pulumi.yaml."""
