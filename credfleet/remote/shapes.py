@@ -131,7 +131,10 @@ class Shapes:
         return self._parts[cls]
 
     def read(self, cls: type, value: Any, path: str = "") -> Any:
-        """Make a dataclass of an object; raises InputPropertyError, which says where it cannot be."""
+        """Make a dataclass of an object; raises InputPropertyError, which says where it cannot be.
+
+        What is wrong with a secret is a RunError.
+        """
         said = {key: one for key, one in _known(value, dict, path, "an object").items() if one is not None}
         parts = self.parts(cls)
         if strange := said.keys() - {part.key for part in parts if not part.shape.given}:
@@ -141,7 +144,13 @@ class Shapes:
             if part.shape.given:
                 made[part.name] = part.shape.given()
             elif part.key in said:
-                made[part.name] = part.shape.read(said[part.key], _below(path, part.key))
+                try:
+                    made[part.name] = part.shape.read(said[part.key], _below(path, part.key))
+                except pulumi.InputPropertyError as error:
+                    if not part.secret:
+                        raise
+                    # the genuine engine prints the value of an input that it is told of as one
+                    raise pulumi.RunError(f"{error.property_path}: {error.reason}") from None
             elif part.missing:
                 made[part.name] = part.missing(said)
             elif part.required:
