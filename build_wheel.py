@@ -68,9 +68,6 @@ def stage(checkout: Path, folder: Path) -> None:
     (folder / NAME / PACK).mkdir()
     for path in (checkout / PACK).glob("*.py"):
         shutil.copy2(path, folder / NAME / PACK)
-    plugin = folder / NAME / PLUGIN
-    environment = plugin.read_text(encoding="utf-8").replace("../../.venv", "../../../../..")
-    plugin.write_text(environment, encoding="utf-8")
     pack = {path.stem for path in (checkout / PACK).glob("*.py")}
     for path in (folder / NAME).rglob("*.py"):
         own = pack if path.parent.name == PACK else frozenset[str]()
@@ -78,6 +75,9 @@ def stage(checkout: Path, folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
         for hidden in _imported(text) & {*PACKAGES, PACK, *own}:
             raise ImportError(f"{path.relative_to(folder)} imports {hidden}, which is not below {NAME}")
+    plugin = folder / NAME / PLUGIN
+    environment = plugin.read_text(encoding="utf-8").replace("../../.venv", "../../../../..")
+    plugin.write_text(environment, encoding="utf-8")
 
 
 def _renamed(text: str, names: Any, parent: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from components.account_pool.component import TenantAccounts, TenantAccountsArgs, holder_here
 from components.account_pool.model import ClaimRequest, Policy
-from credfleet.remote.provider import Remote, package_schema, package_shapes, remote_components
+from credfleet.remote.remote_components import Remote, package_schema, package_shapes, remote_components
 from tests.support.recorder import Registration, record
 from tests.support.stacks import ROOT
 
