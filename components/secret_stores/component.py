@@ -20,6 +20,9 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from components.credentials import Credentials
 from components.errors import Problem
 from components.naming import stack_holder
+from components.projection.provider import CompositionArgs, source_inputs
+from components.projection.settings import CredentialSource
+from components.projection.sources import Source
 from components.secret_stores.admission import document_of
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.entries import PushEntry, ReadEntry
@@ -30,7 +33,13 @@ from components.secret_stores.kubernetes_server import ROOT_CA
 from components.secret_stores.login import login_data, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
 from components.secret_stores.model import AnyProvider, SecretStore, goes_by_labels
-from components.secret_stores.provider import SecretPush, SecretPushArgs, SecretRead, SecretReadArgs
+from components.secret_stores.provider import (
+    LoginSecret,
+    SecretPush,
+    SecretPushArgs,
+    SecretRead,
+    SecretReadArgs,
+)
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
 from components.waiting import joined, told, unless
 
@@ -42,7 +51,8 @@ _Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
 class SecretStoresArgs:
     """A section of the configuration, and what the program knows besides.
 
-    tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
+    tenants: name → namespace. namespace: gives one by its name as the stack declares it. source: returns
+    where a credential is that no entry holds; by that and its place. claimed, delivered:
     give the name of an account's Secret, and of its copy, once they are there; ready: what a read of it comes
     after; waits: for what its uses wait, empty for nothing; foreseen, copied: in a preview, the digests of
     what its Secret, and its copy, will hold, if that is known; all by tenant/slot.
@@ -52,6 +62,7 @@ class SecretStoresArgs:
     credentials: Credentials
     tenants: Mapping[str, str]
     namespace: Callable[[str], pulumi.Input[str]]
+    source: Callable[[CredentialSource, str], tuple[Source, pulumi.Input[str]]]
     claimed: Callable[[str], pulumi.Input[str]]
     delivered: Callable[[str], pulumi.Input[str]]
     ready: Callable[[str], pulumi.Input[Sequence[pulumi.Resource]]] = lambda _account: ()
@@ -116,23 +127,37 @@ class SecretStores(pulumi.ComponentResource):
                 pulumi.log.warn(f"{key}: {warning}", self)
         self.register_outputs({"reads": self.reads, "pushes": self.pushes, "skipped": self.skipped})
 
-    def _declare_credentials(self) -> Iterator[tuple[str, Secret]]:
+    def _declare_credentials(self) -> Iterator[tuple[str, pulumi.Resource]]:
         for key, given in self._section.providers.items():
-            if given.credentials_from is not None and given.namespace is not None:
-                data = partial(login_data, KINDS.kind_of(self._models[key]))
+            if (source := given.credentials_from) is not None and given.namespace is not None:
+                keys = KINDS.kind_of(self._models[key]).credential
+                namespace, name = self._args.namespace(given.namespace), secret_name(given.name or key)
                 yield (
                     key,
-                    Secret(
+                    self._elsewhere(key, source, namespace, name, [*keys])
+                    if source.entry is None
+                    else Secret(
                         f"{self._name}/{key}-credential",
-                        metadata=ObjectMetaArgs(
-                            name=secret_name(given.name or key),
-                            namespace=self._args.namespace(given.namespace),
-                        ),
+                        metadata=ObjectMetaArgs(name=name, namespace=namespace),
                         type="Opaque",
-                        data=self._args.credentials.secret(given.credentials_from, data),
+                        data=self._args.credentials.secret(source.entry, partial(login_data, keys)),
                         opts=pulumi.ResourceOptions(parent=self),
                     ),
                 )
+
+    def _elsewhere(
+        self, key: str, source: CredentialSource, namespace: pulumi.Input[str], name: str, keys: Sequence[str]
+    ) -> LoginSecret:
+        """Declare what a provider logs in with of where it is, which nobody reads before the update."""
+        origin, _ = self._args.source(source, self._section.place("providers", key, "credentialsFrom"))
+        args = CompositionArgs(
+            namespace=namespace,
+            target_name=name,
+            owner=self._owner("providers", key),
+            sources=source_inputs([origin]),
+            recipe={"keys": keys},
+        )
+        return LoginSecret(f"{self._name}/{key}-login", args, pulumi.ResourceOptions(parent=self))
 
     def _waits(self, entry: ReadEntry | PushEntry) -> pulumi.Output[str]:
         return joined(self._args.waits(account) for account in _accounts(entry))

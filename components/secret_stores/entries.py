@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from components.projection.settings import CredentialFrom
 from components.secret_stores.consumers import (
     Backend,
     DeletionPolicy,
@@ -34,8 +35,9 @@ class ProviderEntry(_Named):
     namespace: NamespaceName | None = Field(
         default=None, description="Namespace it belongs to; absent: the whole cluster."
     )
-    credentials_from: Text | None = Field(
-        default=None, description="Name of an entry of credentials; a Secret is drawn of it to log in with."
+    credentials_from: CredentialFrom = Field(
+        default=None,
+        description="Name of an entry of credentials, or where it is; its Secret to log in with.",
     )
     spec: Mapping[str, JsonValue] = Field(
         default={}, description="As External Secrets Operator has it for the kind."

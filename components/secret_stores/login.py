@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from components.errors import Problem
@@ -36,17 +36,17 @@ def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, 
     return filled
 
 
-def login_problem(kind: Kind, content: bytes) -> Problem | None:
-    """Return why a credential cannot be the Secret of a provider of a kind, without its values."""
+def login_problem(keys: Collection[str], content: bytes) -> Problem | None:
+    """Return why a credential cannot be a Secret of these keys, without its values."""
     if not content:
         return Problem(
             "credential", "the credential is empty, and an empty one opens nothing", "give its text"
         )
-    if len(kind.credential) <= 1:
+    if len(keys) <= 1:
         return None
     fields = _fields(content)
-    if fields is None or set(fields) != set(kind.credential):
-        names = ", ".join(kind.credential)
+    if fields is None or set(fields) != set(keys):
+        names = ", ".join(keys)
         return Problem(
             "credential", f"it is no JSON object with exactly {names}", f"give it as JSON text with {names}"
         )
@@ -58,13 +58,18 @@ def login_problem(kind: Kind, content: bytes) -> Problem | None:
     )
 
 
-def login_data(kind: Kind, content: bytes) -> Mapping[str, str]:
-    """Make the Secret's data, base64, from a credential that has no fault: its fields, or all of it."""
-    if len(kind.credential) == 1:
-        [key] = kind.credential
-        return {key: base64.b64encode(content).decode()}
+def login_values(keys: Collection[str], content: bytes) -> Mapping[str, bytes]:
+    """Return the Secret's values, by key, of a credential that has no fault: its fields, or all of it."""
+    if len(keys) == 1:
+        [key] = keys
+        return {key: content}
     fields = _fields(content) or {}
-    return {key: base64.b64encode(str(fields[key]).encode()).decode() for key in kind.credential}
+    return {key: str(fields[key]).encode() for key in keys}
+
+
+def login_data(keys: Collection[str], content: bytes) -> Mapping[str, str]:
+    """Make the Secret's data, base64, of the same."""
+    return {key: base64.b64encode(value).decode() for key, value in login_values(keys, content).items()}
 
 
 def _given(path: str) -> Problem:

@@ -7,7 +7,7 @@ state of stacks; they never move. Import-pure, and light: the models are importe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +16,12 @@ from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
 from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown
-from components.errors import CredfleetError
+from components.errors import CredfleetError, StoreError
 from components.importing import ALONE
 from components.projection.foresight import differs
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
+from components.projection.provider import CompositionArgs, CompositionShell
 
 if TYPE_CHECKING:
     from components.secret_stores.direct_consumers import DirectPush, DirectRead
@@ -227,3 +228,27 @@ def _supposed(value: Any) -> Any:
             return "unknown"
         case _:
             return value
+
+
+class LoginSecretProvider(CompositionShell):
+    """Writes the Secret that a provider logs in with, of a credential that is elsewhere."""
+
+    args = CompositionArgs
+
+    def made(
+        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
+    ) -> tuple[str, Mapping[str, bytes]]:
+        """Return type and values of the Secret; raises StoreError for a credential that fits no such."""
+        with ALONE:
+            from components.secret_stores.login import login_problem, login_values
+
+        [content], keys = contents, recipe["keys"]
+        if (fault := login_problem(keys, content)) is not None:
+            raise StoreError(code="credential-unfit", place=places[0], cause=fault.cause, mend=fault.mend)
+        return "Opaque", login_values(keys, content)
+
+
+class LoginSecret(DynamicResource[CompositionArgs], module="credfleet", name="LoginSecret"):
+    """What a provider logs in with, which follows where it is."""
+
+    provider = LoginSecretProvider

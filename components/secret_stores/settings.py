@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 from components.errors import CredfleetError, Problem
 from components.labels import TENANT
 from components.naming import tenant_label
+from components.projection.settings import CredentialSource
 from components.secret_stores.admission import Asked, Purpose, admit, push_objections, read_objections
 from components.secret_stores.conditions import condition_objections, requirement_faults
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
@@ -43,6 +44,7 @@ from components.secret_stores.referent import (
     spec_objections,
     store_objections,
 )
+from components.secret_stores.registry import Kind
 from components.secret_stores.specs import KubernetesSpec
 from components.settings.document import nearest, problems_of
 from components.settings.section import Problems, Section, Surroundings, Written
@@ -177,6 +179,12 @@ class SecretStoresSection(Section):
         of_callers = {name for name, store in self.stores.items() if store.callers_provider is not None}
         return self.stores.keys() - (directly - by_eso) - of_callers
 
+    def sources(self) -> Iterator[tuple[str, CredentialSource]]:
+        """Yield where what providers log in with is."""
+        for name, provider in self.providers.items():
+            if provider.credentials_from is not None:
+                yield self.place("providers", name, "credentialsFrom"), provider.credentials_from
+
     def written(self) -> Iterator[Written]:
         """Yield every Secret that is drawn for a provider or made by a read."""
         for name, provider in self.providers.items():
@@ -262,11 +270,8 @@ class _Review:
         problems: list[Problem] = []
         if given.namespace is not None:
             problems += self._around.review_namespace(f"{place}.namespace", given.namespace)
-        if (credential := given.credentials_from) is not None:
-            where = f"{place}.credentialsFrom"
-            problems += self._around.review_credential(where, credential)
-            if unfit := self._around.credentials.judged(credential, partial(login_problem, kind)):
-                problems.append(unfit.within(f"{where} ({credential})"))
+        if (source := given.credentials_from) is not None:
+            problems += self._login(f"{place}.credentialsFrom", source, given.namespace or "", kind)
         try:
             model = self._section.provider(name)
             if isinstance(model, Problem):
@@ -279,6 +284,16 @@ class _Review:
         if not problems:
             self._sound.add(name)
         yield from problems
+
+    def _login(self, where: str, source: CredentialSource, namespace: str, kind: Kind) -> Problems:
+        if source.account is not None:
+            cause = "a provider logs in before any account is claimed"
+            yield Problem(where, cause, "name an entry of credentials, a Secret, or a gcpSecret")
+            return
+        yield from self._around.review_source(where, source, namespace)
+        judge = partial(login_problem, kind.credential)
+        if source.entry is not None and (unfit := self._around.credentials.judged(source.entry, judge)):
+            yield unfit.within(f"{where} ({source.entry})")
 
     def store(self, name: str) -> Problems:
         """Judge a store with its provider, and whether ESO could have it where it is to."""

@@ -8,6 +8,7 @@ import pulumi
 
 from components.credentials import Credentials
 from components.labels import TENANT
+from components.projection.sources import Source
 from components.secret_stores.component import SecretStores, SecretStoresArgs
 from components.secret_stores.settings import SecretStoresSection
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
@@ -84,6 +85,7 @@ def declared(
             credentials=Credentials({"gitlab": "token"}),
             tenants={"acme": "acme"},
             namespace=lambda name: name,
+            source=lambda given, place: (Source(place=place, version=given.gcp_secret), ""),
             claimed=lambda _account: claim.secret_name,
             delivered=lambda account: account.replace("/", "-"),
         )
@@ -98,6 +100,20 @@ def declared(
 def eso_objects(recorder: Recorder) -> dict[str, Registration]:
     found = [one for one in recorder.registrations if one.type.startswith("kubernetes:external-secrets.io/")]
     return {one.name: one for one in found}
+
+
+def test_a_login_that_is_elsewhere_is_made_there_and_the_store_comes_after_it() -> None:
+    version = "projects/p/secrets/gitlab/versions/latest"
+    given = SECTION.model_dump(by_alias=True, exclude_unset=True)
+    given["providers"]["gitlab"]["credentialsFrom"] = {"gcpSecret": version}
+    recorder = declared(ALL, section=SecretStoresSection.model_validate(given))
+    (login,) = recorder.of_type("pulumi-python:dynamic/credfleet:LoginSecret").values()
+    place = "credfleet:secretStores.providers.gitlab.credentialsFrom"
+    assert login.inputs["targetName"] == "gitlab-credentials"
+    assert login.inputs["recipe"] == {"keys": ["token"]}
+    assert login.inputs["sources"] == [{"place": place, "declared": False, "version": version}]
+    assert not recorder.of_type("kubernetes:core/v1:Secret")
+    assert login.urn in eso_objects(recorder)["stores/ci-store"].dependencies
 
 
 def test_a_direct_read_states_references_and_nothing_else() -> None:

@@ -11,6 +11,7 @@ import pytest
 from pulumi_sandbox.services.cloud.faults import Fault
 
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager, secret_name
+from components.secret_stores.provider import LoginSecretProvider
 from components.service_credentials.provider import ServiceSecretProvider
 from sandbox.tests.support.clouds import Served, secret_manager
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
@@ -123,3 +124,19 @@ def test_a_right_that_is_missing_is_told_with_its_place_and_the_mend(
     (reason,) = provider.refusals(wanted(secrets, secret))
     assert f"{PLACE} ({secret}/versions/latest): Secret Manager answers PERMISSION_DENIED" in reason
     assert "let whoever runs this do secretmanager.versions.access there" in reason
+
+
+def test_a_store_logs_in_with_a_version_whose_fields_are_its_keys(
+    host: Host, secrets: Secrets, secret: str, manager: SecretManager
+) -> None:
+    provider = host.provider(LoginSecretProvider())
+    given = {**wanted(secrets, secret), "recipe": {"keys": ["password", "type"]}}
+    made = provider.create(given)
+    assert secrets.data("made") == {"type": "a", "password": SENTINEL}
+    assert SENTINEL not in repr(made)
+    manager.add(secret, b'{"type": "a"}')
+    (reason,) = provider.refusals(given)
+    assert PLACE in reason
+    assert "it is no JSON object with exactly password, type" in reason
+    provider.create({**given, "targetName": "whole", "recipe": {"keys": ["token"]}})
+    assert secrets.data("whole") == {"token": '{"type": "a"}'}

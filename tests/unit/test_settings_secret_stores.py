@@ -209,6 +209,11 @@ def test_a_store_means_the_provider_of_each_caller() -> None:
         ),
         ({"providers__gitlab__credentialsFrom": "gitlub"}, "providers.gitlab.credentialsFrom", "gitlab?"),
         ({"providers__api__credentialsFrom": "gitlab"}, "providers.api", "give it a namespace"),
+        (
+            {"providers__gitlab__credentialsFrom": {"account": "acme/aws"}},
+            "providers.gitlab.credentialsFrom",
+            "gcpSecret",
+        ),
         ({"providers__gitlab__namespace": "tenant-acm"}, "providers.gitlab.namespace", "existingNamespaces"),
         (
             {"providers__gitlab__spec__auth": {"SecretRef": {"accessToken": {"name": "x", "key": "y"}}}},
