@@ -183,8 +183,9 @@ class _Fleet:
         wall, used, peaks = self.run(verb, *options)
         cpu = used.ru_utime + used.ru_stime
         state = next((self.folder / ".sandbox").rglob(f"stacks/*/{STACK}.json")).stat().st_size
-        print(f"{self.size:>6} {name}: {cpu:.1f} CPU s, {wall:.1f} s", file=sys.stderr)
-        return Cost(name, wall, cpu, self._calls() - calls, state, peaks)
+        cost = Cost(name, wall, cpu, self._calls() - calls, state, peaks)
+        print(f"{self.size:>6} {cost}", file=sys.stderr)
+        return cost
 
     def run(self, verb: str, *options: str) -> tuple[float, struct_rusage, dict[str, int]]:
         """Run a command on the stack; return its seconds, what it and its children used, and their peaks."""
@@ -197,7 +198,7 @@ class _Fleet:
             process = subprocess.Popen(
                 [*command, *options], cwd=self.folder, env=environment, stdout=said, stderr=subprocess.STDOUT
             )
-            watcher = threading.Thread(target=_watch, args=(process.pid, peaks, over))
+            watcher = threading.Thread(target=_watch, args=(process.pid, peaks, over), daemon=True)
             watcher.start()
             _, status, used = os.wait4(process.pid, 0)
             wall = time.perf_counter() - began
