@@ -30,6 +30,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 
+def how_many(count: int, noun: str) -> str:
+    """Return a count with its noun, as people write it: `1 claim`, `2 claims`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential.
@@ -86,7 +91,7 @@ class ConfigurationError(CredfleetError):
         super().__init__(
             code="bad-configuration",
             place="configuration",
-            cause=f"{count} problem{'s' if count != 1 else ''} found, nothing was written",
+            cause=f"{how_many(count, 'problem')} found, nothing was written",
             mend="mend what is listed and run again",
         )
 
@@ -147,7 +152,7 @@ class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
         super().__init__(
             code="quota-reached",
             place=f"consumer {consumer}",
-            cause=f"it may have {most} {account_type} accounts at most"
+            cause=f"it may have {how_many(most, f'{account_type} account')} at most"
             + (f", and {who} have them" if who else ""),
             mend="release one, or raise its quota under accountPool.consumers in the stack of the pool",
         )

@@ -99,7 +99,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
         claimed[tenant] += 1
         most = one.config.get("tenants", {}).get(tenant, one.config.get("most"))
         if most is not None and claimed[tenant] > most:
-            yield one.urn, f"tenant claims more than {int(most)} accounts"
+            yield one.urn, f"tenant claims more accounts than {int(most)}"
 
 
 @resource_rule(

@@ -63,17 +63,23 @@ def _merged(texts: Mapping[str, str], changed: Keys) -> dict[str, str]:
 
 
 def take(member: Member, record: Record) -> Patch:
-    """C3: the member becomes the record's. A member its tenant brought along never returns to the pool."""
+    """C3: the member becomes the record's.
+
+    A member its tenant brought along never returns to the pool; one that it retained stays so until the claim
+    is bound.
+    """
     if record.partition.shared:
         claims = {**member.shared_claims, str(record.token): record.slot}
         return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
-    own = member.tenant == record.tenant_label and member.origin is None
+    origin = Origin.POOL
+    if member.tenant == record.tenant_label and member.origin in (None, Origin.RETAINED):
+        origin = Origin.RETAINED if member.origin else Origin.OWNER
     return _patch(
         member,
         {TENANT_NAME: record.tenant_label},
         {
             CLAIM_TOKEN: str(record.token),
-            CLAIM_ORIGIN: str(Origin.OWNER if own else Origin.POOL),
+            CLAIM_ORIGIN: str(origin),
             CLAIM_POLICY: str(record.policy),
             TENANT_ID: record.tenant,
         },
@@ -122,8 +128,8 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
     it: whoever claimed it may have written the token of another's claim on it.
     policy: without one, the member's copy of its record's. It frees a member at once only where the copy says
     so too: whoever claimed it may have used it. A member its tenant owned before, or one relabelled by hand,
-    keeps label and state as they are; one that was quarantined meanwhile stays so; a label stripped by hand
-    counts as there.
+    keeps label and state as they are, as does one that its tenant retained where this claim was never bound;
+    one that was quarantined meanwhile stays so; a label stripped by hand counts as there.
     """
     if member.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
@@ -134,7 +140,9 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
     labels: dict[str, str | None] = {} if member.tenant == owner else {TENANT_NAME: owner}
     if owner != claimant:
         annotations[TENANT_ID] = None
-    elif owner is None or member.origin == Origin.POOL:
+    elif owner is not None and member.origin == Origin.RETAINED and not (record and record.has_had(member)):
+        annotations[CLAIM_ORIGIN] = str(Origin.RETAINED)
+    elif owner is None or member.origin in (Origin.POOL, Origin.RETAINED):
         match Policy.CLEAN if owner is None else _policy_of(member, policy):
             case Policy.RELEASE:
                 labels[TENANT_NAME] = None

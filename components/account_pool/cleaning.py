@@ -16,7 +16,7 @@ from components.account_pool import changes
 from components.account_pool.calls import Kind, Patch, Pause, Steps
 from components.account_pool.census import Census
 from components.account_pool.discrepancies import in_use, releases
-from components.account_pool.keys import CLEANING_TOKEN, STATE_BEFORE
+from components.account_pool.keys import CLEANING_TOKEN, POOL_STATE, STATE_BEFORE
 from components.account_pool.model import Member, Record, State
 from components.account_pool.selection import MEMBERS_WITH_STATE, RECORDS
 from components.account_pool.steps import change_member, get_member, list_all
@@ -253,17 +253,24 @@ def _given_up(namespace: str, member: Member) -> NotAllowed:
 
 
 def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
+    """Write a decision; one whose answer was lost is done where the member shows it, or a cleaner went on."""
+    asked: Patch | None = None
     for attempt in count():
         if attempt:
             yield Pause(attempt - 1)
         member = yield from get_member(name)
+        if member is not None and asked is not None:
+            is_cleaned = asked.body["metadata"]["labels"].get(POOL_STATE) == State.DIRTY
+            if changes.applied(member, asked) == member or (is_cleaned and member.state == State.CLEANING):
+                return member
         if member is None:
             raise Misconfigured(
                 place=f"Secret {name}",
                 cause="the pool has no such account",
                 mend=f"look for its name with `credfleet pool status -n {namespace}`",
             )
-        changed = yield from change_member(patch_of(member))
+        asked = patch_of(member)
+        changed = yield from change_member(asked)
         if changed is not None:
             return changed
     raise AssertionError

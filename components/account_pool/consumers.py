@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from components.account_pool.model import Partition, Record, Wanted
-from components.errors import NotAllowed
+from components.errors import NotAllowed, how_many
 from components.naming import STACK_HOLDER, config_path
 
 _ITS_STACK: Final = "in the stack that declares the pool"
@@ -132,8 +132,8 @@ def keeping(records: Iterable[Record], consumers: Sequence[Consumer]) -> Iterato
             if len(has) > most:
                 named = ", ".join(f"{one.tenant}/{one.slot} ({held_by(one)})" for one in has)
                 yield (
-                    f"consumer {consumer.name} has {len(has)} {account_type} accounts, and may have {most}:"
-                    f" it keeps {named}, and gets no more"
+                    f"consumer {consumer.name} has {how_many(len(has), f'{account_type} account')}, and may"
+                    f" have {most}: it keeps {named}, and gets no more"
                 )
 
 

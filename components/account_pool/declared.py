@@ -13,7 +13,7 @@ from components.account_pool.census import Census
 from components.account_pool.consumers import Consumer, held_by
 from components.account_pool.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.model import Member, State, Token, tenant_label
-from components.errors import Misconfigured, Problem
+from components.errors import Misconfigured, Problem, how_many
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
 
@@ -105,15 +105,15 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
     if old.partition_keys != new.partition_keys and recorded:
         yield Problem(
             config_path("accountPool", "partitionKeys"),
-            f"{recorded} claims are recorded under the former keys and would not be found again",
+            f"{how_many(recorded, 'claim')} recorded under the former keys would not be found again",
             "put the keys back, or release every claim first",
         )
     in_use = [member for member in census.members if member.tenant or member.state or member.shared]
     if old.labels != new.labels and (recorded or in_use):
         yield Problem(
             config_path("accountPool", "labels"),
-            f"{recorded} claims are recorded and {len(in_use)} accounts have an owner, a state or claims"
-            " under the former labels, which nobody would read any more",
+            f"{how_many(recorded, 'claim')} recorded and {how_many(len(in_use), 'account')} with an owner, a"
+            " state or claims under the former labels, which nobody would read any more",
             "put the labels back, or release every claim and clean every account first",
         )
     live, held = {member.name: member for member in census.members}, _holders(census)
@@ -152,7 +152,7 @@ def _crowded(member: Member, capacity: int, place: str, what: str, census: Censu
     if len(tokens) > capacity:
         yield Problem(
             place,
-            f"{what} would take {capacity} at most, but {len(tokens)} claims are on it:"
+            f"{what} would take {capacity} at most, but {how_many(len(tokens), 'claim')} took a place:"
             f" {_holding(tokens, census)}",
             f"leave it at {len(tokens)} or more, or release some of them first",
         )

@@ -168,7 +168,10 @@ _LEFT: Final = one_of(TO_BE_LEFT)
 _LEAVABLE: Final = Among((TO_BE_LEFT,), absent=True)
 _GIVEN_UP: Final = one_of("decommissioned")
 _NOT_POOL: Final = Among(("pool",), negated=True)
+_POOLS: Final = Among(("pool", "retained"))
+_NOT_POOLS: Final = Among(("pool", "retained"), negated=True)
 
+_KEPT_OUT: Final = {OWNER: PRESENT, STATE: _QUARANTINED, REASON: ANYTHING, BEFORE: _MARKED}
 _UNCLAIMED: Final = {TOKEN: ABSENT, PLACES: _NOBODY}
 _NOT_TRUE: Final = Among(("true",), negated=True)
 _FREE: Final = {**_UNCLAIMED, TYPE: PRESENT, SHARING: _NOT_TRUE, STATE: ABSENT}
@@ -259,8 +262,8 @@ def member_table(partition_keys: Sequence[str]) -> Table:
         Step(
             "C3: take an account that its tenant had from the pool",
             (CLAIM,),
-            {**_FREE, OWNER: PRESENT, ORIGIN: Among(("pool", "retained"))},
-            {**_CLAIMED, ORIGIN: one_of("pool")},
+            {**_FREE, OWNER: PRESENT, ORIGIN: _POOLS},
+            {**_CLAIMED, ORIGIN: _POOLS},
             when=(_AGREES,),
         ),
         Step(
@@ -287,20 +290,20 @@ def member_table(partition_keys: Sequence[str]) -> Table:
         Step(
             "X2: leave it free, of a claim by policy `release`",
             RELEASERS,
-            {TOKEN: PRESENT, ORIGIN: one_of("pool"), POLICY: one_of("release")},
+            {TOKEN: PRESENT, ORIGIN: _POOLS, POLICY: one_of("release")},
             {**_RELEASED, **without(OWNER, ORIGIN, TENANT)},
         ),
         Step(
             "X2: leave it to its tenant, whose it was before",
             RELEASERS,
-            {TOKEN: PRESENT, ORIGIN: _NOT_POOL},
+            {TOKEN: PRESENT, ORIGIN: _NOT_POOLS},
             {**_RELEASED, OWNER: PRESENT, ORIGIN: ABSENT},
             when=(_OWNER_STAYS,),
         ),
         Step(
             "X2: leave it to its tenant, who retains it",
             RELEASERS,
-            {TOKEN: PRESENT, ORIGIN: one_of("pool")},
+            {TOKEN: PRESENT, ORIGIN: _POOLS},
             {**_RELEASED, OWNER: PRESENT, ORIGIN: one_of("retained")},
             when=(_OWNER_STAYS,),
         ),
@@ -314,15 +317,15 @@ def member_table(partition_keys: Sequence[str]) -> Table:
         Step(
             "X2: leave it dirty",
             RELEASERS,
-            {TOKEN: PRESENT, ORIGIN: one_of("pool"), STATE: Among(("cleaning", "quarantined"), negated=True)},
-            {**_RELEASED, OWNER: PRESENT, STATE: _DIRTY},
+            {TOKEN: PRESENT, ORIGIN: _POOLS, STATE: Among(("cleaning", "quarantined"), negated=True)},
+            {**_RELEASED, OWNER: PRESENT, STATE: _DIRTY, ORIGIN: one_of("pool")},
             when=(_OWNER_STAYS,),
         ),
         Step(
             "X2: leave it quarantined",
             RELEASERS,
-            {TOKEN: PRESENT, ORIGIN: one_of("pool")},
-            {**_RELEASED, OWNER: PRESENT, STATE: _QUARANTINED, REASON: ANYTHING, BEFORE: _MARKED},
+            {TOKEN: PRESENT, ORIGIN: _POOLS},
+            {**_RELEASED, **_KEPT_OUT, ORIGIN: one_of("pool")},
             when=(_OWNER_STAYS,),
         ),
         Step(
@@ -379,7 +382,7 @@ def member_table(partition_keys: Sequence[str]) -> Table:
         Step(
             "K4: leave a cleaned account to whom it belongs",
             (CLEAN,),
-            {**_UNCLAIMED, STATE: _CLEANING, ORIGIN: Among(("pool", "retained"), negated=True)},
+            {**_UNCLAIMED, STATE: _CLEANING, ORIGIN: _NOT_POOLS},
             without(STATE, CLEANING, REASON, BEFORE, ORIGIN),
         ),
         Step(

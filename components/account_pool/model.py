@@ -69,7 +69,7 @@ class Policy(StrEnum):
 class Origin(StrEnum):
     """Where a member came from that is claimed, or was: free in the pool, or already its tenant's own.
 
-    RETAINED: from the pool, and its tenant's since a release with policy retain.
+    RETAINED: from the pool, and its tenant's since a release with policy retain; it stays so when claimed.
     """
 
     POOL = "pool"
@@ -329,10 +329,15 @@ def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
     return _texts(value)
 
 
+NO_MEMBER: Final = "-"
+"""What a record has for the uid of its account before it is bound; a pool's policy refuses it empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
 
+    member_uid: of the account it was bound to; NO_MEMBER before.
     holders: holder id → sequence number, raised by every repeated claim of that holder
     (docs/design/claim-protocol.md, sequence numbers).
     retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
@@ -366,6 +371,10 @@ class Record:
         """The label value of its tenant."""
         return tenant_label(self.tenant)
 
+    def has_had(self, member: Member) -> bool:
+        """Whether it was bound to this member, which bears its token: what is released tells it still."""
+        return self.member == member.name and self.member_uid != NO_MEMBER and member.bears(self.token)
+
     def has_room_for(self, holder: str) -> bool:
         """Whether the limit lets this holder in; one who is in already always fits."""
         return self.limit is None or holder in self.holders or len(self.holders) < self.limit
@@ -386,7 +395,7 @@ class Record:
 
     def moved_to(self, member: Member) -> Record:
         """Return the same claim trying another member: a new attempt, so the old token is dead."""
-        return replace(self, member=member.name, member_uid=member.uid, attempt=self.attempt + 1)
+        return replace(self, member=member.name, member_uid=NO_MEMBER, attempt=self.attempt + 1)
 
     def render(self, namespace: str) -> JsonObject:
         """Render the ConfigMap, with uid and resourceVersion where known (as preconditions)."""

@@ -40,6 +40,7 @@ from components.errors import (
     QuotaReached,
     Restored,
     Withheld,
+    how_many,
 )
 
 NONE_FREE: Final = "expected to find none free"
@@ -315,7 +316,8 @@ class _Allotment:
             },
         )
         if wanted.record not in having and len(having) >= most:
-            text = f"consumer {consumer.name} may have {most} {account_type} accounts at most, and has them"
+            places = how_many(most, f"{account_type} account")
+            text = f"consumer {consumer.name} may have {places} at most, and has them"
             return _refusal(wanted, QuotaReached, f"expected to be refused: {text}")
         having.add(wanted.record)
         return None
@@ -374,7 +376,7 @@ class _Allotment:
             m.state or "owned" for m in here if judge(m, partition, "").verdict is not Verdict.FREE
         )
         counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
-        asked = "1 claim" if claims == 1 else f"{claims} claims"
+        asked = how_many(claims, "claim")
         text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
         if not any(member.type == partition.type for member in self.members.values()):
             text = f"{NONE_FREE}: {NONE_OF_TYPE}"

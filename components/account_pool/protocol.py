@@ -28,6 +28,7 @@ from components.account_pool.judgement import (
     unusable,
 )
 from components.account_pool.model import (
+    NO_MEMBER,
     Claimed,
     Fence,
     JsonObject,
@@ -280,7 +281,7 @@ def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
         partition=wanted.partition,
         slot=wanted.slot,
         member=member.name,
-        member_uid=member.uid,
+        member_uid=NO_MEMBER,
         attempt=1,
         phase=Phase.PENDING,
         policy=wanted.policy,

@@ -174,7 +174,7 @@ def _account(
         since=member.state_since or (record.since if record else ""),
         reason=reason,
         account_id=member.account_id,
-        retained=member.origin == Origin.RETAINED,
+        retained=member.origin == Origin.RETAINED and member.token is None,
         given_up=is_given_up(member),
     )
 

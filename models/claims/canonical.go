@@ -125,12 +125,12 @@ func encodeRecord(record *Record, to *permutation, tokens *renaming, bytes []byt
 	if record.Phase != Absent {
 		member = to[member]
 	}
-	return append(bytes, byte(record.Phase)|member<<4, tokens.of(record.Token), byte(record.Holders))
+	return append(bytes, byte(record.Phase)|bit(record.WasBound, 2)|member<<4, tokens.of(record.Token), byte(record.Holders))
 }
 
 func (c *canonicalizer) encodeMember(member *Member, tokens *renaming, bytes []byte) []byte {
 	bytes = append(bytes,
-		bit(member.Exists, 0)|byte(member.Condition)<<1|byte(member.Origin)<<4|byte(member.Before)<<6,
+		bit(member.Exists, 0)|byte(member.Condition)<<1|bit(member.Kept, 3)|byte(member.Origin)<<4|byte(member.Before)<<6,
 		byte(member.Tenant)|member.Cleaner<<4|bit(member.Soiled, 7), tokens.of(member.CleaningToken))
 	for i := range c.Capacity {
 		bytes = append(bytes, tokens.of(member.Marks[i].Token), member.Marks[i].Record)

@@ -77,7 +77,10 @@ var (
 // I12: a consumer never has more accounts than its quota.
 var quotaExceeded = &Violation{"I12", "a consumer has more accounts than its quota"}
 
-// judgeMemberWrite checks I1 and I8 of one write by the protocol, before it is stored.
+// I13: an account that its tenant retained stays so, until that tenant had it again or an operator decides.
+var retainedLeft = &Violation{"I13", "an account that its tenant retained left it by a claim that was never bound"}
+
+// judgeMemberWrite checks I1, I8 and I13 of one write by the protocol, before it is stored.
 func (s *Scenario) judgeMemberWrite(state *State, member uint8, value *Member, writer int) *Violation {
 	old := &state.Members[member]
 	var violation *Violation
@@ -101,6 +104,10 @@ func (s *Scenario) judgeMemberWrite(state *State, member uint8, value *Member, w
 	isFreed := old.Condition == Cleaning && old.Tenant != 0 && value.Tenant == 0
 	if isFreed && writer != server && old.CleaningToken != state.Processes[writer].Token {
 		violation = freedByStranger
+	}
+	isLeft := value.count() == 0 && value.Origin != Retained
+	if old.Kept && value.Exists && (value.Tenant == 0 || value.Condition != old.Condition || isLeft) {
+		violation = retainedLeft
 	}
 	return violation
 }
@@ -278,7 +285,7 @@ func (s *Scenario) judgeMemberAtRest(state *State, number uint8) (violation *Vio
 	}
 	isTouched := state.Touched[number] != Untouched
 	isOwned := member.Tenant != 0 && member.Condition == Usable
-	isBrought := initial.Tenant != 0 && initial.Condition == Usable
+	isBrought := initial.Tenant != 0 && initial.Condition == Usable && initial.Origin == NoOrigin
 	switch {
 	case isBrought && member.Exists && member.Tenant != initial.Tenant && !isTouched:
 		return ownLost, isOrphan

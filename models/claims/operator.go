@@ -40,16 +40,16 @@ func (s *Scenario) edit(kind OperationKind, member Member) (Member, Touch) {
 	case EditDeleteMember:
 		return Member{}, Edited
 	case EditStripLabel:
-		member.Tenant = 0
+		member.Tenant, member.Kept = 0, false
 		return member, Edited
 	case EditRelabel:
 		if member.Tenant == tenantT {
-			member.Tenant = tenantU
+			member.Tenant, member.Kept = tenantU, false
 		}
 		return member, Edited
 	case EditStripEverything:
 		if member.Tenant != 0 {
-			member.Tenant, member.Origin, member.Marks = 0, NoOrigin, [maxTokens]Mark{}
+			member.Tenant, member.Origin, member.Marks, member.Kept = 0, NoOrigin, [maxTokens]Mark{}, false
 		}
 		return member, EvidenceRemoved
 	case EditUnquarantine:
@@ -60,18 +60,18 @@ func (s *Scenario) edit(kind OperationKind, member Member) (Member, Touch) {
 		return s.quarantined(member), Untouched
 	case EditDecommission:
 		if member.count() == 0 && member.Condition != Cleaning {
-			member.Condition, member.Before = Quarantined, GivenUp
+			member.Condition, member.Before, member.Kept = Quarantined, GivenUp, false
 		}
 	case EditMarkDirty:
-		member.Condition, member.Soiled = Dirty, true
+		member.Condition, member.Soiled, member.Kept = Dirty, true, false
 	case EditTakeTokenOff:
 		if member.count() != 0 && member.Origin == FromPool && member.Condition == Usable {
 			member.Condition, member.Marks = Dirty, [maxTokens]Mark{}
 			return member, Edited
 		}
 	case EditReturn:
-		if member.Origin == Retained && member.Condition != Cleaning {
-			member.Origin, member.Soiled = FromPool, true
+		if member.Origin == Retained && member.count() == 0 && member.Condition != Cleaning {
+			member.Origin, member.Soiled, member.Kept = FromPool, true, false
 			if member.Condition == Usable {
 				member.Condition = Dirty
 			}

@@ -34,9 +34,12 @@ func (s *Scenario) taken(member Member, tenant Tenant, token Token, record uint8
 		member.add(token, record)
 		return member
 	}
-	if member.Tenant == tenant && member.Origin != FromPool && member.Origin != Retained {
+	switch {
+	case member.Tenant == tenant && member.Origin == Retained && s.Mistake != W35:
+		// It stays its tenant's until this claim is bound.
+	case member.Tenant == tenant && member.Origin != FromPool && member.Origin != Retained:
 		member.Origin = FromOwner
-	} else {
+	default:
 		member.Origin = FromPool
 	}
 	member.Tenant = tenant
@@ -50,8 +53,8 @@ func (s *Scenario) taken(member Member, tenant Tenant, token Token, record uint8
 	return member
 }
 
-// removed is the member after remove(token) with this policy.
-func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Policy) Member {
+// removed is the member after remove(token) with this policy. wasBound: the tenant had it by this claim.
+func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Policy, wasBound bool) Member {
 	origin := member.Origin
 	member.drop(token)
 	if s.Shared {
@@ -66,12 +69,17 @@ func (s *Scenario) removed(member Member, tenant Tenant, token Token, policy Pol
 	if isRelabelled || isOwners {
 		return member
 	}
+	if origin == Retained && !wasBound && s.Mistake != W36 {
+		member.Origin = Retained // the claim never came about, so its policy decides nothing
+		return member
+	}
 	switch policy {
 	case PolicyRelease:
 		member.Tenant = 0
 	case PolicyRetain:
 		if s.Mistake != W29 {
 			member.Origin = Retained // its next claim is of a pool member again, and an operator may return it
+			member.Kept = member.Condition == Usable
 		}
 	case PolicyQuarantine:
 		member.Condition, member.Soiled = Quarantined, true

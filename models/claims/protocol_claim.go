@@ -138,7 +138,7 @@ func (c *call) createRecord() {
 	}
 	c.write(RecordCreate, overtaken, isAbsent, func(next *State, self *Process) *Violation {
 		self.Token = c.newToken(next)
-		record := Record{Pending, self.Member, self.Token, c.operation.Holder}
+		record := Record{Phase: Pending, Member: self.Member, Token: self.Token, Holders: c.operation.Holder}
 		c.writeRecord(next, self.Record, record, overtaken, c.process)
 		self.RecordGone = false
 		return nil
@@ -223,7 +223,7 @@ func (c *call) bindRecord() {
 	bound := record
 	bound.Holders = c.keptAtBinding(record.Holders)
 	joins := !bound.Holders.has(c.operation.Holder) && !c.isFull(bound)
-	bound.Phase = Bound
+	bound.Phase, bound.WasBound = Bound, true
 	raises := noHolder
 	if joins {
 		bound.Holders = bound.Holders.with(c.operation.Holder)
@@ -299,7 +299,7 @@ func (c *call) giveMemberBack() {
 		policy = PolicyRelease
 	}
 	c.casMember(func(next *State, self *Process) Member {
-		return c.removed(next.Members[self.Member], c.tenant(), self.Token, policy)
+		return c.removed(next.Members[self.Member], c.tenant(), self.Token, policy, false)
 	}, c.again, func(next *State, self *Process) {
 		self.Step, self.MemberFresh = GetMemberToGiveBack, false
 		if c.Mistake.isLabelOnly() {

@@ -268,6 +268,6 @@ func (c *call) judgeToken(ifDead Step, ifOthers func(self *Process)) {
 // removeOtherToken removes a dead token with the resourceVersion of the read that showed it.
 func (c *call) removeOtherToken(then continuation) {
 	c.casMember(func(next *State, self *Process) Member {
-		return c.removed(next.Members[self.Member], c.TenantOf[self.OtherRecord], self.OtherToken, c.Policy)
+		return c.removed(next.Members[self.Member], c.TenantOf[self.OtherRecord], self.OtherToken, c.Policy, false)
 	}, then, then)
 }

@@ -65,7 +65,8 @@ func (c *call) getReleasingMember() {
 // X2: CAS M: remove the token and apply the record's policy.
 func (c *call) releaseMember() {
 	c.casMember(func(next *State, self *Process) Member {
-		return c.removed(next.Members[self.Member], c.tenant(), self.Token, c.Policy)
+		wasBound := c.isLive(next, self.Token, self.Record) && next.Records[self.Record].WasBound
+		return c.removed(next.Members[self.Member], c.tenant(), self.Token, c.Policy, wasBound)
 	}, func(_ *State, self *Process) {
 		self.Step, self.MemberFresh = DeleteReleasingRecord, false
 	}, func(_ *State, self *Process) {

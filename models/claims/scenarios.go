@@ -177,6 +177,11 @@ func dirty(s *Scenario) {
 	s.Members[0].Soiled = true
 }
 
+// retained is a pool whose first member tenant T retained.
+func retained(s *Scenario) {
+	s.Members[0].Tenant, s.Members[0].Origin, s.Members[0].Kept = tenantT, Retained, true
+}
+
 var (
 	claimT1      = claims(recordT, holder1)
 	againT1      = append(claims(recordT, holder1), claims(recordT, holder1)...)
@@ -203,6 +208,7 @@ func scenarios() []Scenario {
 		firstClaims(), releases(), sweeps(), slots(), bringYourOwn(), cleaners(), handEdits(),
 		sharedMembers(), holderLimits(), spills(), largerMixes(), withoutCrashes(), oneTenant(), lateWriteScenarios(),
 		replacements(), quarantines(), sideBySide(), lostSettings(), restoredRecords(), quotas(),
+		retainedMembers(),
 	} {
 		all = append(all, group...)
 	}
@@ -578,6 +584,27 @@ func quotas() []Scenario {
 	}
 }
 
+// U: a member that its tenant retained, beside claims that never come about.
+func retainedMembers() (group []Scenario) {
+	for n := 1; n <= 2; n++ {
+		for _, p := range append(threePolicies, PolicyQuarantine) {
+			name := func(what string) string { return fmt.Sprintf("U retained: %s %s m%d", what, policyNames[p], n) }
+			use := policy(p)
+			group = append(group,
+				run(name("TTU"), n, claimT1, releaseT2, releaseU).with(retained, use),
+				run(name("TU+record sweep"), n, releaseT1, releaseU, sweepRecords).with(retained, use),
+				run(name("TT+both sweeps"), n, claimT1, claimT2, sweep, sweepRecords).with(retained, use, spareFourth),
+				run(name("TT'+record sweep, cleaner"), n, claimT1, releaseT2nd, sweepRecords, clean).
+					with(retained, use, threeRecords, spareFourth),
+				run(name("T+quarantined+allowed+record sweep"), n,
+					releaseT1, once(EditQuarantine), once(EditUnquarantine), sweepRecords).
+					with(retained, use),
+				run(name("T+record sweep, late writes"), n, reclaimT1, sweepRecords).with(retained, use, lateWrites))
+		}
+	}
+	return group
+}
+
 // smallScope names what fits into a test: every kind of behaviour, with few processes and mostly one member.
 var smallScope = []string{
 	"A claim TTU m1",
@@ -631,4 +658,6 @@ var smallScope = []string{
 	"R restored: TT+record sweep m1",
 	"S spill at 1: TT m1",
 	"S spill at 1: TT m2",
+	"U retained: TU+record sweep retain m1",
+	"U retained: TT+both sweeps clean m1",
 }

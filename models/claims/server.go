@@ -12,6 +12,9 @@ func (s *Scenario) writeRecord(state *State, record uint8, value Record, raises 
 		s.leaveQuota(state, record)
 	}
 	state.Records[record] = value
+	if value.Phase == Bound && state.Members[value.Member].bears(value.Token) {
+		state.Members[value.Member].Kept = false
+	}
 	if raises != noHolder {
 		s.overtake(state, record, raises)
 	}

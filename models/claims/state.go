@@ -86,10 +86,11 @@ func (holders Holders) count() int                   { return bits.OnesCount8(ui
 
 // Record is the ConfigMap of one (partition, tenant, slot). The zero value is an absent one.
 type Record struct {
-	Phase   Phase
-	Member  uint8
-	Token   Token // T(R)
-	Holders Holders
+	Phase    Phase
+	Member   uint8
+	Token    Token // T(R)
+	Holders  Holders
+	WasBound bool // what a Releasing record says of the time before: memberUid names the member it was bound to
 }
 
 // Mark is a record's token on a member, with the record it names.
@@ -108,6 +109,7 @@ type Member struct {
 	Cleaner       uint8 // 1 + the process whose run took it for cleaning
 	Before        Before
 	Soiled        bool // of the account, not of the Secret: it was used, and nobody wiped it since
+	Kept          bool // of the account: its tenant retained it, and no claim of it was bound since
 	Marks         [maxTokens]Mark
 }
 

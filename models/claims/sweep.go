@@ -53,7 +53,7 @@ func (c *call) removeSweptToken() {
 		if c.Mistake.isLabelOnly() {
 			tenant = member.Tenant
 		}
-		return c.removed(member, tenant, self.OtherToken, c.Policy)
+		return c.removed(member, tenant, self.OtherToken, c.Policy, false)
 	}, c.end, c.end)
 }
 

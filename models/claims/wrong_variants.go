@@ -39,6 +39,8 @@ const (
 	W32             // a quota is counted before the write, and nothing is written
 	W33             // who binds a claim keeps a holder in it that has not entered its quota
 	W34             // an entry of a quota is judged by records that were listed before it was read
+	W35             // a claim takes a retained account as one that was free
+	W36             // the policy of a claim that was never bound decides over a retained account
 )
 
 const labelOnlyMistakes uint32 = 1<<W1 | 1<<W2 | 1<<W3 | 1<<W5 | 1<<W14
@@ -136,5 +138,9 @@ func wrongVariants() []WrongVariant {
 			with(noFaults, quota(1, holder1|holder3))),
 		variant(W34, "I12", run("W34 an entry judged by an older list", 2, claimT1, reclaimU).
 			with(noFaults, quota(1, holder1|holder3))),
+		variant(W35, "I13", run("W35 a retained account is taken like a free one", 1, claimT1, sweepRecords).
+			with(noFaults, retained, policy(PolicyRetain))),
+		variant(W36, "I13", run("W36 a claim never bound decides over a retained account", 1, claimT1, sweepRecords).
+			with(noFaults, retained, policy(PolicyClean))),
 	}
 }

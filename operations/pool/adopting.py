@@ -74,7 +74,7 @@ def adopt(
     title = "Accounts with an owner and no claim"
     columns = (Column("Account", names=True), "Tenant", "Slot", Column("Problem", folds=True))
     done = (
-        f"✓ {len(adopted)} of them were claimed for their owners"
+        f"✓ {len(adopted)} of them claimed for their owners"
         if yes
         else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
     )

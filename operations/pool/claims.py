@@ -15,7 +15,7 @@ from components.account_pool.model import Claimed, ClaimRequest, Record
 from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
-from components.errors import Exhausted, Misconfigured, Misused
+from components.errors import Exhausted, Misconfigured, Misused, how_many
 from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
@@ -195,8 +195,8 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     columns = ("Tenant", "Slot", Column("Type", leaves=1), Column("Account", names=True), "")
     table = Table(f"Stack {names[0]}", columns, rows)
     left = sum(problem is not None for _, problem in ended)
-    done = f"✓ {len(held) - left} claims" + (f", {left} could not be" if left else "")
-    told = done if yes else f"Nothing was written; --yes releases these {len(held)}."
+    done = f"✓ {how_many(len(held) - left, 'claim')}" + (f", {left} could not be" if left else "")
+    told = done if yes else f"Nothing was written; --yes releases {how_many(len(held), 'claim')}."
     return Answer(document, [table, told], exit_code=int(left > 0))
 
 

@@ -11,7 +11,7 @@ from components.account_pool.evacuation import slot_and_generation
 from components.account_pool.model import Member
 from components.account_pool.pool import OPERATOR, Pool
 from components.account_pool.sweeping import FREED_UNASKED
-from components.errors import Problem
+from components.errors import Problem, how_many
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
@@ -107,7 +107,7 @@ def sweep(where: Written, *, dry_run: bool) -> Answer:
     parts: list[Part] = [Table(title, columns, rows) if rows else "Nothing was left behind."]
     if report.withheld and not dry_run:
         parts.append(
-            f"{len(report.withheld)} dead claims are more than a sweep takes off unasked ({most});"
+            f"{how_many(len(report.withheld), 'dead claim')}, and a sweep takes off {most} unasked;"
             " look at them, then add --yes"
         )
     document = {

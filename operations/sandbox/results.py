@@ -10,6 +10,7 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 
 from components.account_pool.skipping import SKIPPED
+from components.errors import how_many
 from operations.sandbox.report import Claimed, Declared
 
 _DONE: Final[Mapping[Op, str]] = {
@@ -147,8 +148,8 @@ def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: 
     done += [f"{deleted} deleted"] if deleted else []
     match outcome:
         case "succeeded":
-            left = f"{len(resources)} resources declared, {claims} accounts claimed, {skipped} skipped"
-            return f"{', '.join(done) or 'Nothing changed'}: {left}"
+            left = f"{how_many(len(resources), 'resource')} declared, {how_many(claims, 'account')} claimed"
+            return f"{', '.join(done) or 'Nothing changed'}: {left}, {skipped} skipped"
         case "failed":
             return f"Failed: {', '.join(done) or 'nothing changed'} before it stopped"
         case "cancelled":

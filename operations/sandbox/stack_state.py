@@ -15,7 +15,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.values import Json, Properties, masked
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
@@ -99,12 +99,15 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
     with workspace.store.locked():
         count = len(workspace.store.load().resources)
         if count:
-            ask(f"The {count} resources in the state of stack {stack} will be replaced. Go on?", yes=yes)
+            ask(
+                f"{how_many(count, 'resource')} in the state of stack {stack} will be replaced. Go on?",
+                yes=yes,
+            )
         workspace.keep_salt()
         workspace.store.save(snapshot)
     for each in given.pending:
         typer.echo(f"· dropped a call that was under way: {each.type} {each.resource.urn}", err=True)
-    typer.echo(f"✓ the state of stack {stack} now has {len(snapshot.resources)} resources")
+    typer.echo(f"✓ the state of stack {stack} now has {how_many(len(snapshot.resources), 'resource')}")
 
 
 def config_value(stack: str, key: str, *, path: bool) -> Answer:

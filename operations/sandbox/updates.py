@@ -36,7 +36,7 @@ from pulumi_sandbox.services import keep_zygote
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
 from components.account_pool.forecast import heard
-from components.errors import CredfleetError
+from components.errors import CredfleetError, how_many
 from components.pull_secret.skipping import SKIPPED
 from components.report_lines import MARKER
 from operations.cli.answer import Answer, Part
@@ -174,8 +174,8 @@ def destroy(wanted: Run) -> Answer:
     ready = _prepare(wanted)
     count = len(results.declared(ready.workspace.store.load().resources, []))
     if count:
-        question = f"All {count} resources of stack {wanted.stack} on {ready.cluster.server} will be deleted."
-        ask(f"{question} Go on?", yes=wanted.yes)
+        where = f"stack {wanted.stack} on {ready.cluster.server}"
+        ask(f"{how_many(count, 'resource')} of {where} will be deleted. Go on?", yes=wanted.yes)
     silent = _Silent()
     result = _deploy(engine.destroy, ready, wanted, _display(wanted, silent))
     if result.exit_code == 0:
@@ -266,8 +266,10 @@ def _agree(ready: _Prepared, wanted: Run, foreseen: Result) -> None:
     if not ready.cluster.own or sys.stdin.isatty():
         more = f", {len(lost) - _SHOWN} of them not shown" if len(lost) > _SHOWN else ""
         where = f"stack {wanted.stack} on {ready.cluster.server}"
-        many = "1 resource" if len(lost) == 1 else f"{len(lost)} resources"
-        ask(f"{many} of {where} will be deleted or replaced{more}. Go on?", yes=wanted.yes)
+        ask(
+            f"{how_many(len(lost), 'resource')} of {where} will be deleted or replaced{more}. Go on?",
+            yes=wanted.yes,
+        )
 
 
 def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:

@@ -138,7 +138,7 @@ def test_partition_keys_stay_while_claims_are_recorded_under_them(
     api = admin.resources.get(api_version="v1", kind="ConfigMap")
     api.create(body=record, namespace=namespace)
     (said,) = provider.refusals(divided, declared.inputs)
-    assert said.startswith("credfleet:accountPool.partitionKeys: 1 claims are recorded")
+    assert said.startswith("credfleet:accountPool.partitionKeys: 1 claim recorded")
 
 
 def test_nothing_is_refused_before_anything_was_declared(

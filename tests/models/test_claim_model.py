@@ -46,6 +46,8 @@ VIOLATED = {
     "W32": "I12",
     "W33": "I12",
     "W34": "I12",
+    "W35": "I13",
+    "W36": "I13",
 }
 """The invariant each deliberately wrong variant of the protocol breaks."""
 

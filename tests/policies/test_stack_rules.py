@@ -106,7 +106,7 @@ def test_a_tenant_claims_as_many_accounts_as_its_environment_grants_it() -> None
     config = {"most": 1.0, "tenants": {"acme": 3.0}}
 
     assert judge_stack(environments.estate_claims_per_tenant, claims, config) == [
-        ("4", "tenant claims more than 1 accounts")
+        ("4", "tenant claims more accounts than 1")
     ]
     assert judge_stack(environments.estate_claims_per_tenant, claims) == []
 

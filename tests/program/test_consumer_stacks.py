@@ -105,7 +105,7 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
     assert not owned(admin, project)
 
     first = consumer(project, tmp_path / "first", ["acme", "globex"])
-    assert "consumer first may have 1 aws accounts at most" in first.sandbox("preview").quiet().out
+    assert "consumer first may have 1 aws account at most" in first.sandbox("preview").quiet().out
     assert first.sandbox("up").quiet(9)
     assert len(owned(admin, project)) == 1
     assert project.sandbox("up", "--expect-no-changes").quiet().out

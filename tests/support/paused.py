@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.account_pool.calls import Answer, Both, Call, Pause, Steps, Together, Yielded, perform
+from components.account_pool.calls import (
+    Answer,
+    Both,
+    Call,
+    Pause,
+    Steps,
+    Together,
+    Unknown,
+    Yielded,
+    perform,
+)
 from tests.support.memory_pool import MemoryServer
 
 
@@ -21,9 +31,10 @@ class Paused:
             self.go_on()
         return self
 
-    def go_on(self) -> Paused:
-        """Make the call it is at."""
-        self._asked = self._steps.send(self._answer())
+    def go_on(self, *, lost: bool = False) -> Paused:
+        """Make the call it is at. lost: no answer comes."""
+        answer = self._answer()
+        self._asked = self._steps.send(Unknown("no answer") if lost else answer)
         return self
 
     def end(self) -> Any:

@@ -92,7 +92,7 @@ def _lives(one: Holder | Keeper, places: Places, enough: Path, often: Callable[[
         if place is None:
             continue
         if isinstance(one, Holder) and place is not before:
-            one.has, before = None, place
+            one.has, one.had, before = None, [], place
         one.act(place)
         often()
 

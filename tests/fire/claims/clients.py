@@ -18,6 +18,8 @@ from components.errors import Exhausted, LostMember, NotAllowed, PoolError, Unre
 POLICIES: Final = (Policy.RELEASE, Policy.CLEAN, Policy.RETAIN)
 PATIENCE_SECONDS: Final = 5.0
 SETTLE_SECONDS: Final = 0.2
+FORMER: Final = 4
+"""Claims of before that a holder still releases: a replacement releases the old one after it has the new."""
 
 
 class Notes(Protocol):
@@ -72,6 +74,7 @@ class Holder:
     random: Random
     has: Claimed | None = None
     nr: int = 0
+    had: list[tuple[int, Claimed]] = field(default_factory=list[tuple[int, Claimed]])
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def act(self, place: Place) -> None:
@@ -97,6 +100,7 @@ class Holder:
                 claimed = place.pool.claim(request, seconds=PATIENCE_SECONDS)
             self.notes.end(number, "ok", place.of(claimed.secret_name))
             self.has = claimed
+            self.had = [*self.had[-FORMER:], (self.nr, claimed)]
 
     def _read(self, place: Place) -> None:
         assert self.has is not None
@@ -107,14 +111,15 @@ class Holder:
 
     def _release(self, place: Place) -> None:
         assert self.has is not None
-        has, self.has = self.has, None
-        number = self._begin(place, "release", member=place.of(has.secret_name))
+        nr, has = self.random.choice([*self.had[:-1], (self.nr, self.has), (self.nr, self.has)])
+        self.has = None if nr == self.nr else self.has
+        number = self._begin(place, "release", nr=nr, member=place.of(has.secret_name))
         with _ended(self.notes, number):
             released = place.pool.release(has.record, self.name, fence=has.fence)
             end = "overtaken" if released.outcome is Outcome.OVERTAKEN else "ok"
-            self.notes.end(number, end, place.of(has.secret_name))
+            self.notes.end(number, end, place.of(released.member or has.secret_name))
 
-    def _begin(self, place: Place, kind: str, **about: str) -> int:
+    def _begin(self, place: Place, kind: str, **about: Any) -> int:
         told = {"slot": place.of(self.slot), "holder": self.name, "nr": self.nr, **about}
         return self.notes.begin(kind=kind, policy=str(policy_of(self.slot)), **told)
 

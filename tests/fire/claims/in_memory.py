@@ -29,7 +29,7 @@ from components.account_pool.model import Claimed, Member, Policy
 from components.account_pool.protocol import Outcome
 from components.errors import Exhausted, NotAllowed, PoolError, Withheld
 from components.labels import BRING_YOUR_OWN, TENANT_NAME
-from tests.fire.claims.clients import policy_of
+from tests.fire.claims.clients import FORMER, policy_of
 from tests.fire.claims.history import Operation, operations_of
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Sweeps
 
@@ -44,7 +44,7 @@ class Trouble:
 
     share: of calls that meet a fault. edit: what is made of accounts by hand, now and then. brought: the
     first slot's tenant brings an account along. takes_over: cleaners take what others left; rotates: with new
-    credentials.
+    credentials. longest_pause: of a cleaner that has wiped an account.
     """
 
     share: float = 0.03
@@ -55,6 +55,7 @@ class Trouble:
     takes_over: bool = False
     rotates: bool = True
     keepers: int = 2
+    longest_pause: int = 1
     policies: tuple[Policy, ...] = tuple(map(policy_of, ("-0", "-1", "-2")))
     sweep: Callable[[], Steps[Any]] = lambda: Sweeps().start({})
 
@@ -154,11 +155,12 @@ class Client:
 
 @dataclass
 class Holder(Client):
-    """A holder of one slot: claims, claims again, adopts, reads and releases."""
+    """A holder of one slot: claims, claims again, adopts, reads and releases, also what it had before."""
 
     slot: int = 0
     has: Claimed | None = None
     nr: int = 0
+    had: list[tuple[int, Claimed]] = field(default_factory=list[tuple[int, Claimed]])
 
     def next(self) -> Act:
         drawn, life = self.life.random.random(), self.life
@@ -172,10 +174,10 @@ class Holder(Client):
                 only = life.random.choice(life.accounts)
                 about["member"], wanted = f"{POOL}/{only}", replace(wanted, only=only)
             return {"kind": "claim", "nr": self.nr, **about}, protocol.claim(wanted)
-        has = self.has
-        about |= {"nr": self.nr, "member": f"{POOL}/{has.secret_name}"}
+        nr, has = life.random.choice(self.had) if drawn < 0.3 else (self.nr, self.has)
+        about |= {"nr": nr, "member": f"{POOL}/{has.secret_name}"}
         if drawn < 0.5:
-            self.has = None
+            self.has = None if nr == self.nr else self.has
             return {"kind": "release", **about}, protocol.release(has.record, self.name, POOL, has.fence)
         return {"kind": "read", **about}, protocol.read_claim(has.record, self.name, has.secret_name)
 
@@ -185,13 +187,12 @@ class Holder(Client):
             self.end(self.number, "ok", value.secret_name)
             if told["kind"] == "claim":
                 self.has = value
+                self.had = [*self.had[-FORMER:], (self.nr, value)]
         elif value is None:
             self.end(self.number, "none")
         else:
-            is_overtaken = value.outcome is Outcome.OVERTAKEN
-            self.end(
-                self.number, "overtaken" if is_overtaken else "ok", told["member"].removeprefix(f"{POOL}/")
-            )
+            end = "overtaken" if value.outcome is Outcome.OVERTAKEN else "ok"
+            self.end(self.number, end, value.member or told["member"].removeprefix(f"{POOL}/"))
 
     def killed(self) -> None:
         self.has = None
@@ -230,6 +231,8 @@ class Keeper(Client):
             touch = self.begin(kind="touch", member=f"{POOL}/{member.name}")
             reaches = not self.life.trouble.rotates or self._is_of(token, member)
             self.end(touch, "ok" if reaches else "failed", member.name)
+            for _ in range(self.life.random.randrange(self.life.trouble.longest_pause)):
+                yield Pause(0)
             if reaches and self.life.random.random() < 0.9:
                 ends, outcome = {"cleaned": "ok"}, (yield from cleaning.succeed(member, token))
             else:

@@ -15,7 +15,7 @@ import pytest
 from components.account_pool import changes, cleaning, protocol
 from components.account_pool.calls import Kind, Patch, Steps
 from components.account_pool.keys import CLAIM_TOKEN
-from components.account_pool.model import JsonObject, Member, Policy, Record, Token
+from components.account_pool.model import Fence, JsonObject, Member, Policy, Record, Token
 from components.account_pool.selection import MEMBERS, RECORDS
 from components.account_pool.steps import change_member, list_all
 from components.labels import TENANT_NAME
@@ -32,12 +32,15 @@ HISTORIES: Final = 300
 USUAL: Final = Trouble()
 CROWDED: Final = Trouble(accounts=1)
 CLEANED: Final = Trouble(accounts=1, slots=1, keepers=4, takes_over=True, policies=(Policy.CLEAN,))
+INTERRUPTED: Final = replace(CLEANED, longest_pause=40)
+REPLACED: Final = Trouble(accounts=1, slots=1, keepers=0, policies=(Policy.RELEASE,))
+RETAINED: Final = Trouble(share=0, accounts=1, slots=1, keepers=4, policies=(Policy.RETAIN,))
 BROUGHT: Final = Trouble(brought=True, accounts=1, slots=3)
 EDITED: Final = Trouble(edit="strip", keepers=0)
 DIRTIED: Final = Trouble(edit="dirty", accounts=1)
 FAULTY: Final = Trouble(share=0.15, keepers=0, policies=(Policy.RELEASE,))
 
-right_remove = changes.remove
+right_remove, right_with_holder = changes.remove, Record.with_holder
 
 
 def free_whatever_is_on_it(
@@ -60,6 +63,16 @@ def swept_by_label() -> Steps[Any]:
         if member.tenant and not any(record.tenant_label == member.tenant for record in records):
             metadata = {"resourceVersion": member.resource_version, "labels": {TENANT_NAME: None}}
             yield from change_member(Patch(Kind.MEMBER, member.name, {"metadata": metadata}))
+
+
+def from_the_start(record: Record, holder: str) -> Record:
+    """Number a holder that returns as one that comes first."""
+    again = right_with_holder(record, holder)
+    return again if holder in record.holders else replace(again, holders={**again.holders, holder: 1})
+
+
+def without_the_uid(fence: Fence, record: Record, holder: str) -> bool:
+    return record.holders.get(holder, 0) > fence.sequence
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ MISTAKES: Final = (
     Mistake("W6", BROUGHT, ((changes, "take", wrong.as_from_the_pool),)),
     Mistake("W7", CROWDED, wrong=replace(CROWDED, sweep=lambda: wrong.HastySweep().start({}))),
     Mistake("W8", CROWDED, everywhere("_set_right", wrong.judged_by_the_old_view)),
+    Mistake("W10", INTERRUPTED, everywhere("_settle", wrong.read_again_before_freeing)),
     Mistake("W11", CLEANED, wrong=replace(CLEANED, rotates=False)),
     Mistake(
         "W12",
@@ -102,6 +116,10 @@ MISTAKES: Final = (
     Mistake("W13", EDITED, everywhere("judge", wrong.free_by_label)),
     Mistake("W14", EDITED, (*everywhere("judge", wrong.free_by_label), *BY_LABEL[-1:])),
     Mistake("W16", FAULTY, everywhere("_join", wrong.unfenced)),
+    Mistake("W19", REPLACED, ((Fence, "is_overtaken", lambda *_: False),)),
+    Mistake("W20", REPLACED, ((Record, "with_holder", from_the_start),)),
+    Mistake("W21", REPLACED, ((Fence, "is_overtaken", without_the_uid),)),
+    Mistake("W35", RETAINED, ((changes, "take", wrong.as_from_the_pool),)),
 )
 
 
@@ -120,7 +138,8 @@ def test_a_mistake_is_seen_in_a_history(
     for place, name, made in mistake.places:
         monkeypatch.setattr(place, name, made)
     trouble = mistake.wrong or mistake.trouble
-    assert any(judged(told_in(trouble, seed), tmp_path).wrong for seed in range(HISTORIES))
+    drawn = (judged(told_in(trouble, seed), tmp_path).wrong for seed in range(HISTORIES))
+    assert any(part["result"] == "Illegal" for wrong in drawn for part in wrong)
 
 
 RIGHT: Final = tuple(dict.fromkeys(each.trouble for each in MISTAKES))

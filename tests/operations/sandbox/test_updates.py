@@ -180,7 +180,7 @@ def test_up_shows_tables_the_page_and_what_to_do_next(engine: Engine, project: P
     shown = run("up").stdout
     for part in ("Claimed", "Policies", "Next", "account-pool/aws-1"):
         assert part in shown
-    assert "✓ 1 created: 1 resources declared, 1 accounts claimed, 0 skipped" in shown
+    assert "✓ 1 created: 1 resource declared, 1 account claimed, 0 skipped" in shown
     assert "  report  .sandbox/report.html\n" in shown
 
 
@@ -353,7 +353,7 @@ def test_destroy_asks_first(engine: Engine) -> None:
     engine.calls.clear()
     result = run("destroy")
     assert result.exit_code == 1
-    assert "All 1 resources of stack dev" in result.stderr
+    assert "1 resource of stack dev" in result.stderr
     assert engine.calls == []
     assert run("destroy", "--yes").exit_code == 0
     assert engine.operations == ["destroy"]

@@ -134,7 +134,7 @@ def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
     assert "it is claimed by tenant acme" in failure.reason
     assert [line for line in told if line.startswith(f"warning: {junk}: ")]
     (keys,) = preview({**BEFORE, "partitionKeys": ["eu-access"]}, BEFORE)
-    assert "2 claims are recorded under the former keys" in keys.reason
+    assert "2 claims recorded under the former keys" in keys.reason
 
 
 def test_labels_keep_their_names_while_anything_is_written_under_them(
@@ -142,7 +142,7 @@ def test_labels_keep_their_names_while_anything_is_written_under_them(
 ) -> None:
     monkeypatch.setattr(roster, "tell", list[str]().append)
     (failure,) = preview({**BEFORE, "labels": {"tenant": "tenantName"}}, BEFORE)
-    assert failure.reason.startswith("credfleet:accountPool.labels: 1 claims are recorded and ")
+    assert failure.reason.startswith("credfleet:accountPool.labels: 1 claim recorded and ")
 
 
 def test_a_preview_does_not_pass_over_a_pool_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ C: claims, E: releases, F: cleaning, H: concurrency, I: labels; S1-S8, K1-K13: r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from components.account_pool import cleaning, protocol, sweeping
 from components.account_pool.calls import (
     Both,
     Call,
+    Create,
     Delete,
     Found,
     Kind,
@@ -566,6 +568,34 @@ def test_what_is_not_quarantined_cannot_come_back() -> None:
         run(cleaning.unquarantine(POOL, "m0"), pool("m0"))
 
 
+DECISIONS: dict[str, tuple[dict[str, str], Callable[[], Any], str | None]] = {
+    "quarantine": ({}, lambda: cleaning.quarantine(POOL, "m0", "odd"), "quarantined"),
+    "unquarantine": ({POOL_STATE: "quarantined"}, lambda: cleaning.unquarantine(POOL, "m0"), None),
+    "decommission": ({}, lambda: cleaning.decommission(POOL, "m0"), "quarantined"),
+    "mark dirty": ({}, lambda: cleaning.mark_dirty(POOL, "m0", "used"), "dirty"),
+    "return": ({TENANT_NAME: "a"}, lambda: cleaning.take_back(POOL, "m0"), "dirty"),
+}
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a cleaner began, or a tenant claimed"])
+@pytest.mark.parametrize(("labels", "decide", "state"), DECISIONS.values(), ids=DECISIONS.keys())
+def test_a_decision_whose_answer_was_lost_was_made(
+    labels: dict[str, str], decide: Callable[[], Any], state: str | None, meanwhile: str
+) -> None:
+    server = MemoryServer()
+    server.add_member("m0", labels)
+    deciding = Paused(decide(), server).until(Patch)
+    deciding.go_on(lost=True)
+    if meanwhile != "nothing" and state == "dirty":
+        [dirty] = run(cleaning.cleanable("k"), server)
+        run(cleaning.begin(dirty, "k/1"), server)
+        state = "cleaning"
+    if meanwhile != "nothing" and state is None:
+        claim(server)
+    assert deciding.end().state == state
+    assert server.member("m0").state == state
+
+
 def test_an_account_that_does_not_exist_is_named() -> None:
     with pytest.raises(Misconfigured, match="Secret nobody"):
         run(cleaning.quarantine(POOL, "nobody", "why"), pool("m0"))
@@ -600,6 +630,66 @@ def test_a_retained_account_ends_its_next_claim_as_the_policy_of_that_claim_says
     claim(server, policy=policy)
     release(server)
     assert (server.member("m0").tenant, server.member("m0").state) == (owner, state)
+
+
+def given_back_in_vain(server: MemoryServer, policy: Policy) -> None:
+    slow = Paused(protocol.claim(replace(A.wanted, policy=policy)), server).until(Patch)
+    run(Sweeps().start({}), server)
+    slow.go_on().until(Create)  # C3, C5, C7: the token was dead when it came onto the account
+
+
+def left_for_a_sweep(server: MemoryServer, policy: Policy) -> None:
+    slow = Paused(protocol.claim(replace(A.wanted, policy=policy)), server).until(Patch)
+    run(Sweeps().start({}), server)
+    slow.go_on()
+    run(Sweeps().start({}), server)
+
+
+def begun(server: MemoryServer, policy: Policy) -> None:
+    Paused(protocol.claim(replace(A.wanted, policy=policy)), server).until(Replace)
+
+
+def aborted(server: MemoryServer, policy: Policy) -> None:
+    begun(server, policy)
+    run(Sweeps().start({}), server)
+
+
+def released_while_pending(server: MemoryServer, policy: Policy) -> None:
+    begun(server, policy)
+    release(server)
+
+
+def recorded_no_more(server: MemoryServer, policy: Policy) -> None:
+    claim(server, policy=policy)
+    server.remove(Kind.RECORD, A.wanted.record)
+    run(Sweeps().start({}), server)
+
+
+@pytest.mark.parametrize(
+    "ends_unbound",
+    [given_back_in_vain, left_for_a_sweep, aborted, released_while_pending, recorded_no_more],
+    ids=lambda ends: ends.__name__,
+)
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_retained_account_stays_so_until_a_claim_of_it_was_bound_and_released(
+    policy: Policy, ends_unbound: Callable[[MemoryServer, Policy], None]
+) -> None:
+    server = retained(pool("m0"))
+    before = labels_of(server)
+    ends_unbound(server, policy)
+    assert [*server.records] == []
+    assert labels_of(server) == before
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_claim_of_a_retained_account_that_a_former_version_began_is_understood(policy: Policy) -> None:
+    server = retained(pool("m0"))
+    claim(server, policy=policy)
+    server.by_hand("m0", {}, {CLAIM_ORIGIN: "pool"})
+    release(server)
+    left = {Policy.RELEASE: (None, None), Policy.RETAIN: ("a", None), Policy.CLEAN: ("a", "dirty")}
+    member = server.member("m0")
+    assert (member.tenant, member.state) == left.get(policy, ("a", "quarantined"))
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "quarantined", "marked dirty"])

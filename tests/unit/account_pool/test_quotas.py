@@ -140,7 +140,7 @@ def test_a_claim_beyond_the_quota_says_who_has_it_and_leaves_nothing() -> None:
         claimed(server, B)
     assert refused.value.code == "quota-reached"
     assert refused.value.place == "consumer one"
-    assert refused.value.cause == "it may have 1 aws accounts at most, and a/0 have them"
+    assert refused.value.cause == "it may have 1 aws account at most, and a/0 have them"
     assert repr(server) == before
 
 

@@ -197,10 +197,7 @@ func account(state any, input any, _ any) []any {
 	taken, wiped, kept := now, now, now
 	taken.slot, taken.by = op.Slot, now.by.with(op)
 	wiped.isDirty, kept.isOutside = false, true
-	// Two claims of a retained account that end half made leave it to the cleaner, which makes it the pool's.
-	if now.by == "" && !now.isOwn {
-		wiped.slot = ""
-	}
+	isRetained := now.slot != "" && now.by == "" && !now.isOwn
 	switch op.Kind + " " + op.End {
 	case "brought ok":
 		return []any{ofAccount{slot: op.Slot, isOwn: true}}
@@ -231,7 +228,7 @@ func account(state any, input any, _ any) []any {
 			return []any{now, after}
 		}
 	case "touch ok", "touch unknown":
-		if now.by != "" {
+		if now.by != "" || isRetained {
 			return nil
 		}
 	case "wipe ok":
@@ -244,17 +241,14 @@ func account(state any, input any, _ any) []any {
 		return []any{kept}
 	case "quarantine unknown":
 		return []any{now, kept}
-	// What was done without an answer, and is asked for again, is refused: there is nothing left to do.
+	// Of two that ask for the same at once, the second finds it done; later there is nothing left to do.
 	case "unquarantine ok", "unquarantine unknown", "unquarantine refused":
 		back := now
 		back.isOutside = false
 		if op.End != "ok" {
 			return []any{now, back}
 		}
-		if now.isOutside {
-			return []any{back}
-		}
-		return nil
+		return []any{back}
 	case "return ok", "return unknown", "return refused":
 		back := now.free("clean")
 		if now.by != "" || now.isOwn {
