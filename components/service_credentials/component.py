@@ -380,7 +380,7 @@ class ServiceApp(pulumi.ComponentResource):
     TYPE: ClassVar = "credfleet:index:ServiceApp"
     vcap_services: SecretKey
     file_path: str | None
-    bindings: Mapping[str, Any]
+    bindings: Any  # the SDK holds what it registers, a list of names, against the annotation
 
     def __init__(self, name: str, args: ServiceAppArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {"namespace": args.namespace, "bindings": [*args.bindings]}
