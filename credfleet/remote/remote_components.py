@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, ClassVar, Final, get_args, get_origin
+from typing import Any, ClassVar, Final, NoReturn, get_args, get_origin
 
 import pulumi
 
@@ -23,6 +23,7 @@ from components.connection import ClusterTarget
 from components.credentials import Credentials
 from components.dynamic import camel_case
 from components.pull_secret.component import PullSecretArgs
+from components.secret_stores.component import SecretStoresArgs
 from components.settings.stack import Settings
 from components.wiring.pull_secrets import started
 from credfleet.remote.shapes import Shapes, Spec, hints_of
@@ -42,7 +43,9 @@ _COMPONENTS: Final = {
     "service_credentials.component": ("ServiceApp", "ServiceBinding", "UserProvidedService"),
 }
 
-_UNSAID: Final = frozenset({"begun", "composed", "copied", "declared", "foreseen", "ready", "start", "waits"})
+_UNSAID: Final = frozenset(
+    {"begun", "composed", "copied", "declared", "foreseen", "ready", "source", "start", "waits"}
+)
 """What only a program knows that declares several components together."""
 
 
@@ -102,11 +105,21 @@ class Remote:
             beside = pulumi.ResourceOptions(parent=opts.parent)
             start, begun = started(args.section, args.cluster, args.project, beside)
             args = replace(args, start=start, begun=begun)
+        if isinstance(args, SecretStoresArgs):
+            args = replace(args, source=_in_the_cluster)
         return self.cls(name, args, opts)  # pyright: ignore[reportArgumentType] - a component's own, not the base's
 
     def told(self, made: pulumi.ComponentResource) -> dict[str, Any]:
         """Return its outputs."""
         return {camel_case(name): getattr(made, name) for name in self._outputs}
+
+
+def _in_the_cluster(_source: object, place: str) -> NoReturn:
+    """Refuse a login that another Secret holds: where those are only a program knows that declares them."""
+    raise pulumi.RunError(
+        f"{place}: the credential is in the cluster, which SecretStores by itself does not find\n"
+        "→ name an entry of credfleet:credentials, or declare the store in Fleet"
+    )
 
 
 def _eventual(spec: Spec) -> Spec:

@@ -193,6 +193,8 @@ class Shapes:
         if origin is tuple and args[-1] is not Ellipsis:
             return {"type": "array", "items": ANY}, partial(_tuple, [self.of(each) for each in args])
         if issubclass(origin, Mapping | Callable):
+            if isinstance(args[0], list) and len(args[0]) > 1:
+                raise TypeError(f"{origin} of {args} cannot be told to other languages")
             inner = self.of(args[1])
             made = _mapping if issubclass(origin, Mapping) else _function
             return {"type": "object", "additionalProperties": inner.spec}, partial(made, inner)
