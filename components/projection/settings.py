@@ -11,7 +11,7 @@ from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
 from components.naming import is_data_key, is_namespace, is_object_name
 from components.projection.keys import AsoMethod, KeyPlan, plan_keys
-from components.projection.sources import names_version
+from components.projection.sources import Source, names_version
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, Text, fit, unfit
 
@@ -102,6 +102,13 @@ class CredentialSource(Noun):
         if self.key is not None and self.account is None:
             raise unfit("a key is of an account's Secret", "write secret: NAMESPACE/NAME/KEY")
         return self
+
+    def source(self, place: str) -> Source:
+        """Return the Secret or version that it names itself. place: of the reference."""
+        if self.in_secret is None:
+            return Source(place=place, version=self.gcp_secret)
+        namespace, name, key = self.in_secret
+        return Source(namespace, name, place, key)
 
     @property
     def in_secret(self) -> tuple[str, str, str | None] | None:

@@ -22,7 +22,6 @@ from components.errors import Problem
 from components.naming import stack_holder
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
-from components.projection.sources import Source
 from components.secret_stores.admission import document_of
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.entries import PushEntry, ReadEntry
@@ -51,8 +50,7 @@ _Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
 class SecretStoresArgs:
     """A section of the configuration, and what the program knows besides.
 
-    tenants: name → namespace. namespace: gives one by its name as the stack declares it. source: returns
-    where a credential is that no entry holds; by that and its place. claimed, delivered:
+    tenants: name → namespace. namespace: gives one by its name as the stack declares it. claimed, delivered:
     give the name of an account's Secret, and of its copy, once they are there; ready: what a read of it comes
     after; waits: for what its uses wait, empty for nothing; foreseen, copied: in a preview, the digests of
     what its Secret, and its copy, will hold, if that is known; all by tenant/slot.
@@ -62,7 +60,6 @@ class SecretStoresArgs:
     credentials: Credentials
     tenants: Mapping[str, str]
     namespace: Callable[[str], pulumi.Input[str]]
-    source: Callable[[CredentialSource, str], tuple[Source, pulumi.Input[str]]]
     claimed: Callable[[str], pulumi.Input[str]]
     delivered: Callable[[str], pulumi.Input[str]]
     ready: Callable[[str], pulumi.Input[Sequence[pulumi.Resource]]] = lambda _account: ()
@@ -149,7 +146,7 @@ class SecretStores(pulumi.ComponentResource):
         self, key: str, source: CredentialSource, namespace: pulumi.Input[str], name: str, keys: Sequence[str]
     ) -> LoginSecret:
         """Declare what a provider logs in with of where it is, which nobody reads before the update."""
-        origin, _ = self._args.source(source, self._section.place("providers", key, "credentialsFrom"))
+        origin = source.source(self._section.place("providers", key, "credentialsFrom"))
         args = CompositionArgs(
             namespace=namespace,
             target_name=name,

@@ -50,12 +50,8 @@ class Declared:
 
     def source(self, given: CredentialSource, place: str) -> tuple[Source, pulumi.Input[str]]:
         """Return where a credential is that no entry holds, and for what it waits; place: of its name."""
-        if given.gcp_secret is not None:
-            return Source(place=place, version=given.gcp_secret), ""
-        if given.in_secret is not None:
-            namespace, name, key = given.in_secret
-            return Source(namespace, name, place, key), ""
-        account = given.account or ""
+        if (account := given.account) is None:
+            return given.source(place), ""
         claimed, labels = self.accounts[account], self.owners[account]
         source = Source(claimed["namespace"], claimed["secretName"], place, given.key, labels)
         return source, self.waits(account)

@@ -43,7 +43,6 @@ def declare_secret_stores(
         credentials=credentials,
         tenants={name: tenant.namespace for name, tenant in tenants.items()},
         namespace=declared.namespace,
-        source=declared.source,
         claimed=claimed,
         delivered=delivered,
         ready=declared.ready.__getitem__,

@@ -8,7 +8,6 @@ import pulumi
 
 from components.credentials import Credentials
 from components.labels import TENANT
-from components.projection.sources import Source
 from components.secret_stores.component import SecretStores, SecretStoresArgs
 from components.secret_stores.settings import SecretStoresSection
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
@@ -85,7 +84,6 @@ def declared(
             credentials=Credentials({"gitlab": "token"}),
             tenants={"acme": "acme"},
             namespace=lambda name: name,
-            source=lambda given, place: (Source(place=place, version=given.gcp_secret), ""),
             claimed=lambda _account: claim.secret_name,
             delivered=lambda account: account.replace("/", "-"),
         )
