@@ -43,8 +43,8 @@ def test_a_shared_account_keeps_room_for_the_claims_on_it(capacity: int, *, is_r
     told = refused(used_by("acme", "globex"), declared(3), declared(capacity))
     assert told == (
         [
-            "credfleet:accountPool.members.s0.sharedCapacity: it would take 1 at most, but 2 claims are on"
-            " it: acme/web, globex/web → leave it at 2 or more, or release some of them first"
+            "credfleet:accountPool.members.s0.sharedCapacity: it would take 1 at most, but 2 claims took"
+            " a place: acme/web, globex/web → leave it at 2 or more, or release some of them first"
         ]
         if is_refused
         else []
