@@ -12,7 +12,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -261,11 +261,9 @@ class _Handler(BaseHTTPRequestHandler):
         upstream = self._proxy.upstream
 
         def send() -> None:
-            connection = upstream.open()
-            try:
+            # A server that was killed meanwhile takes it no more, and no client waits for it.
+            with closing(upstream.open()) as connection, suppress(OSError, http.client.HTTPException):
                 _send(connection, method, path, body, headers)
-            finally:
-                connection.close()
 
         return send
 
