@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
@@ -82,6 +82,7 @@ _SILENT_SECONDS: Final = 2.0
 """How long a cluster may be silent that nothing was heard of yet: a wrong address, or one that is down."""
 
 _HOLD_SECONDS: Final = 1.0
+_WAKING_SECONDS: Final = 1.0
 """How long a process goes by what the pool said of a hold and of its consumers."""
 
 T = TypeVar("T")
@@ -296,10 +297,14 @@ class Pool:
             return self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
 
         with ThreadPoolExecutor(max_workers=at_once) as hands:
+            begun = [hands.submit(clean, each) for each in listed if account_type in (None, each.type)]
             try:
-                done = [*hands.map(clean, (each for each in listed if account_type in (None, each.type)))]
-            except KeyboardInterrupt:
-                stop()
+                done = [_awaited(each) for each in begun]
+            except BaseException as error:
+                for each in begun:
+                    each.cancel()
+                if isinstance(error, KeyboardInterrupt):
+                    stop()
                 raise
         return (
             *done,
@@ -561,3 +566,10 @@ def _signed_settings() -> Steps[PoolConfigMap]:
                 return settings
         except NotAllowed:
             return settings
+
+
+def _awaited(future: Future[Cleaned]) -> Cleaned:
+    """Return what came of it. A Ctrl-C just before a wait is handled after it only, so each has an end."""
+    while not future.done():
+        wait([future], _WAKING_SECONDS)
+    return future.result()
