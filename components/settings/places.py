@@ -48,7 +48,7 @@ def steps_in(value: Any, rest: str) -> Iterator[Step]:
 
 
 def _steps(value: Any, rest: str, steps: Mapping[Step, str]) -> Iterator[Step]:
-    while found := [key for key, text in steps.items() if _begins(rest, text)]:
+    while found := [key for key, text in steps.items() if begins(rest, text)]:
         step = max(found, key=lambda key: len(steps[key]))
         yield step
         value, rest = value[step], rest.removeprefix(steps[step])
@@ -60,6 +60,6 @@ def _texts_of(value: Any) -> Mapping[Step, str]:
     return {key: config_path("", key).removeprefix(config_path("")) for key in keys}
 
 
-def _begins(rest: str, step: str) -> bool:
+def begins(rest: str, step: str) -> bool:
     """Whether the text of a place begins with that of a step, or is it."""
     return rest == step or (rest.startswith(step) and rest.removeprefix(step).startswith(ENDS))

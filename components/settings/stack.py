@@ -32,7 +32,7 @@ from components.settings.cloud_keys import NAMESPACES, cloud_meant, review_cloud
 from components.settings.document import read_as_meant, well_formed, without_values
 from components.settings.noun import Noun
 from components.settings.nouns import Cluster, Tenant
-from components.settings.places import located
+from components.settings.places import begins, located
 from components.settings.review import (
     review_cluster,
     review_far_accounts,
@@ -276,11 +276,7 @@ def _in_rows(problems: Iterable[Problem], rows: _Rows) -> Iterator[Problem]:
 
 def _follows(problem: Problem, written: Iterable[Problem]) -> bool:
     """Whether what a review says is of a part that is not even well formed."""
-    return any(_is_within(problem.place, each.place) for each in written)
-
-
-def _is_within(place: str, around: str) -> bool:
-    return place == around or (place.startswith(around) and place[len(around)] in ".[ (")
+    return any(begins(problem.place, each.place) for each in written)
 
 
 def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:

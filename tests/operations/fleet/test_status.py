@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -12,13 +11,13 @@ import yaml
 from pulumi_sandbox.engine import load_yaml
 
 from operations.fleet.status import fleet_status
-from tests.operations.review.recording import RECORDED, ROOT
+from tests.support.recorded_stacks import RECORDED, ROOT, exported_of
 
 STACK: Final = "staging"
 
 
 def _deployment() -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(gzip.decompress((RECORDED / STACK / "record.json.gz").read_bytes()))
+    record: dict[str, Any] = json.loads(exported_of(STACK))
     return record["deployment"]
 
 

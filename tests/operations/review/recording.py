@@ -19,9 +19,8 @@ import yaml
 from pulumi_sandbox.engine import PassphraseCrypter, load_yaml
 
 from tests.operations.review.edits import EDITS
+from tests.support.recorded_stacks import RECORDED, ROOT
 
-ROOT: Final = Path(__file__).parents[3]
-RECORDED: Final = Path(__file__).parent / "recorded"
 PASSPHRASE: Final = "only for tests"
 CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
 STACKS: Final = ("dev", "staging", "prod")

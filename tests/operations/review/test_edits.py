@@ -6,7 +6,6 @@ dynamic providers run. Not proved: what a cluster that changed meanwhile would s
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import subprocess
@@ -20,7 +19,7 @@ from typing import Any, Final
 import pytest
 import yaml
 from pulumi_sandbox import engine
-from pulumi_sandbox.engine import StackAtRest, load_yaml
+from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.zygotes.address import forked
 
@@ -28,9 +27,8 @@ from operations.review.record import Heard, Record, asking_nobody, texts
 from operations.review.sealed import Standing, ciphertexts
 from sandbox.tests.support.zygotes import zygote_in
 from tests.operations.review.edits import EDITS, Edit
+from tests.support.recorded_stacks import RECORDED, ROOT, document_of, laid_out
 
-ROOT: Final = Path(__file__).parents[3]
-RECORDED: Final = Path(__file__).parent / "recorded"
 IMPORTED: Final = (
     "pulumi_sandbox.engine.plugins.language_host",
     "components.aso_credentials.identity",
@@ -80,18 +78,15 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
 def _of_stack(stack: str, folder: Path) -> Iterator[Row]:
     project = folder / stack
     project.mkdir()
-    for name in ("Pulumi.yaml", "__main__.py", "components", "stacks"):
-        (project / name).symlink_to(ROOT / name)
-    (project / ".venv").symlink_to(sys.prefix)
-    packed = project / "record.json"
-    packed.write_bytes(gzip.decompress((RECORDED / stack / "record.json.gz").read_bytes()))
-    record = Record.read(packed, stack)
-    document: dict[str, Any] = load_yaml(RECORDED / stack / f"Pulumi.{stack}.yaml")
+    document = document_of(stack)
     keyed: dict[str, Any] = json.loads((RECORDED / stack / "keyed.json").read_text())
-    with pytest.MonkeyPatch.context() as patched, asking_nobody(record.cluster):
-        for name, value in {**record.environment, "PYTHONPATH": str(ROOT)}.items():
-            patched.setenv(name, value)
-        with zygote_in(folder / "zygotes", modules=IMPORTED), _dynamic_host() as port:
+    with pytest.MonkeyPatch.context() as patched:
+        record = laid_out(project, stack, patched)
+        with (
+            asking_nobody(record.cluster),
+            zygote_in(folder / "zygotes", modules=IMPORTED),
+            _dynamic_host() as port,
+        ):
             patched.setenv("PULUMI_DEBUG_PROVIDERS", f"pulumi-python:{port}")
             unedited = Edit(stack, "", "", "nothing", ())
             drifted = _compared(unedited, project, document, record, {"steps": [], "failed": False})

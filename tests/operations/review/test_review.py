@@ -6,7 +6,6 @@ Not proved: what the kernel keeps from a program (`sandbox/tests/engine/test_con
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import os
 import shutil
@@ -16,15 +15,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import PassphraseCrypter, load_yaml
+from pulumi_sandbox.engine import PassphraseCrypter
 
 from operations.review.sealed import ciphertexts
 from tests.operations.review.edits import EDITS
-from tests.operations.review.recording import PASSPHRASE, RECORDED, ROOT
+from tests.operations.review.recording import PASSPHRASE
+from tests.support.recorded_stacks import ROOT, document_of, exported_of
 
 CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
 STACK: Final = "staging"
@@ -65,7 +65,7 @@ class Reviewed:
 @pytest.fixture(scope="module")
 def record() -> bytes:
     """Return the record of the stack, as `review export` wrote it."""
-    return gzip.decompress((RECORDED / STACK / "record.json.gz").read_bytes())
+    return exported_of(STACK)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory, record: bytes) -> Reviewe
     (checkout / "components" / "__pycache__").mkdir(exist_ok=True)
     (checkout / "components" / "__pycache__" / "fleet.pyc").touch()
     shutil.copytree(ROOT / "sandbox" / "pulumi_sandbox", checkout / "sandbox" / "pulumi_sandbox")
-    document: Any = load_yaml(RECORDED / STACK / f"Pulumi.{STACK}.yaml")
+    document = document_of(STACK)
     for edit in (each for each in EDITS if each.title.startswith(EDITED)):
         document = edit.applied(document, lambda text: f"v1:{len(text)}:edited")
     (checkout / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
@@ -171,7 +171,7 @@ def test_nobody_is_asked(reviewed: Reviewed) -> None:
 
 
 def test_no_credential_of_the_stack_is_in_record_page_or_log(reviewed: Reviewed, record: bytes) -> None:
-    document: dict[str, Any] = load_yaml(RECORDED / STACK / f"Pulumi.{STACK}.yaml")
+    document = document_of(STACK)
     crypter = PassphraseCrypter.open(document["encryptionsalt"], PASSPHRASE)
     sealed = ciphertexts(document["config"])
     words = {word for each in sealed.values() for word in _words(crypter.decrypt(each))}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
 from pulumi_sandbox import engine
-from pulumi_sandbox.engine import Snapshot, StackAtRest, load_yaml
+from pulumi_sandbox.engine import Snapshot, StackAtRest
 from pulumi_sandbox.protocol import urns
 
 from operations.review.record import Heard, Record, asking_nobody, texts
-from tests.operations.review.recording import RECORDED, ROOT
+from tests.support.recorded_stacks import ROOT, document_of, laid_out
 
 STACK: Final = "staging"
 
@@ -31,21 +29,14 @@ def _reviewed(project: Path, record: Record, snapshot: Snapshot) -> engine.Resul
 def test_the_review_of_one_tenants_file_names_that_tenant_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("Pulumi.yaml", "__main__.py", "components", "stacks"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    packed = tmp_path / "record.json"
-    packed.write_bytes(gzip.decompress((RECORDED / STACK / "record.json.gz").read_bytes()))
-    record = Record.read(packed, STACK)
-    document: dict[str, Any] = load_yaml(RECORDED / STACK / f"Pulumi.{STACK}.yaml")
+    record = laid_out(tmp_path, STACK, monkeypatch)
+    document = document_of(STACK)
     folder = tmp_path / "tenants"
     folder.mkdir()
     for name, tenant in document["config"].pop("credfleet:tenants").items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(tenant))
     document["config"]["credfleet:tenantsFrom"] = "tenants"
     (tmp_path / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    for name, value in {**record.environment, "PYTHONPATH": str(ROOT)}.items():
-        monkeypatch.setenv(name, value)
     with asking_nobody(record.cluster):
         before = _reviewed(tmp_path, record, record.snapshot)
         (folder / "newcomer.yaml").write_text("namespace: tenant-newcomer\n")
