@@ -77,8 +77,9 @@ class Tenants:
             self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
             args = PoolRosterArgs.of_another_stack(section.namespace, section.labels.names, claims)
             return PoolRoster("account-pool-elsewhere", args, self._child)
-        self._settings = _pool_settings(section)
-        pool = AccountPool("account-pool", _pool_args(section, credentials, claims), self._child)
+        args = _pool_args(section, credentials, claims)
+        self._settings = args.settings
+        pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
         return pool
 
@@ -169,7 +170,13 @@ def _pool_args(
 ) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
-        settings=_pool_settings(section),
+        settings=PoolConfigMap(
+            section.partition_keys,
+            section.release_policy,
+            section.limits,
+            section.dialect,
+            consumers=section.named_consumers,
+        ),
         members={name: member.declared for name, member in section.members.items()},
         data={
             name: credentials.secret_data(member.credentials_from) for name, member in section.members.items()
@@ -181,16 +188,6 @@ def _pool_args(
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
         bringers={tenant: _grantees(people) for tenant, people in section.bringers.items()},
-    )
-
-
-def _pool_settings(section: pool_settings.AccountPool) -> PoolConfigMap:
-    return PoolConfigMap(
-        section.partition_keys,
-        section.release_policy,
-        section.limits,
-        section.dialect,
-        consumers=section.named_consumers,
     )
 
 

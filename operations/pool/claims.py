@@ -10,13 +10,13 @@ from typing import Final, Protocol
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
+from components.account_pool.consumers import stack_of
 from components.account_pool.evacuation import among, slot_and_generation
 from components.account_pool.model import Claimed, ClaimRequest, Record
 from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
-from components.naming import STACK_HOLDER
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
@@ -29,7 +29,6 @@ UNNAMED_SLOT: Final = "0"
 """The slot of tenants that name none."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
-_STACK_PARTS: Final = 3
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0
 
@@ -213,10 +212,8 @@ def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Re
     held: dict[str, list[tuple[Record, str]]] = defaultdict(list)
     for record in sorted(records, key=lambda each: (each.tenant, each.slot, each.name)):
         for holder in sorted(record.holders):
-            kind, _, whose = holder.partition("/")
-            parts = whose.split("/")
-            if kind == STACK_HOLDER and len(parts) > _STACK_PARTS:
-                held["/".join(parts[:_STACK_PARTS])].append((record, holder))
+            if stack := stack_of(holder):
+                held[stack].append((record, holder))
     return dict(sorted(held.items()))
 
 
