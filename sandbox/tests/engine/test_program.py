@@ -225,4 +225,4 @@ def test_what_the_engine_cannot_do_is_refused_by_name_in_a_real_program_too(fail
     outcome = failure(failing, "unsupported")
     assert outcome.code == 1
     (error,) = outcome.errors
-    assert "pulumi:pulumi:StackReference" in error
+    assert "pulumi:pulumi:other" in error

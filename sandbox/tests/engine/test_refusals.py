@@ -64,10 +64,10 @@ def test_an_option_that_is_not_supported_is_refused_by_name(
         ("ExistsResource", {"type": "fake:index:Thing"}, "looking whether resources exist"),
         (
             "ReadResource",
-            {"type": "pulumi:pulumi:StackReference", "name": "other", "id": "x"},
-            "StackReference",
+            {"type": "pulumi:pulumi:Other", "name": "other", "id": "x"},
+            "the resource type pulumi:pulumi:Other",
         ),
-        ("Invoke", {"tok": "pulumi:pulumi:readStackOutputs"}, "pulumi:pulumi:readStackOutputs"),
+        ("Invoke", {"tok": "pulumi:pulumi:other"}, "the function pulumi:pulumi:other"),
         ("Invoke", {"tok": "fake:index:echo", "pluginDownloadURL": "x"}, "plugin_download_url"),
         (
             "ReadResource",
@@ -109,11 +109,13 @@ def test_a_program_runs_only_under_the_release_it_wants(stack: Stack, wanted: st
     assert (stack.up(program).code == 0) == runs
 
 
-def test_a_stash_is_refused_by_name(stack: Stack):
-    up = stack.up(lambda script: script.register("kept", {"input": 1}, type_="pulumi:index:Stash"))
+def test_a_reference_to_a_stack_is_read_and_not_made(stack: Stack):
+    up = stack.up(
+        lambda script: script.register("other", {"name": "dev"}, type_="pulumi:pulumi:StackReference")
+    )
     assert up.code == 1
     (error,) = up.errors
-    assert "pulumi:index:Stash" in error
+    assert "pulumi:pulumi:StackReference" in error
 
 
 def test_exactly_what_is_implemented_is_advertised(stack: Stack):

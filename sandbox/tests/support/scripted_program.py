@@ -104,11 +104,18 @@ class Script:
             **options,
         )
 
-    def read(self, name: str, id_: str, inputs: Properties | None = None, **options: Any) -> Registered:
+    def read(
+        self,
+        name: str,
+        id_: str,
+        inputs: Properties | None = None,
+        type_: str = "fake:index:Thing",
+        **options: Any,
+    ) -> Registered:
         """Read a resource, like `.get` of an SDK class."""
         answer = self.monitor.ReadResource(
             resource_pb2.ReadResourceRequest(
-                type="fake:index:Thing",
+                type=type_,
                 name=name,
                 id=id_,
                 parent=self.stack,

@@ -127,7 +127,9 @@ class Deployment:
         hooks = Hooks(callbacks, preview=control.preview, warn=control.warn)
         self._journal = Journal(snapshot, None if control.preview else workspace.store.save)
         resources = Resources(control, self._journal, self._identity)
-        provider_resources = ProviderResources(self._plugins, Builtin(resources.done.get))
+        provider_resources = ProviderResources(
+            self._plugins, Builtin(resources.done.get, workspace.store.state_of)
+        )
         self._root = RootStack(self._identity.root, control, self._journal, resources)
         self._applier = Applier(control, self._journal, hooks)
         self._registrar = Registrar(

@@ -12,7 +12,7 @@ from pulumi_sandbox.engine.project.yaml_file import load_yaml
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Json
 
-_NAME: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}")
+NAME: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}")
 _UNSUPPORTED: Final = ("backend", "options", "requiredPulumiVersion")
 _LOCAL: Final = ("./", "../", "/")
 
@@ -65,7 +65,7 @@ class Project:
         name = document.get("name")
         if not isinstance(name, str) or not name:
             raise _invalid(path, "it has no name", "add `name: …`")
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise _invalid(path, "its name is no part of a path", "use letters, digits, -, _ and . only")
         for key in _UNSUPPORTED:
             if key in document:

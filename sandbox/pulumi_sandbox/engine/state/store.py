@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 from pulumi_sandbox import files
 from pulumi_sandbox.engine.model.resource import Snapshot
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
+from pulumi_sandbox.engine.project.project_file import NAME
 from pulumi_sandbox.engine.state.checkpoint import Encoder, compact, decode, features, verify
 from pulumi_sandbox.engine.state.lock import Owner, locked
 from pulumi_sandbox.engine.state.steps_file import StepsFile, followed
@@ -88,6 +89,35 @@ class Store:
         snapshot = Snapshot() if deployment is None else decode(deployment, self._crypter)
         verify(snapshot)
         return snapshot
+
+    def state_of(self, name: str) -> Snapshot | None:
+        """Return the state of any stack of this backend; None for one that is not there.
+
+        name: as the CLI's file backend takes it, `stack`, `organization/stack` or
+        `organization/project/stack`.
+        Raises SandboxError `stack-name-invalid`, and as `load`.
+        """
+        match name.split("/"):
+            case [stack] | [_, stack]:
+                project = self._project
+            case [_, project, stack]:
+                pass
+            case _:
+                project = stack = ""
+        cause = ""
+        if "/" in name and stack and not name.startswith(("organization/", "/")):
+            cause = "organization name must be 'organization'"
+        elif not all(map(NAME.fullmatch, (project, stack))):
+            cause = "names have 1 to 100 letters, digits, hyphens, underscores and periods"
+        if cause:
+            raise SandboxError(
+                code="stack-name-invalid",
+                place="its name",
+                cause=cause,
+                mend="write stack, or organization/project/stack",
+            )
+        other = Store(self._backend, project, stack, self._crypter)
+        return other.load() if other.path.exists() else None
 
     def save(self, snapshot: Snapshot) -> None:
         """Replace the state; the first time, what was there before this run is kept as `.bak`.

@@ -35,6 +35,6 @@ match way:
     case "exit-badly":
         sys.exit(3)
     case "unsupported":
-        pulumi.StackReference("organization/other/dev")
+        pulumi.Output.from_input(pulumi.runtime.invoke("pulumi:pulumi:other", {}))
     case _:
         raise AssertionError(way)
