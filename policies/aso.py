@@ -187,6 +187,7 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
 
 
 @stack_rule(
+    types=[*SECRETS, *_PROJECTIONS, *_RESOURCES],
     description="The credential that a resource of ASO names is declared in its namespace.",
     mend="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )

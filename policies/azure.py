@@ -70,6 +70,7 @@ def azure_federation_audience(federation: Resource) -> Iterator[str]:
 
 
 @stack_rule(
+    types=_FEDERATIONS,
     description=f"An identity has at most {MOST} federated credentials.",
     mend="spread the ServiceAccounts over more identities",
 )
@@ -84,6 +85,7 @@ def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[t
 
 
 @stack_rule(
+    types=_FEDERATIONS,
     description="An identity trusts each issuer and subject once.",
     mend="drop one of the two federated credentials",
 )

@@ -82,6 +82,7 @@ def estate_required_claims_served(claim: Resource) -> Iterator[str]:
 
 
 @stack_rule(
+    types=[_CLAIM],
     description="No tenant claims more accounts than the environment grants it.",
     mend="drop a claim, or raise `most` or the tenant's number in `tenants` in policies/config",
     config={

@@ -106,6 +106,7 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
 
 
 @stack_rule(
+    types=[*SECRETS, *_WORKLOADS],
     description="Nothing runs in the namespace of an account pool.",
     mend="give the workload a namespace of its own, and deliver it the one account it uses",
 )

@@ -149,12 +149,18 @@ def remedy_rule(
 
 
 def stack_rule(
-    *, description: str, mend: str, config: Mapping[str, Mapping[str, Any]] | None = None
+    *,
+    types: Sequence[str],
+    description: str,
+    mend: str,
+    config: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[StackCheck], StackValidationPolicy]:
     """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too.
 
     The check gets the resources in one order, by their URNs, so that of two that clash every run names the
     same one: the order in which they come differs from run to run, and from engine to engine.
+
+    types: of the resources whose properties it reads; all others it gets without.
     """
 
     def make(check: StackCheck) -> StackValidationPolicy:
@@ -162,8 +168,14 @@ def stack_rule(
             config = args.get_config()
             touched = {one.urn: Touched() for one in args.resources}
             resources = [
-                Resource(one.resource_type, plain(one.props, touched[one.urn]), one.urn, config)
-                for one in sorted(args.resources, key=lambda one: (len(one.urn), one.urn))
+                replace(one, inputs=plain(props, touched[one.urn])) if one.is_a(*types) else one
+                for one, props in sorted(
+                    (
+                        (Resource(each.resource_type, {}, each.urn, config), each.props)
+                        for each in args.resources
+                    ),
+                    key=lambda pair: (len(pair[0].urn), pair[0].urn),
+                )
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {mend}", urn)

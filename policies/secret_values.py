@@ -68,6 +68,7 @@ class Sightings:
         self._declared = {self._digest(form) for text in declared for form in _forms_of_secret(text)}
         self._marked: dict[str, set[bytes]] = {}
         self._plain: dict[str, dict[bytes, str]] = {}
+        self._marked_anywhere: set[bytes] | None = None
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
         """Take down a resource's values, marked and plain."""
@@ -80,6 +81,7 @@ class Sightings:
                 marked.add(self._digest(text))
         with self._lock:
             self._marked[urn], self._plain[urn] = marked, plain
+            self._marked_anywhere = None
 
     def hits(self, urn: str) -> list[str]:
         """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
@@ -89,8 +91,10 @@ class Sightings:
     def hits_of_others(self, urn: str) -> list[str]:
         """Return the paths at which what is marked by other resources seen so far is in plain."""
         with self._lock:
-            own = self._declared | self._marked.get(urn, set())
-            return self._paths(urn, set[bytes]().union(*self._marked.values()) - own)
+            if self._marked_anywhere is None:
+                self._marked_anywhere = set[bytes]().union(*self._marked.values()) - self._declared
+            own = self._marked.get(urn, set())
+            return self._paths(urn, self._marked_anywhere & self._plain.get(urn, {}).keys() - own)
 
     def _paths(self, urn: str, known: Set[bytes]) -> list[str]:
         return sorted({path for digest, path in self._plain.get(urn, {}).items() if digest in known})
@@ -181,6 +185,7 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
 
 
 @stack_rule(
+    types=(),
     description="No resource has in plain what another marks as secret.",
     mend=_MEND,
 )

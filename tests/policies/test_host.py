@@ -135,6 +135,14 @@ def test_what_an_environment_says_reaches_its_rules(host: Any) -> None:
     )
 
 
+def test_what_no_rule_looks_into_is_not_even_read(host: Any) -> None:
+    asked = request("kubernetes:core/v1:Secret", data=secret({"token": CANARY}))
+    nobody_can_read = {"4dabf18193072939515e22adb298388d": "no signature"}
+    asked.provider.properties.update({"host": nobody_can_read})
+
+    assert not host.Analyze(asked).diagnostics
+
+
 @pytest.mark.parametrize("module", sorted(PACK.glob("*.py")), ids=lambda path: path.stem)
 def test_no_file_of_the_pack_shadows_a_package(module: Path) -> None:
     """The folder of the pack comes first on the path of its process."""

@@ -44,12 +44,18 @@ def objects_all_the_same(one: Resource) -> Iterator[str]:
     yield from (f"data.{key} is there" for key in one.mapping("data"))
 
 
-@stack_rule(description="d", mend="m")
+@stack_rule(types=[TYPE], description="d", mend="m")
 def looks_at_all(resources: Any) -> Iterator[tuple[str, str]]:
     """Look at the values of all."""
     for one in resources:
         if "password" in one.mapping("data").values():
             yield one.urn, "it is there"
+
+
+def test_a_rule_over_the_stack_reads_the_resources_of_its_types_alone() -> None:
+    others = "kubernetes:core/v1:ConfigMap"
+
+    assert judge_stack(looks_at_all, [(others, inputs(UNSEEN))]) == []
 
 
 @pytest.mark.parametrize(
