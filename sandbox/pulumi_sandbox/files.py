@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import tempfile
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -77,7 +78,7 @@ def opened_to_append(path: Path) -> BinaryIO:
 
 def make_folder(path: Path) -> Path:
     """Make a folder and all that is missing above it, for their owner alone; those that exist stay as is."""
-    missing = [each for each in (path, *path.parents) if not each.exists()]
+    missing = [*takewhile(lambda each: not each.exists(), (path, *path.parents))]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
     return path

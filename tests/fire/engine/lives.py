@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 from unittest.mock import patch
@@ -171,9 +172,11 @@ class _MortalStore(Store):
     """
 
     large = 0
+    _known: State | None = None
 
     def begin(self, kill: Kill | None, seen: dict[str, dict[str, Any]]) -> None:
         Store.__init__(self, self._backend, self._project, self._stack, self._crypter)
+        self._known = None
         self.kill, self.seen, self.writes = kill, seen, 0
         self.killed = asyncio.Event()
 
@@ -183,6 +186,7 @@ class _MortalStore(Store):
         self.writes += 1
         now = self.kill if self.kill and self.kill.write == self.writes else None
         if now is None or now.is_written:
+            self._known = None
             super().save(snapshot)
             self.seen |= self.disk().by_id
         if now:
@@ -190,16 +194,24 @@ class _MortalStore(Store):
 
     def fold(self) -> None:
         if not self.killed.is_set():
+            self._known = None
             super().fold()
 
     def texts(self) -> tuple[str, str]:
-        steps = self.path.with_name(f"{self.path.name}.steps")
-        text, beside = (each.read_text() if each.exists() else "" for each in (self.path, steps))
+        text, beside = (
+            each.read_text() if each.exists() else "" for each in (self.path, self._path_of_steps)
+        )
         return text, beside
 
     def disk(self) -> State:
-        text, beside = self.texts()
-        return read(text, PASSPHRASE, beside) if text else State()
+        """Return what the files say; they are read again after each write, and by whoever judges."""
+        self._known = self._known or _told(*self.texts())
+        return self._known
+
+
+@lru_cache(maxsize=2)
+def _told(text: str, beside: str) -> State:
+    return read(text, PASSPHRASE, beside) if text else State()
 
 
 class _AbortedError(Exception):
@@ -437,8 +449,9 @@ class Stack:
 
     def _judge(self, seen: Mapping[str, dict[str, Any]]) -> None:
         """Assert that each thing is in the state, or was left on purpose, or stands there as begun."""
-        assert CANARY not in "".join(self.store.texts())
-        state = self.store.disk()
+        texts = self.store.texts()
+        assert CANARY not in "".join(texts)
+        state = _told(*texts)
         known = state.by_id
         for thing in self.world.things.values():
             if thing.id in known or thing.id in self.left:
@@ -497,17 +510,17 @@ def live(life: Life, stack: Stack) -> int:
         _succeeds(stack, Moment("refresh", forgets=True))
     _judge_program(stack, program)
     for again in ("update", "preview", "refresh"):
-        before = _told(stack)
+        before = _recorded(stack)
         result = _succeeds(stack, Moment(again, program))
         assert not stack.world.calls, f"{again} again: {stack.world.calls}"
         assert result.summary.changes.keys() <= {"same", "read"}, f"{again} again: {result.summary.changes}"
-        assert _told(stack) == before, f"{again} again changes the state"
+        assert _recorded(stack) == before, f"{again} again changes the state"
     _succeeds(stack, Moment("destroy"))
     assert not stack.store.disk().resources
     return len(life.moments) + 5 + is_refreshed + bool(notes)
 
 
-def _told(stack: Stack) -> dict[str, dict[str, Any]]:
+def _recorded(stack: Stack) -> dict[str, dict[str, Any]]:
     """Return what the state says but for the former names, which stand there until the next update."""
     return {
         each["urn"]: {key: value for key, value in each.items() if key != "aliases"}

@@ -35,7 +35,7 @@ def state_path(backend: Path, project: str, stack: str) -> Path:
 class Store:
     """One stack's state in a backend directory.
 
-    large: how many characters a state has whose changes are written beside it.
+    path: the file of the state. large: how many characters a state has whose changes are written beside it.
     """
 
     large: ClassVar = 1 << 20
@@ -46,15 +46,12 @@ class Store:
         self._stack = stack
         self._crypter = crypter
         self._encoder = Encoder(crypter)
+        self.path: Final = state_path(backend, project, stack)
+        self._path_of_steps: Final = self.path.with_name(f"{self.path.name}.steps")
         self._backed_up = False
         self._steps: StepsFile | None = None
         self._length = 0
         self._unfolded: Snapshot | None = None
-
-    @property
-    def path(self) -> Path:
-        """The file of the state."""
-        return state_path(self._backend, self._project, self._stack)
 
     def locked(self) -> AbstractContextManager[tuple[Owner, ...]]:
         """Hold the stack's lock; see `lock.locked`."""
@@ -169,10 +166,6 @@ class Store:
         name = compact(f"organization/{self._project}/{self._stack}")
         latest = self._encoder.deployment(snapshot)
         return f'{{{_version(snapshot)},"checkpoint":{{"stack":{name},"latest":{latest}}}}}'
-
-    @property
-    def _path_of_steps(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.steps")
 
     def _texts(self) -> tuple[str, str]:
         """Return the state and the steps behind it, of one moment: a run may be folding them."""
