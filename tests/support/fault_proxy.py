@@ -1,4 +1,4 @@
-"""A proxy on loopback between clients and an API server that misbehaves as a plan says, and notes everything.
+"""A proxy on loopback between clients and an API server that misbehaves as a plan says, and counts how often.
 
 It speaks plain HTTP to clients and HTTPS to the server. Clients meet it by a kubeconfig of its own.
 """
@@ -10,7 +10,7 @@ import socket
 import ssl
 import struct
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +24,8 @@ from urllib.parse import urlsplit
 
 LATE_SECONDS = 0.03
 DELAY_SECONDS = 0.03
+LATEST = 5_000
+"""How many exchanges are kept, whole: a history has more of them than memory."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
 
@@ -112,7 +114,8 @@ class FaultProxy(ThreadingHTTPServer):
     def __init__(self, kubeconfig: Path, folder: Path, plan: Plan) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.plan = plan
-        self.exchanges: list[Exchange] = []
+        self.exchanges: deque[Exchange] = deque(maxlen=LATEST)
+        self._counts: Counter[Fault] = Counter()
         self._numbers = 0
         self._lock = Lock()
         self._late: list[Timer] = []
@@ -136,11 +139,14 @@ class FaultProxy(ThreadingHTTPServer):
     def restart_plan(self, plan: Plan) -> None:
         """Follow another plan from its first request on, with nothing noted."""
         with self._lock:
-            self.plan, self._numbers, self.exchanges = plan, 0, []
+            self.plan, self._numbers = plan, 0
+            self.exchanges.clear()
+            self._counts.clear()
 
     def note(self, exchange: Exchange) -> None:
         with self._lock:
             self.exchanges.append(exchange)
+            self._counts[exchange.fault] += 1
 
     def do_later(self, work: Callable[[], object]) -> None:
         timer = Timer(LATE_SECONDS, work)
@@ -158,7 +164,7 @@ class FaultProxy(ThreadingHTTPServer):
     def counts(self) -> Counter[Fault]:
         """Count the requests by what happened to them."""
         with self._lock:
-            return Counter(exchange.fault for exchange in self.exchanges)
+            return Counter(self._counts)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
