@@ -297,8 +297,11 @@ class Pool:
             return self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
 
         with ThreadPoolExecutor(max_workers=at_once) as hands:
-            begun = [hands.submit(clean, each) for each in listed if account_type in (None, each.type)]
+            begun: list[Future[Cleaned]] = []
             try:
+                for each in listed:
+                    if account_type in (None, each.type):
+                        begun.append(hands.submit(clean, each))
                 done = [_awaited(each) for each in begun]
             except BaseException as error:
                 for each in begun:

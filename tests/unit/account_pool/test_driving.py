@@ -1,17 +1,22 @@
 """What runs an operation: its calls, its pauses, its time; and the Events that tell of it afterwards."""
 
 import json
-from threading import Event
+import signal
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event, get_ident
+from typing import Any
 
 import pytest
 
 from components.account_pool import driver as driving
+from components.account_pool import pool as live
 from components.account_pool import protocol
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.driver import LONGEST_PAUSE_SECONDS, Driver, jitter
-from components.account_pool.keys import MEASURED
+from components.account_pool.keys import MEASURED, POOL_STATE
 from components.account_pool.model import ClaimRequest, JsonObject
 from components.account_pool.pool import Pool
 from components.errors import Exhausted, Misconfigured, NotAllowed, Unreachable
@@ -233,3 +238,43 @@ def test_the_event_of_a_claim_says_what_it_met_and_how_long_it_took() -> None:
         ("ClaimRefused", "aws", "exhausted", 0),
     ]
     assert all(each["milliseconds"] >= 100 for each in told)
+
+
+class SecondIsInterrupted(ThreadPoolExecutor):
+    """Whoever hands work to it presses Ctrl-C meanwhile, when the first has begun."""
+
+    begun: Future[Any] | None = None
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.begun:
+            raise KeyboardInterrupt
+        self.begun = super().submit(fn, *args, **kwargs)
+        return self.begun
+
+
+@pytest.mark.parametrize("hands", [ThreadPoolExecutor, SecondIsInterrupted])
+def test_a_ctrl_c_ends_the_cleaners_that_run_whenever_it_comes(
+    monkeypatch: pytest.MonkeyPatch, hands: type[ThreadPoolExecutor]
+) -> None:
+    server, stopped, waiting = MemoryServer(), Event(), Event()
+    for name in ("m0", "m1"):
+        server.add_member(name, {POOL_STATE: "dirty"})
+    ends: list[bool] = []
+
+    def awaited(futures: list[Future[Any]], seconds: float) -> object:
+        waiting.set()
+        return wait(futures, seconds)
+
+    def wipe(_member: object) -> None:
+        if hands is ThreadPoolExecutor:
+            waiting.wait(60)
+            # A signal that another thread takes interrupts no wait, as one that comes right before the wait.
+            signal.pthread_kill(get_ident(), signal.SIGINT)
+        ends.append(stopped.wait(60))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(live, "ThreadPoolExecutor", hands)
+    monkeypatch.setattr(live, "wait", awaited)
+    with pytest.raises(KeyboardInterrupt):
+        Pool(server, "pool", PoolConfigMap()).clean("k", wipe, stop=stopped.set)
+    assert ends == [True]
