@@ -94,7 +94,7 @@ def crypter() -> PassphraseCrypter:
 @settings(
     max_examples=LIVES,
     deadline=None,
-    derandomize=not (PROVES or SEARCHES),
+    derandomize=not PROVES,
     phases=[Phase.generate] if SEARCHES else [Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     report_multiple_bugs=False,
