@@ -36,6 +36,16 @@ def test_what_was_saved_is_loaded_again(store: Store, tmp_path: Path, crypter: P
     assert Store(tmp_path, "shop", "dev", crypter).load() == _SNAPSHOT
 
 
+def test_a_state_is_decoded_once_and_anew_when_anybody_wrote_another(
+    store: Store, tmp_path: Path, crypter: PassphraseCrypter
+):
+    store.save(_SNAPSHOT)
+    loaded = store.load()
+    assert store.load() is loaded
+    Store(tmp_path, "shop", "dev", crypter).save(Snapshot())
+    assert store.load() == Snapshot()
+
+
 def test_files_lie_where_the_genuine_cli_looks_for_them(store: Store, tmp_path: Path):
     store.save(_SNAPSHOT)
     assert (tmp_path / ".pulumi/meta.yaml").read_text() == "version: 1\n"

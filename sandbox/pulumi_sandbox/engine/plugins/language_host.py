@@ -74,22 +74,35 @@ def main() -> int:
 
 
 def _be_silent(*_args: object, **_kwargs: object) -> None:
-    """Stand in for `pulumi.log.debug`: the engine drops debug messages, and each would cost a round trip.
+    """Stand in for what nobody asks for.
 
-    The SDK itself sends four for every resource.
+    Of debug messages, which the engine drops, the SDK sends four for every resource, each a round trip.
     """
 
 
 def _spare() -> None:
     """Let the SDK do once, or not at all, what it does for each resource and nobody here asks for.
 
-    The types of a class are the same for all its resources; no state keeps where in the program one was made.
+    The types of a class are the same for all its resources; no state keeps where in the program one was made;
+    URNs of aliases are put together for engines that cannot do so themselves; and a text needs no search for
+    what is unknown in it.
     """
     types: Any = importlib.import_module("pulumi._types")
-    resource: Any = importlib.import_module("pulumi.runtime.resource")
+    resources: Any = importlib.import_module("pulumi.resource")
+    runtime: Any = importlib.import_module("pulumi.runtime.resource")
     types.resource_types = functools.cache(types.resource_types)
-    resource._get_stack_trace = resource.source_pb2.StackTrace
+    runtime._get_stack_trace = runtime.source_pb2.StackTrace
+    resources.collapse_alias_to_urn = _be_silent
+    pulumi.runtime.rpc.contains_unknowns = _contains_unknowns
     gc.freeze()
+
+
+_search_for_unknowns: Final = pulumi.runtime.rpc.contains_unknowns
+_UNKNOWN: Final = type(pulumi.UNKNOWN)
+
+
+def _contains_unknowns(value: Any) -> bool:
+    return _search_for_unknowns(value) if isinstance(value, dict | list) else isinstance(value, _UNKNOWN)
 
 
 def _run(program: str) -> Awaitable[None]:

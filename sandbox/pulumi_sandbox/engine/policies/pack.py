@@ -101,10 +101,11 @@ class PolicyPack:
 
         Raises SandboxError `policy-pack-failed`, for an exception in a policy.
         """
-        inputs = resource.inputs
+        inputs, request = resource.inputs, _request(resource, goal, provider)
         violations: list[PolicyViolation] = []
         if self._remediates:
-            answer = await self._call(self._stub.Remediate(_request(resource, goal, provider, inputs)))
+            request.properties.CopyFrom(wire.encode(inputs))
+            answer = await self._call(self._stub.Remediate(request))
             for remedy in answer.remediations:
                 if not remedy.diagnostic:
                     inputs = wire.decode(remedy.properties)
@@ -118,7 +119,8 @@ class PolicyPack:
                         urn=resource.urn,
                     )
                 )
-        answer = await self._call(self._stub.Analyze(_request(resource, goal, provider, _shown(inputs))))
+        request.properties.CopyFrom(wire.encode(_shown(inputs)))
+        answer = await self._call(self._stub.Analyze(request))
         return Judged(inputs, (*violations, *_violations(answer.diagnostics, resource.urn, self.version)))
 
     async def judge_stack(
@@ -259,12 +261,10 @@ def _levels(info: analyzer_pb2.AnalyzerInfo) -> dict[str, analyzer_pb2.PolicyCon
     return levels
 
 
-def _request(
-    resource: Resource, goal: Goal, provider: Resource | None, inputs: Properties
-) -> analyzer_pb2.AnalyzeRequest:
+def _request(resource: Resource, goal: Goal, provider: Resource | None) -> analyzer_pb2.AnalyzeRequest:
+    """Return what a resource is judged by, but for its properties."""
     return analyzer_pb2.AnalyzeRequest(
         type=resource.type,
-        properties=wire.encode(inputs),
         urn=resource.urn,
         name=urns.parse(resource.urn).name,
         options=_options(resource, goal.delete_before_replace),

@@ -21,7 +21,7 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import NAME
 from pulumi_sandbox.engine.state.checkpoint import Encoder, compact, decode, features, verify
 from pulumi_sandbox.engine.state.lock import Owner, locked
-from pulumi_sandbox.engine.state.steps_file import StepsFile, followed
+from pulumi_sandbox.engine.state.steps_file import StepsFile, digest, followed
 from pulumi_sandbox.errors import SandboxError
 
 _UNDERSTOOD: Final = frozenset({"hooks", "taint", "replaceWith"})
@@ -52,13 +52,14 @@ class Store:
         self._steps: StepsFile | None = None
         self._length = 0
         self._unfolded: Snapshot | None = None
+        self._read: tuple[str, Snapshot] | None = None
 
     def locked(self) -> AbstractContextManager[tuple[Owner, ...]]:
         """Hold the stack's lock; see `lock.locked`."""
         return locked(self._backend, self._project, self._stack)
 
     def load(self) -> Snapshot:
-        """Return the state; an empty one for a stack that has none yet.
+        """Return the state; an empty one for a stack that has none yet. The same texts are decoded once.
 
         Raises SandboxError `state-unreadable`, `state-unsupported`, `state-invalid`, or one of
         `checkpoint.decode`.
@@ -66,6 +67,9 @@ class Store:
         self._refuse_other_layouts()
         try:
             text, steps = self._texts()
+            known = digest(f"{text}\0{steps}")
+            if self._read is not None and self._read[0] == known:
+                return self._read[1]
             file = json.loads(text)
             file["checkpoint"]["stack"]  # also that of a stack without resources names it
             deployment = file["checkpoint"].get("latest")
@@ -85,6 +89,7 @@ class Store:
         self._refuse_unknown_features(file.get("version"), asked)
         snapshot = Snapshot() if deployment is None else decode(deployment, self._crypter)
         verify(snapshot)
+        self._read = known, snapshot
         return snapshot
 
     def state_of(self, name: str) -> Snapshot | None:
