@@ -346,6 +346,12 @@ def _client(target: ClusterTarget) -> ApiClient:
     refuse_unusable(target.kubeconfig, target.context)
     place = place_of(target.kubeconfig)
     configuration = Configuration()
+    nobody = ClusterError(
+        code="misconfigured",
+        place=place,
+        cause="its plugin for credentials failed, so nobody would be signed in",
+        mend="sign in again, or run the command under users.exec of the file to see why it fails",
+    )
     complaints = _Complaints()
     logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:
@@ -359,15 +365,12 @@ def _client(target: ClusterTarget) -> ApiClient:
             cause="a certificate, a key or a file that it names cannot be read, so no cluster is reached",
             mend=MEND,
         ) from None
+    except Exception:  # what an auth-provider raises is of whichever library serves it
+        raise nobody from None
     finally:
         logging.root.removeHandler(complaints)
     if complaints.kept:
-        raise ClusterError(
-            code="misconfigured",
-            place=place,
-            cause="its plugin for credentials failed, so nobody would be signed in",
-            mend="sign in again, or run the command under users.exec of the file to see why it fails",
-        )
+        raise nobody
     configuration.connection_pool_maxsize = CONNECTIONS
     return ApiClient(configuration)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
 
 from pulumi_sandbox.documents import Unreadable, read_file
 
@@ -45,8 +46,19 @@ def refuse_unusable(given: str | None, context: str | None) -> None:
     cluster, user = str(contexts[meant].get("cluster")), contexts[meant].get("user")
     if cluster not in clusters or not clusters[cluster].get("server"):
         _refuse(place, f"its context {meant} names a cluster that it does not have, or that has no server")
+    if not _is_address(str(clusters[cluster]["server"])):
+        _refuse(place, f"the server of its cluster {cluster} is no address")
     if user and str(user) not in users:
         _refuse(place, f"its context {meant} names a user that it does not have")
+
+
+def _is_address(server: str) -> bool:
+    """Whether a client could look a server up; without a scheme it is one of HTTP."""
+    try:
+        parts = urlsplit(server if "://" in server else f"http://{server}")
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _named(read: Sequence[Mapping[str, Any]], part: str, place: str) -> _Named:

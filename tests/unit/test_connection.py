@@ -105,11 +105,24 @@ users:
         pytest.param(
             KUBECONFIG.replace("CA", '""').encode(), "its plugin for credentials failed", id="plugin"
         ),
+        pytest.param(KUBECONFIG.replace(':1"', ':99999"').encode(), "is no address", id="port"),
+        pytest.param(KUBECONFIG.replace("127.0.0.1", "[hunter2").encode(), "is no address", id="host"),
+        pytest.param(KUBECONFIG.replace("https", "hunter2").encode(), "is no address", id="scheme"),
+        pytest.param(
+            f"{KUBECONFIG.partition('    user:')[0]}    user: {{auth-provider: {{name: gcp}}}}".encode(),
+            "its plugin for credentials failed",
+            id="provider",
+        ),
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes, cause: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    content: bytes,
+    cause: str,
 ) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "gone"))
     file = tmp_path / "kubeconfig"
     file.write_bytes(content)
     with pytest.raises(ClusterError) as refused:
