@@ -27,6 +27,7 @@ _CODED: Final = re.compile(
 )
 """A word that may be base64, and the lines it was folded into, as files of keys and mails are."""
 
+_ESCAPE: Final = re.compile("%..")
 _FOLD: Final = re.compile(r"\s+|\\[nr]")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
 
@@ -46,6 +47,7 @@ _QUOTED: Final[tuple[Callable[[str], str], ...]] = (
     lambda text: json.dumps(text)[1:-1],
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     _as_go_does,
+    lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
     lambda text: repr(text)[1:-1],
 )
 _WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
@@ -53,6 +55,7 @@ _WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
     lambda text: quote(_bytes(text), safe=""),
     lambda text: quote(_bytes(text)),
     lambda text: quote_plus(_bytes(text)),
+    lambda text: _ESCAPE.sub(lambda found: found[0].lower(), quote(_bytes(text), safe="")),
     lambda text: _bytes(text).hex(),
     lambda text: _bytes(text).hex().upper(),
 )
@@ -61,7 +64,7 @@ _WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
 class Redactor:
     """Replaces every known secret in a text by `[secret]`, however it is written there.
 
-    Known are the quotings of JSON (Python's and Go's, once and twice), of URLs, of HTML and of Python, hex,
+    Known are the quotings of JSON (Python's, Go's, PHP's, once and twice), of URLs, HTML and Python, hex,
     and base64 of the secret or of anything it is a part of, with either alphabet, padded, unpadded or folded.
     Of a secret that is a JSON document or has several lines, each text, number and line counts by itself,
     unless it is also held in the open: the ids in a credential are none of its secrets, nor are the names of
