@@ -1,6 +1,7 @@
-"""A proxy on loopback between clients and an API server that misbehaves as a plan says, and counts how often.
+"""A proxy on loopback between clients and a server that misbehaves as a plan says, and counts how often.
 
-It speaks plain HTTP to clients and HTTPS to the server. Clients meet it by a kubeconfig of its own.
+It speaks plain HTTP to clients. They meet an API server, which speaks HTTPS, by a kubeconfig of its own, and
+a stand-in of a cloud by its address.
 """
 
 import base64
@@ -12,7 +13,7 @@ import struct
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -100,9 +101,11 @@ class Exchange:
 class _Upstream:
     host: str
     port: int
-    trust: ssl.SSLContext
+    trust: ssl.SSLContext | None = None
 
-    def open(self) -> http.client.HTTPSConnection:
+    def open(self) -> http.client.HTTPConnection:
+        if self.trust is None:
+            return http.client.HTTPConnection(self.host, self.port, timeout=30)
         return http.client.HTTPSConnection(self.host, self.port, context=self.trust, timeout=30)
 
 
@@ -111,8 +114,11 @@ class FaultProxy(ThreadingHTTPServer):
 
     daemon_threads = False
 
-    def __init__(self, kubeconfig: Path, folder: Path, plan: Plan) -> None:
+    kubeconfig: Path
+
+    def __init__(self, upstream: _Upstream, plan: Plan) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.upstream = upstream
         self.plan = plan
         self.exchanges: deque[Exchange] = deque(maxlen=LATEST)
         self._counts: Counter[Fault] = Counter()
@@ -120,16 +126,11 @@ class FaultProxy(ThreadingHTTPServer):
         self._lock = Lock()
         self._late: list[Timer] = []
         self._clients: set[socket.socket] = set()
-        config = json.loads(kubeconfig.read_text())
-        cluster = config["clusters"][0]["cluster"]
-        server = urlsplit(cluster["server"])
-        trust = ssl.create_default_context(
-            cadata=base64.b64decode(cluster.pop("certificate-authority-data")).decode()
-        )
-        self.upstream = _Upstream(str(server.hostname), server.port or 443, trust)
-        cluster["server"] = f"http://127.0.0.1:{self.server_port}"
-        self.kubeconfig = folder / f"proxy-{self.server_port}.kubeconfig"
-        self.kubeconfig.write_text(json.dumps(config))
+
+    @property
+    def url(self) -> str:
+        """Where clients meet it."""
+        return f"http://127.0.0.1:{self.server_port}"
 
     def next_fault(self, method: str) -> Fault:
         with self._lock:
@@ -192,7 +193,26 @@ class FaultProxy(ThreadingHTTPServer):
 @contextmanager
 def running(kubeconfig: Path, folder: Path, plan: Plan = nothing) -> Generator[FaultProxy]:
     """Run a proxy in front of the API server of a kubeconfig of the sandbox."""
-    with FaultProxy(kubeconfig, folder, plan) as proxy:
+    config = json.loads(kubeconfig.read_text())
+    cluster = config["clusters"][0]["cluster"]
+    server = urlsplit(cluster["server"])
+    authority = base64.b64decode(cluster.pop("certificate-authority-data")).decode()
+    trust = ssl.create_default_context(cadata=authority)
+    with _served(_Upstream(str(server.hostname), server.port or 443, trust), plan) as proxy:
+        cluster["server"] = proxy.url
+        proxy.kubeconfig = folder / f"proxy-{proxy.server_port}.kubeconfig"
+        proxy.kubeconfig.write_text(json.dumps(config))
+        yield proxy
+
+
+def before(port: int) -> AbstractContextManager[FaultProxy]:
+    """Run a proxy in front of a server of plain HTTP on loopback."""
+    return _served(_Upstream("127.0.0.1", port), nothing)
+
+
+@contextmanager
+def _served(upstream: _Upstream, plan: Plan) -> Generator[FaultProxy]:
+    with FaultProxy(upstream, plan) as proxy:
         thread = Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
@@ -293,7 +313,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _send(
-    connection: http.client.HTTPSConnection, method: str, path: str, body: bytes, headers: dict[str, str]
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> tuple[int, bytes]:
     connection.request(method, path, body or None, headers)
     response = connection.getresponse()

@@ -1,31 +1,43 @@
-"""An update that is killed at one of its calls to the API server is continued by the next one.
+"""An update that is killed at one of its calls is continued by the next one.
 
-The call is made and its answer lost, or it never arrives; the state is refreshed before the next update, or
-not. The end is that of an update that nobody killed.
+The call is one to the API server, or in `make fire` to the stand-in of Secret Manager or of HyperFleet. It is
+made and its answer lost, or it never arrives; the state is refreshed before the next update, or not. The end
+is that of an update that nobody killed.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import ANY
 
+import pytest
+import requests
+from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.ports import free_ports
 from pulumi_sandbox.services.users import ADMIN
 
+from components.secret_manager import SecretManagerTarget, open_secret_manager
+from operations.folders import Folders
+from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
+from tests.program.test_pull_secrets import PROJECT, READER, RUNNER, cluster, documented, entry, payload
 from tests.support import killed_up
-from tests.support.fault_proxy import Fault, nothing, running
+from tests.support.fault_proxy import Fault, FaultProxy, before, nothing, running
 from tests.support.fleet_project import STACK, FleetProject
-from tests.support.proving import counted, tried
+from tests.support.proving import PROVES, counted, tried
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -36,25 +48,74 @@ MEMBERS: Final = {"aws-1", "aws-2", "aws-3"}
 
 @dataclass
 class Death:
-    """A plan for the proxy: at a call, whoever makes it is killed."""
+    """A plan for proxies: at a call to any of them, whoever makes it is killed."""
 
     at: int
     fault: Fault
     pid: int = 0
-    calls: int = field(default=0, init=False)
+    calls: Iterator[int] = field(default_factory=count, init=False)
 
-    def __call__(self, number: int, _method: str) -> Fault:
-        self.calls += 1
-        if number != self.at:
+    def __call__(self, _number: int, _method: str) -> Fault:
+        if next(self.calls) != self.at:
             return Fault.NONE
         os.kill(self.pid, signal.SIGKILL)
         return self.fault
 
 
-def made(folder: Path, kubeconfig: Path) -> FleetProject:
+@dataclass(frozen=True)
+class Clouds:
+    """The stand-ins, each behind a proxy; where none run, a stack has no pull secrets."""
+
+    google: FaultProxy
+    hyperfleet: FaultProxy
+
+    def configuration(self, cluster_id: str) -> dict[str, Any]:
+        """Bring a cluster, and return what the stack's configuration says of it."""
+        known = {"name": "east", "generation": 1}
+        requests.put(f"{self.hyperfleet.url}/sandbox/clusters/{cluster_id}", json=known, timeout=10)
+        return {
+            "gcp:project": PROJECT,
+            "gcp:secretManagerCustomEndpoint": f"{self.google.url}/v1/",
+            "gcp:accessToken": RUNNER,
+            "credfleet:pullSecrets": {
+                "namespaceTemplate": "{id}",
+                "hyperfleet": {"apiUrl": self.hyperfleet.url},
+                "reader": {"serviceAccount": READER},
+                "clusters": {cluster_id: cluster("east")},
+            },
+        }
+
+    def enabled(self, cluster_id: str) -> int:
+        """Count the versions of a cluster's pull secret that may be read."""
+        manager = open_secret_manager(SecretManagerTarget(f"{self.google.url}/v1/", "any"))
+        return sum(each.state.value == "ENABLED" for each in manager.versions(entry(cluster_id)))
+
+
+@pytest.fixture
+def clouds(tmp_path: Path) -> Generator[Clouds | None]:
+    if not PROVES:
+        yield None
+        return
+    services = stand_ins(Folders(tmp_path))
+    google, hyperfleet = free_ports(2)
+    services.start({SECRET_MANAGER: google, HYPERFLEET: hyperfleet})
+    try:
+        with before(google) as manager, before(hyperfleet) as fleet:
+            allowed = {"member": RUNNER, "permissions": [*documented()]}
+            requests.put(f"{manager.url}/sandbox/callers", json=allowed, timeout=10).raise_for_status()
+            yield Clouds(manager, fleet)
+    finally:
+        services.stop()
+
+
+def made(folder: Path, kubeconfig: Path, clouds: Clouds | None, cluster_id: str) -> FleetProject:
     project = FleetProject.make(folder, kubeconfig, f"t{secrets.token_hex(4)}")
     tenants = {name: tenant_of(project, name) for name in ("acme", "globex")}
-    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
+    pull_secret = {"east": payload("sentinel-1")} if clouds else {}
+    further = clouds.configuration(cluster_id) if clouds else {}
+    project.configure(
+        credentials={**CREDENTIALS, **pull_secret}, tenants=tenants, pool=pool_of(1, 2, 3), further=further
+    )
     return project
 
 
@@ -77,16 +138,16 @@ def killed(project: FleetProject, death: Death | None = None) -> tuple[int, str]
     return update.returncode, said.read_text(encoding="utf-8")
 
 
-def declared(project: FleetProject) -> list[str]:
-    """Return the resources of the state, without the namespaces' own part of their names."""
+def declared(project: FleetProject, cluster_id: str) -> list[str]:
+    """Return the resources of the state, without the part of their names that is this one's own."""
     (path,) = project.folder.glob(f".sandbox/backend/**/{STACK}.json")
     latest = json.loads(path.read_text())["checkpoint"]["latest"]
     assert not latest.get("pending_operations")
     unique = project.pool.removesuffix("-pool")
-    return sorted(each["urn"].replace(unique, "") for each in latest["resources"])
+    return sorted(each["urn"].replace(unique, "").replace(cluster_id, "") for each in latest["resources"])
 
 
-def judged(project: FleetProject, admin: DynamicClient) -> list[str]:
+def judged(project: FleetProject, admin: DynamicClient, clouds: Clouds | None, cluster_id: str) -> list[str]:
     project.sandbox("preview", "--expect-no-changes").quiet()
     assert set(accounts(admin, project)) == MEMBERS
     assert set(owned(admin, project)) == {"acme", "globex"}
@@ -94,28 +155,46 @@ def judged(project: FleetProject, admin: DynamicClient) -> list[str]:
         namespace=project.pool, label_selector="credfleet.io/pool-record"
     )
     assert sorted(each.data.phase for each in records.items) == ["Bound", "Bound"]
-    return declared(project)
+    if clouds:
+        assert clouds.enabled(cluster_id) == 1
+        secret = admin.resources.get(api_version="v1", kind="Secret").get(
+            name=f"{cluster_id}-pull-secret", namespace=cluster_id
+        )
+        assert base64.b64decode(secret.data[".dockerconfigjson"]).decode() == payload("sentinel-1")
+    return declared(project, cluster_id)
 
 
 def test_an_update_killed_at_a_call_ends_as_one_that_nobody_killed(
-    admin: DynamicClient, control_plane: ControlPlane, tmp_path: Path
+    admin: DynamicClient, control_plane: ControlPlane, clouds: Clouds | None, tmp_path: Path
 ) -> None:
     kubeconfig = control_plane.kubeconfig(ADMIN.name)
     with running(kubeconfig, tmp_path) as proxy:
-        whole = made(tmp_path / "whole", proxy.kubeconfig)
+        ids = (f"cls-{secrets.token_hex(6)}" for _ in count())
+        name = next(ids)
+        whole = made(tmp_path / "whole", proxy.kubeconfig, clouds, name)
+        of_clouds = (clouds.google, clouds.hyperfleet) if clouds else ()
+        for each in of_clouds:
+            each.restart_plan(nothing)
         assert killed(whole) == (0, ANY)
-        calls = proxy.counts().total()
-        end = judged(whole, admin)
+        called = [(proxy,), of_clouds]
+        calls = [sum(each.counts().total() for each in proxies) for proxies in called]
+        end = judged(whole, admin, clouds, name)
         for kill in range(KILLS):
-            project = made(tmp_path / str(kill), proxy.kubeconfig)
+            name = next(ids)
+            project = made(tmp_path / str(kill), proxy.kubeconfig, clouds, name)
             fault = (Fault.LOST, Fault.REFUSED)[kill % 2]
-            death = Death(calls * (2 * kill + 1) // (2 * KILLS), fault)
-            proxy.restart_plan(death)
+            where = int(bool(clouds) and kill % 4 > 1)
+            death = Death(calls[where] * (2 * kill + 1) // (2 * KILLS), fault)
+            for each in called[where]:
+                each.restart_plan(death)
             code, said = killed(project, death)
             assert code in (-signal.SIGKILL, 0), said
-            proxy.restart_plan(nothing)
+            for each in called[where]:
+                each.restart_plan(nothing)
             if kill % 3 == 2:
                 project.sandbox("refresh").quiet()
             project.up().quiet()
-            assert judged(project, admin) == end, f"killed at call {death.at} of {calls}, {fault}"
-            tried("kills of an update at a call to the API server")
+            what = ("the API server", "stand-ins")[where]
+            told = f"killed at call {death.at} of {calls[where]} to {what}, {fault}"
+            assert judged(project, admin, clouds, name) == end, told
+            tried(f"kills of an update at a call to {what}")
