@@ -27,7 +27,7 @@ endif
 .PHONY: help env up down test test-fast check count format witness model prove fire package try-package sbom audit tutorial how-to node bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
-export STACK
+export STACK STACKS
 REVIEW := .sandbox/reviews/$$STACK
 KIND ?= preview
 MARK := <!-- credfleet $(KIND) of $$STACK -->
@@ -60,9 +60,9 @@ $(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock $(UV)
 	@$(BIN)/python -m compileall -q -j 0 -x '$(UNUSED)' $(VENV)/lib > /dev/null || true
 	@touch $@
 
-up: env ## bring the dev stack up on a real Kubernetes API server
-	@echo "· stack $$STACK: reading its configuration"
-	@$(BIN)/credfleet sandbox up --stack $(STACK) $(CLUSTER)
+up: env ## bring the dev stack up on a real Kubernetes API server; STACKS=all: those of stacks.yaml
+	@echo "· $(if $(STACKS),stacks,stack) $${STACKS:-$$STACK}: reading the configuration"
+	@$(BIN)/credfleet $(if $(STACKS),fleet up $${STACKS#all},sandbox up --stack $(STACK)) $(CLUSTER)
 
 down: env ## stop what `up` started
 	@$(BIN)/credfleet sandbox down

@@ -2,6 +2,7 @@
 
 `python -m benchmarks [engine|claims] [--full] [--peers]`: minutes without `--full`, half an hour with it.
 `python -m benchmarks fleet 100 300 1000`: what fleets of so many tenants cost.
+`python -m benchmarks split 1000 10`: a fleet of so many tenants shared out among so many stacks.
 """
 
 import argparse
@@ -34,14 +35,20 @@ def main() -> None:
                 print(claims.report(claims.measure(plane, folder, plan)))
             if options.what == "fleet":
                 print(fleet.report(fleet.measure(plane, folder, options.tenants or fleet.SIZES)))
+            if options.what == "split":
+                print(fleet.split(plane, folder, *(options.tenants or (1000, 10))))
         finally:
             plane.stop()
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios in one run.")
-    parser.add_argument("what", nargs="?", choices=("engine", "claims", "fleet"), help="only one of them")
-    parser.add_argument("tenants", nargs="*", type=int, help="how many tenants each fleet has")
+    parser.add_argument(
+        "what", nargs="?", choices=("engine", "claims", "fleet", "split"), help="only one of them"
+    )
+    parser.add_argument(
+        "tenants", nargs="*", type=int, help="how many tenants each fleet has; of a split: tenants and stacks"
+    )
     parser.add_argument("--full", action="store_true", help="pools of 10,000 accounts, more turns")
     parser.add_argument("--peers", action="store_true", help="Boskos too, built from source once")
     return parser.parse_args()

@@ -22,7 +22,7 @@ import yaml
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 
-from benchmarks.kept_alive import MERGE_PATCH, METADATA, Access, KeptAlive, Tally, expect
+from benchmarks.kept_alive import MERGE_PATCH, METADATA, METADATA_LIST, Access, KeptAlive, Tally, expect
 from benchmarks.large_pools import TYPE, member_name
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 
@@ -36,6 +36,10 @@ _CONNECTIONS: Final = 8
 _LOOK_SECONDS: Final = 0.25
 _CREDENTIAL: Final = "YWNjZXNzS2V5SUQgYW5kIHNlY3JldEFjY2Vzc0tleSBvZiBhbiBhY2NvdW50IG9mIHRoZSBmbGVldA=="
 _ROTATED: Final = "YWZ0ZXIgaXRzIHJvdGF0aW9uOiBhY2Nlc3NLZXlJRCBhbmQgc2VjcmV0QWNjZXNzS2V5"
+_OBJECTS: Final = (
+    *(f"/api/v1/{kind}" for kind in ("namespaces", "secrets", "configmaps", "serviceaccounts")),
+    *(f"/apis/rbac.authorization.k8s.io/v1/{kind}" for kind in ("roles", "rolebindings")),
+)
 _COUNTED: Final = "apiserver_request_total{"
 
 
@@ -85,6 +89,29 @@ def report(measured: dict[int, tuple[Cost, ...]]) -> str:
     return "\n".join(lines)
 
 
+def split(plane: ControlPlane, folder: Path, size: int, stacks: int) -> str:
+    """Share the tenants of one stack out among several; return what that cost, and what changed."""
+    made = _Fleet.make(plane, folder, size)
+    made.write(
+        STACK, {"accountPool": {"namespace": made.pool, "allowDestroy": True, "membersFrom": "members.csv"}}
+    )
+    made.write("fleet", {"accountPool": {"from": {"namespace": made.pool}}, "tenantsFrom": "tenants"})
+    made.run("up")
+    made.run("up", "--stack", "fleet")
+    before = made.versions()
+    began = time.perf_counter()
+    made.credfleet("split", "--stack", "fleet", "--by", str(-(-size // stacks)), "--write", "--yes")
+    wall = time.perf_counter() - began
+    told = yaml.safe_load(made.credfleet("up", "--kubeconfig", str(made.kubeconfig), "--output", "json"))
+    changes = {each["stack"]: each["changes"] for each in told["stacks"]}
+    same = made.versions() == before
+    lines = (
+        f"{size:,} tenants over {stacks} stacks: split in {wall:.1f} s; {len(before):,} objects, {same=}",
+        changes,
+    )
+    return "\n".join(map(str, lines))
+
+
 @dataclass(frozen=True, slots=True)
 class _Fleet:
     """One stack with this many tenants, and one account more than they need."""
@@ -123,14 +150,38 @@ class _Fleet:
 
     def configure(self, more: Mapping[str, str]) -> None:
         """Write the stack's file."""
-        config = {
-            "credfleet:cluster": {"context": self.plane.context},
-            "credfleet:tenantsFrom": "tenants",
-            "credfleet:accountPool": {"namespace": self.pool, "allowDestroy": True, **more},
-        }
-        (self.folder / f"Pulumi.{STACK}.yaml").write_text(
-            yaml.safe_dump({"config": config}), encoding="utf-8"
+        pool = {"namespace": self.pool, "allowDestroy": True, **more}
+        self.write(STACK, {"tenantsFrom": "tenants", "accountPool": pool})
+
+    def write(self, stack: str, keys: Mapping[str, object]) -> None:
+        """Write the file of a stack, with the salt that it has."""
+        path = self.folder / f"Pulumi.{stack}.yaml"
+        before = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+        config = {f"credfleet:{key}": value for key, value in keys.items()}
+        config["credfleet:cluster"] = {"context": self.plane.context}
+        path.write_text(yaml.safe_dump({**before, "config": config}), encoding="utf-8")
+
+    def credfleet(self, *words: str) -> str:
+        """Run a command of `credfleet fleet`, and return what it printed."""
+        environment = {**os.environ, "PULUMI_CONFIG_PASSPHRASE": "benchmark"}
+        command = [CREDFLEET, "fleet", *words]
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )
+        if done.returncode:
+            raise SystemExit(f"{words}: {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        return done.stdout
+
+    def versions(self) -> dict[str, str]:
+        """Return the version of each object that tenants and the pool have, by its uid."""
+        found: dict[str, str] = {}
+        with closing(KeptAlive(Access.of(self.kubeconfig), Tally())) as call:
+            for kind in _OBJECTS:
+                for each in expect(call("GET", kind, accept=METADATA_LIST), 200)["items"]:
+                    metadata = each["metadata"]
+                    if str(metadata.get("namespace", metadata["name"])).startswith(("fleet-", self.pool)):
+                        found[metadata["uid"]] = metadata["resourceVersion"]
+        return found
 
     def add_tenant(self, number: int) -> None:
         """Write the file of one more tenant."""

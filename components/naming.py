@@ -27,6 +27,8 @@ _ENCODED: Final = "enc-"
 
 STACK_HOLDER: Final = "pulumi"
 """What the id of a holder begins with that is a stack."""
+HELD_AS: Final = "heldAs"
+"""The key of the configuration that names the stack under whose name another one holds."""
 
 
 def is_gcp_project(text: str) -> bool:

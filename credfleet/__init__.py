@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from components.account_pool.component import Grantee as Grantee
     from components.account_pool.component import TenantAccounts as TenantAccounts
     from components.account_pool.component import TenantAccountsArgs as TenantAccountsArgs
-    from components.account_pool.component import holder_here as holder_here
     from components.account_pool.config_map import PoolConfigMap as PoolConfigMap
     from components.account_pool.declared import DeclaredMember as DeclaredMember
     from components.account_pool.model import ClaimRequest as ClaimRequest
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from components.aso_credentials.component import AsoResourceCredential as AsoResourceCredential
     from components.aso_credentials.component import AsoSecretArgs as AsoSecretArgs
     from components.fleet import Fleet as Fleet
+    from components.holding import holder_here as holder_here
     from components.projection.provider import SecretProjection as SecretProjection
     from components.projection.provider import SecretProjectionArgs as SecretProjectionArgs
     from components.providers import kubernetes_provider as kubernetes_provider
@@ -41,7 +41,6 @@ _MODULES: Final = {
         "Grantee",
         "TenantAccounts",
         "TenantAccountsArgs",
-        "holder_here",
     ),
     "account_pool.config_map": ("PoolConfigMap",),
     "account_pool.declared": ("DeclaredMember",),
@@ -54,6 +53,7 @@ _MODULES: Final = {
         "AsoSecretArgs",
     ),
     "fleet": ("Fleet",),
+    "holding": ("holder_here",),
     "projection.provider": ("SecretProjection", "SecretProjectionArgs"),
     "providers": ("kubernetes_provider",),
     "settings.nouns": ("Cluster",),

@@ -38,7 +38,6 @@ from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.account_pool.skipping import in_words
 from components.dynamic import SECRET
-from components.naming import stack_holder
 from components.waiting import unless
 
 _REPLACES: Final = (
@@ -241,12 +240,6 @@ class AccountPool(pulumi.ComponentResource):
             return ()
         metadata = ObjectMetaArgs(name=f"credfleet-{role}", namespace=self.namespace)
         return _grant(f"{self._name}-{role}", metadata, people, _rules(rights), self._child)
-
-
-def holder_here(tenant: str, slot: str = "0") -> str:
-    """Return who holds a claim of the running program: its stack, for a tenant's slot."""
-    whose = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
-    return stack_holder(*whose, tenant, slot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

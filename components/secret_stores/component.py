@@ -19,7 +19,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.errors import Problem
-from components.naming import stack_holder
+from components.holding import holder_here
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
 from components.secret_stores.admission import document_of
@@ -284,8 +284,7 @@ class SecretStores(pulumi.ComponentResource):
                     }
 
     def _owner(self, role: str, key: str) -> str:
-        stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
-        return stack_holder(*stack, self._section.KEY, f"{role}/{key}")
+        return holder_here(self._section.KEY, f"{role}/{key}")
 
     def _eso_stores(self) -> Iterator[EsoObject]:
         for key, store in self._stores.items():

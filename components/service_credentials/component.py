@@ -18,7 +18,8 @@ from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
-from components.naming import guid_of, stack_holder
+from components.holding import holder_here
+from components.naming import guid_of
 from components.projection.model import HANDED_OVER
 from components.projection.provider import source_inputs
 from components.projection.settings import CredentialSource
@@ -54,6 +55,7 @@ from components.service_credentials.provider import (
     instance_properties,
 )
 from components.service_credentials.settings import App, Binding, Instance, Services
+from components.settings.document import nearest
 from components.waiting import joined, unless
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
@@ -78,7 +80,6 @@ def declare_services(
     declared: dict[str, Any] = {}
     bound: dict[str, ServiceBinding] = {}
     waiting: dict[str, pulumi.Input[str]] = {}
-    stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
     for name, instance in section.instances.items():
         referred = instance.referred and source(
             instance.referred, section.place("instances", name, "credentialsFrom")
@@ -86,7 +87,7 @@ def declare_services(
         args = UserProvidedServiceArgs(
             namespace=namespace(instance.namespace),
             instance=instance,
-            owner=stack_holder(*stack, section.KEY, name),
+            owner=holder_here(section.KEY, name),
             credentials=credentials,
             referred=referred,
         )
@@ -105,7 +106,7 @@ def declare_services(
         app_args = ServiceAppArgs(
             namespace=namespace(app.namespace),
             app=app,
-            owner=stack_holder(*stack, "apps", name),
+            owner=holder_here("apps", name),
             bindings={reference: bound[reference] for reference in app.bindings},
             credentials=credentials,
             takes_file=section.takes_file(app, credentials),
@@ -149,6 +150,11 @@ class UserProvidedService(pulumi.ComponentResource):
         self, name: str, args: UserProvidedServiceArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         given = args.instance
+        if given.entry is not None and given.entry not in args.credentials.names:
+            raise pulumi.RunError(
+                f"service {name}: credentialsFrom names {given.entry}, and no credential is called so\n"
+                f"→ {nearest(given.entry, args.credentials.names)}"
+            )
         own = given.name(name)
         props = {"namespace": args.namespace, "instance": own, "legacy": given.legacy}
         super().__init__(self.TYPE, name, props, opts)

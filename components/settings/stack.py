@@ -47,6 +47,7 @@ from components.settings.section import (
     Written,
     review_written,
 )
+from components.settings.shards import Stacks
 from components.settings.tenant_files import KEY as TENANTS_FROM
 from components.settings.tenant_files import read_tenants
 from components.settings.words import FilePath, Name, unfit
@@ -94,6 +95,9 @@ class Settings(Noun):
     tenants_from: FilePath | None = Field(
         default=None, description="Folder of files NAME.yaml, each with what is one tenant's."
     )
+    held_as: Name | None = Field(
+        default=None, description="Stack under whose name this one holds accounts and owns what it writes."
+    )
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
@@ -120,7 +124,8 @@ class Settings(Noun):
         values = {**get_config_env(), **CONFIG.get()}
         try:
             _refuse_open_ports(values)
-            return cls.parse(values, {credentials} if is_config_secret(credentials) else set(), Path.cwd())
+            sealed = {credentials} if is_config_secret(credentials) else set[str]()
+            return cls.parse(values, sealed, Path.cwd(), stack=pulumi.get_stack())
         except ConfigurationError as error:
             problems = located(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
             raise pulumi.RunError(str(ConfigurationError(problems))) from None
@@ -132,12 +137,14 @@ class Settings(Noun):
         secret_keys: Collection[str],
         root: Path,
         sealed: Collection[Sequence[str | int]] = (),
+        stack: str = "",
     ) -> Self:
         """Read a configuration as the CLI passes it.
 
         values: full key → text, all namespaces; objects as JSON text.
         secret_keys: full keys that hold secrets. root: directory of Pulumi.yaml.
         sealed: full key and path of what nobody decrypted, null in the values; nothing is said of it.
+        stack: whose tenants are read of those in files (`shards.py`).
         Raises ConfigurationError with every problem.
         """
         credentials, unreadable = read_credentials(
@@ -151,7 +158,7 @@ class Settings(Noun):
             if key.startswith(NAMESPACE)
         }
         document[KEY] = credentials
-        files = read_tenants(document.get(TENANTS_FROM), root)
+        files = read_tenants(document.get(TENANTS_FROM), root, Stacks.read(root).tenants_of(stack))
         strange = tuple(files.join(document))
         misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
         rows = _joined(document, root)

@@ -128,10 +128,14 @@ class TenantFile:
 
 @dataclass(frozen=True)
 class TenantFiles:
-    """The files that could be read, and what is wrong with those that could not."""
+    """The files that could be read, and what is wrong with those that could not.
+
+    others: tenants in the same folder that are another stack's.
+    """
 
     files: Sequence[TenantFile] = ()
     unreadable: Sequence[Problem] = ()
+    others: Sequence[str] = ()
 
     def digest(self, further: Iterable[object]) -> str:
         """Return a digest of what the files say, as the state keeps it; empty where nothing is said.
@@ -145,7 +149,7 @@ class TenantFiles:
     def join(self, document: dict[str, Any]) -> Iterator[Problem]:
         """Add them to the configuration of the stack's file, and say what may not be added."""
         yield from self.unreadable
-        tenants = {*_map(document.get(_TENANTS)), *(file.name for file in self.files)}
+        tenants = {*_map(document.get(_TENANTS)), *(file.name for file in self.files), *self.others}
         for file in self.files:
             for entry in file.entries:
                 yield from _not_its_own(file, entry, tenants)
@@ -185,8 +189,11 @@ class TenantFiles:
         return None, problem.at
 
 
-def read_tenants(given: object, root: Path) -> TenantFiles:
-    """Read the files of a folder. given: its path from the root of the project, or no text."""
+def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = bool) -> TenantFiles:
+    """Read the files of a folder. given: its path from the root of the project, or no text.
+
+    is_ours: whether a tenant is this stack's, by its name.
+    """
     if not isinstance(given, str) or not given:
         return TenantFiles()
     folder = root / given
@@ -195,7 +202,11 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
         return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
     files: dict[str, Document] = {}
     problems: list[Problem] = []
+    others: list[str] = []
     for path in sorted(folder.iterdir()):
+        if path.stem != DEFAULTS and not is_ours(path.stem):
+            others.append(path.stem)
+            continue
         place = config_path(_TENANTS, path.stem)
         if path.suffix == ".yml":
             cause = "only files that end in .yaml are read, so its tenant would count as absent"
@@ -223,7 +234,7 @@ def read_tenants(given: object, root: Path) -> TenantFiles:
         problems += _slips(name, own, classes)
         below = (own, classes.get(str(own.data.get(CLASS))), of_all)
         found.append(TenantFile(name, f"{given}/{name}", [each for each in below if each]))
-    return TenantFiles(tuple(found), tuple(problems))
+    return TenantFiles(tuple(found), tuple(problems), tuple(others))
 
 
 def _slips(
@@ -329,7 +340,7 @@ class _Text:
         return "/" not in self.value or self.value.partition("/")[0] == self.file.name
 
     def is_credential(self) -> bool:
-        return _owner(self.value, self.tenants) == self.file.name
+        return owner_of(self.value, self.tenants) == self.file.name
 
     def is_file(self) -> bool:
         path = PurePosixPath(self.value)
@@ -406,7 +417,7 @@ def _strange(file: TenantFile, path: Sequence[Step], what: str) -> Problem:
     )
 
 
-def _owner(credential: str, tenants: Collection[str]) -> str | None:
+def owner_of(credential: str, tenants: Collection[str]) -> str | None:
     """Return whose a credential is by its name: the tenant's with the longest name it begins with."""
     pieces = credential.split("-")
     names = ("-".join(pieces[:count]) for count in range(len(pieces), 0, -1))

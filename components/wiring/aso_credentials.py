@@ -24,7 +24,7 @@ from components.aso_credentials.resources import AsoResourceArgs, AsoResources, 
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
 from components.connection import ClusterTarget
-from components.naming import stack_holder
+from components.holding import holder_here
 from components.projection.provider import source_inputs
 from components.settings.section import Surroundings
 from components.waiting import joined, told
@@ -218,11 +218,10 @@ class _Declaring:
         own, proofs = credential.plain()
         plain = {key: value.decode() for key, value in whole(own).items()}
         strict = entry.secret != self._section.global_name and self._section.operator.strict
-        holder = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
         composed = AsoProjectionArgs(
             namespace=self._declared.namespace(entry.secret.namespace),
             target_name=entry.secret.name,
-            owner=stack_holder(*holder, self._section.KEY, entry.key),
+            owner=holder_here(self._section.KEY, entry.key),
             sources=source_inputs(sources),
             recipe={
                 "plain": plain,

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from components.credentials import Credentials
-from components.naming import stack_holder
+from components.holding import holder_here
 from components.providers import gcp_provider
 from components.pull_secret.component import PullSecret, PullSecretArgs
 from components.pull_secret.model import Cluster
@@ -35,7 +35,6 @@ def declare_pull_secrets(
     """
     known = {*existing_namespaces, *declared.namespaces}
     observed = section.observed(Path.cwd())
-    stack = (pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack())
     parent = pulumi.ResourceOptions(parent=opts.parent)
     google = cache(lambda: gcp_provider(parent))  # only a stack with a cluster that is ready needs it
     made: dict[str, PullSecret] = {}
@@ -50,7 +49,7 @@ def declare_pull_secrets(
             section=section,
             cluster=cluster,
             credentials=credentials,
-            owner=stack_holder(*stack, section.KEY, id_),
+            owner=holder_here(section.KEY, id_),
             project=project,
             waits=declared.waits(account) if (account := _account(given)) else None,
             namespace=declared.namespace(namespace),

@@ -17,13 +17,13 @@ from components.account_pool.component import (
     Grantee,
     TenantAccounts,
     TenantAccountsArgs,
-    holder_here,
 )
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import ClaimRequest
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.credentials import Credentials
+from components.holding import holder_here
 from components.labels import TENANT, TENANT_NAME
 from components.naming import tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs

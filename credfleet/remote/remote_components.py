@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Final, NoReturn, get_args, get_origin
 import pulumi
 
 import components
-from components.account_pool.component import holder_here
 from components.account_pool.model import ClaimRequest
 from components.connection import ClusterTarget
 from components.credentials import Credentials
 from components.dynamic import camel_case
+from components.holding import holder_here
 from components.pull_secret.component import PullSecretArgs
 from components.secret_stores.component import SecretStoresArgs
 from components.settings.stack import Settings

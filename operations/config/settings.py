@@ -116,7 +116,9 @@ def judged(
     wrong = {str(one.path[0]): "[]" for one in faults if len(one.path) == 1 and one.path[0] in config.values}
     values = {**config.values, **wrong}
     try:
-        settings = Settings.parse(values, config.secret_keys, at_rest.project.directory, config.sealed)
+        settings = Settings.parse(
+            values, config.secret_keys, at_rest.project.directory, config.sealed, at_rest.stack
+        )
     except ConfigurationError as error:
         told = {problem.place for problem in problems}
         problems += (problem for problem in error.problems if problem.place not in told)

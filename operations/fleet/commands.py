@@ -1,11 +1,19 @@
-"""`credfleet fleet`: how all stacks of a project stand."""
+"""`credfleet fleet`: all stacks of a project, how they stand, and which of them has which tenants."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from operations.cli.answer import Answer
 from operations.cli.command import command, group
+from operations.cli.options import StackOption, YesOption
 
-app = group("See all stacks of the project together.", "credfleet fleet status")
+app = group(
+    "See all stacks of the project together, and share tenants out among them.", "credfleet fleet status"
+)
 
 
 @command(
@@ -24,3 +32,49 @@ def status() -> Answer:
     from operations.fleet.status import fleet_status
 
     return fleet_status()
+
+
+@command(
+    app,
+    "credfleet fleet split --stack prod --by 100",
+    "credfleet fleet split --stack prod --by 100 --write",
+    "credfleet fleet split --stack prod --by 100 --output json",
+)
+def split(
+    by: Annotated[int, typer.Option("--by", min=1, help="How many tenants a stack has at most.")],
+    stack: StackOption = "dev",
+    *,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write stacks.yaml and the new stacks' files, and move the state.")
+    ] = False,
+    yes: YesOption = False,
+) -> Answer:
+    """Share the tenants in files out among stacks, by ranges of their names; without --write it is proposed.
+
+    Nothing in the cluster changes: what moves is known to another state. The backend is one of files, whose
+    states the Pulumi CLI shares.
+    """
+    from operations.fleet.split import split
+
+    return split(stack, by, write=write, yes=yes)
+
+
+@command(app, "credfleet fleet up", "credfleet fleet up prod prod-2 --at-once 4")
+def up(
+    stacks: Annotated[
+        list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml; all without.")
+    ] = None,
+    at_once: Annotated[
+        int, typer.Option("--at-once", min=1, help="How many stacks are brought up at the same time.")
+    ] = 2,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", metavar="FILE", help="A cluster of yours for all of them.")
+    ] = None,
+) -> Answer:
+    """Bring the stacks of stacks.yaml up side by side, those of pools first.
+
+    Exit code 1 when one failed, 9 when claims were skipped and nothing worse happened.
+    """
+    from operations.fleet.updating import up_together
+
+    return up_together(stacks or (), at_once, kubeconfig)

@@ -11,7 +11,7 @@ from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend, 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import reveal
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
@@ -70,7 +70,14 @@ def fleet_status() -> Answer:
     ]
     tenants, accounts = sum(each.tenants for each in found), sum(each.accounts for each in found)
     document = {"stacks": [asdict(each) for each in found], "tenants": tenants, "accounts": accounts}
-    told = f"{len(found)} stacks, {tenants} tenants, {accounts} accounts, {len(failed)} with failures"
+    told = ", ".join(
+        (
+            how_many(len(found), "stack"),
+            how_many(tenants, "tenant"),
+            how_many(accounts, "account"),
+            f"{len(failed)} with failures",
+        )
+    )
     return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 
@@ -119,8 +126,8 @@ def _failures(snapshot: Snapshot, state: Path) -> Iterator[str]:
     if state.with_name(f"{state.name}.steps").exists():
         yield "an update runs, or was killed"
     counts = {
-        "calls that were begun and never ended": len(snapshot.pending),
-        "resources still to delete": sum(each.delete for each in snapshot.resources),
-        "resources that failed": sum(bool(each.init_errors) for each in snapshot.resources),
+        ("call", "begun and never ended"): len(snapshot.pending),
+        ("resource", "still to delete"): sum(each.delete for each in snapshot.resources),
+        ("resource", "failed"): sum(bool(each.init_errors) for each in snapshot.resources),
     }
-    yield from (f"{count} {what}" for what, count in counts.items() if count)
+    yield from (f"{how_many(count, noun)} {what}" for (noun, what), count in counts.items() if count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -15,6 +15,7 @@ from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
 from components.naming import STACK_HOLDER, stack_holder
 from components.settings.nouns import Tenant
+from components.settings.shards import Stacks
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, pool_of
@@ -37,7 +38,8 @@ def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answe
     census = Pool.census(where.target(), where.namespace)
     members = {name: member.declared for name, member in pool.members.items()}
     declared = Declaration(where.namespace, pool.partition_keys, members)
-    gone = leaving(census.records, claims, claimed.whose)
+    ours = [record for record in census.records if claimed.is_ours(record.tenant)]
+    gone = leaving(ours, claims, claimed.whose)
     expected = outlook(declared.with_census(census), claims, pool.partition_keys, gone)
     rows = [
         ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
@@ -56,12 +58,16 @@ def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class StackClaims:
-    """The pool of a stack, where it is, and the claims the stack makes, under its holder ids."""
+    """The pool of a stack, where it is, and the claims the stack makes, under its holder ids.
+
+    is_ours: whether a tenant is this stack's, by its name: stacks may hold accounts under one name.
+    """
 
     pool: AccountPool
     where: Where
     whose: Whose
     claims: tuple[ClaimRequest, ...]
+    is_ours: Callable[[str], bool]
 
 
 def stack_claims(stack: str, organization: str, kubeconfig: Path | None) -> StackClaims:
@@ -69,9 +75,15 @@ def stack_claims(stack: str, organization: str, kubeconfig: Path | None) -> Stac
     at_rest = stack_here(stack)
     settings = judged(at_rest)
     pool = pool_of(settings, stack)
-    whose = (organization, at_rest.project.name, stack)
+    whose = (organization, at_rest.project.name, settings.held_as or stack)
     claims = (c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose))
-    return StackClaims(pool, Where.of_stack(pool, settings.cluster, kubeconfig), whose, tuple(claims))
+    return StackClaims(
+        pool,
+        Where.of_stack(pool, settings.cluster, kubeconfig),
+        whose,
+        tuple(claims),
+        Stacks.read(at_rest.project.directory).tenants_of(stack),
+    )
 
 
 def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Iterator[ClaimRequest]:

@@ -63,7 +63,7 @@ _DEFAULTS: Final = (
 )
 """Variables that the SDKs of pulumi-kubernetes and pulumi-gcp take options from that are no secrets."""
 _NO_CODE: Final = (
-    *(".*", "*.md", "LICENSE", "Makefile", "Pulumi.*.yaml", "conftest.py", "uv.txt", "stacks"),
+    *(".*", "*.md", "LICENSE", "Makefile", "Pulumi.*.yaml", "conftest.py", "uv.txt", "stacks", "stacks.yaml"),
     *("benchmarks", "docs", "models", "operations", "policies", "tests", "sandbox/docs", "sandbox/tests"),
 )
 """What the program neither imports nor reads as its own: patterns of paths below the project."""

@@ -12,8 +12,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.account_pool.component import TenantAccounts, TenantAccountsArgs, holder_here
+from components.account_pool.component import TenantAccounts, TenantAccountsArgs
 from components.account_pool.model import ClaimRequest, Policy
+from components.holding import holder_here
 from credfleet.remote.remote_components import Remote, package_schema, package_shapes, remote_components
 from tests.support.recorder import Registration, record
 from tests.support.stacks import ROOT

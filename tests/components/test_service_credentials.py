@@ -419,3 +419,19 @@ def test_what_waits_for_credentials_in_the_cluster_is_not_made() -> None:
     recorder = recorded(referring("tenant-acme/later"))
     assert recorder.of_type(SERVICE_SECRET) == {}
     assert recorder.stack_outputs["waiting"] == {"service orders": "waits", "app shop": "waits"}
+
+
+def test_an_instance_whose_credential_is_not_given_is_refused_with_what_may_be_meant() -> None:
+    def program() -> None:
+        UserProvidedService(
+            "orders-db",
+            UserProvidedServiceArgs(
+                namespace="tenant-acme",
+                instance=Instance.model_validate({"namespace": "tenant-acme", "credentialsFrom": "dbs"}),
+                owner=OWNER,
+                credentials=Credentials({"db": E.decode()}),
+            ),
+        )
+
+    with pytest.raises(pulumi.RunError, match=r"no credential is called so\n→ did you mean db\?"):
+        record(program)

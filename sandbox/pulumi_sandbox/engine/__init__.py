@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter as PassphraseCrypter
     from pulumi_sandbox.engine.project.project_file import Project as Project
     from pulumi_sandbox.engine.project.yaml_file import load_yaml as load_yaml
+    from pulumi_sandbox.engine.project.yaml_file import merged as merged
     from pulumi_sandbox.engine.sealed import recorded as recorded
     from pulumi_sandbox.engine.sealed import without_keys as without_keys
     from pulumi_sandbox.engine.sealed import written as written
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.show.phrases import short_type as short_type
     from pulumi_sandbox.engine.state.checkpoint import decode as decode
     from pulumi_sandbox.engine.state.checkpoint import verify as verify
+    from pulumi_sandbox.engine.state.moving import finish as finish
+    from pulumi_sandbox.engine.state.moving import regrouped as regrouped
+    from pulumi_sandbox.engine.state.moving import replace_together as replace_together
     from pulumi_sandbox.engine.workspace import StackAtRest as StackAtRest
     from pulumi_sandbox.engine.workspace import Workspace as Workspace
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
@@ -73,11 +77,12 @@ PUBLIC: Final = {
     "plugins.provider_processes": ("Trusted",),
     "project.passphrase": ("PassphraseCrypter",),
     "project.project_file": ("Project",),
-    "project.yaml_file": ("load_yaml",),
+    "project.yaml_file": ("load_yaml", "merged"),
     "sealed": ("recorded", "without_keys", "written"),
     "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),
     "show.phrases": ("short_type",),
     "state.checkpoint": ("decode", "verify"),
+    "state.moving": ("finish", "regrouped", "replace_together"),
     "workspace": ("StackAtRest", "Workspace", "find_backend"),
 }
 """Module → what it gives to the world."""

@@ -113,6 +113,11 @@ class Workspace(StackAtRest):
         store = Store(backend_dir, found.project.name, stack, crypter)
         return cls(found.project, stack, found.stack_file, crypter, store)
 
+    def beside(self, stack: str, stack_file: StackFile) -> Workspace:
+        """Return another stack of the project, encrypted with the same key."""
+        store = self.store.beside(stack)
+        return replace(self, stack=stack, stack_file=stack_file, store=store)
+
     def keep_salt(self) -> None:
         """Write the salt into a stack file without one: whatever is encrypted from now on needs it.
 

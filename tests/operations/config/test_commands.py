@@ -13,6 +13,7 @@ from components.account_pool.rules import Request
 from operations.config.settings import pool_of_plan, settings_of
 from operations.main import app
 from operations.pool.cleaning import configured
+from operations.sandbox.stack_state import stack_here
 from tests.support.stacks import ROOT
 
 
@@ -279,3 +280,25 @@ def test_in_a_workflow_of_github_each_problem_is_an_annotation_of_its_line(
     assert any(line.startswith("::error file=Pulumi.dev.yaml,line=3,col=") for line in annotations)
     assert len(annotations) == len([line for line in said if line.startswith("✗ ")])
     assert not [line for line in annotations if line.startswith("::error::y")]
+
+
+def test_the_configuration_of_three_thousand_tenants_is_far_shorter_than_an_environment_string_may_be(
+    project: Path,
+) -> None:
+    (project / "tenants").mkdir()
+    for number in range(3000):
+        (project / "tenants" / f"t{number:04}.yaml").write_text(f"namespace: tenant-t{number:04}\n")
+    accounts = "accounts: {aws: {type: aws, deliverTo: account}}\n"
+    (project / "tenants" / "_defaults.yaml").write_text(accounts)
+    members = "".join(f"aws-{number},aws,{number:012}\n" for number in range(3000))
+    (project / "members.csv").write_text(f"name,type,accountId\n{members}")
+    configure(
+        project,
+        "config:\n"
+        "  credfleet:cluster: {context: test}\n"
+        "  credfleet:tenantsFrom: tenants\n"
+        "  credfleet:accountPool: {membersFrom: members.csv}\n",
+    )
+    assert len(settings_of("dev").tenants) == 3000
+    passed = stack_here("dev").read()[0].environment["PULUMI_CONFIG"]
+    assert len(f"PULUMI_CONFIG={passed}".encode()) < 1024

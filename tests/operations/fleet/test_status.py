@@ -85,7 +85,7 @@ def test_what_an_update_left_behind_is_a_failure(project: Path) -> None:
     state.with_name(f"{state.name}.steps").touch()
     assert _told()[STACK]["failures"] == (
         "an update runs, or was killed",
-        "1 calls that were begun and never ended",
+        "1 call begun and never ended",
     )
     assert fleet_status().exit_code == 1
 

@@ -12,6 +12,7 @@ from pulumi_sandbox.engine import Snapshot, StackAtRest
 from pulumi_sandbox.protocol import urns
 
 from operations.review.record import Heard, Record, asking_nobody, texts
+from tests.support.proving import counted, tried
 from tests.support.recorded_stacks import ROOT, document_of, laid_out
 
 STACK: Final = "staging"
@@ -35,6 +36,8 @@ def test_the_review_of_one_tenants_file_names_that_tenant_and_nothing_else(
     folder.mkdir()
     for name, tenant in document["config"].pop("credfleet:tenants").items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(tenant))
+    for number in range(counted(10, 1000)):
+        (folder / f"t{number:04}.yaml").write_text(f"namespace: tenant-t{number:04}\n")
     document["config"]["credfleet:tenantsFrom"] = "tenants"
     (tmp_path / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     with asking_nobody(record.cluster):
@@ -47,3 +50,4 @@ def test_the_review_of_one_tenants_file_names_that_tenant_and_nothing_else(
     assert {each.step.op for each in new} == {"create"}
     assert new
     assert all(urns.parse(each.step.urn).name.startswith("newcomer-") for each in new)
+    tried("tenants beside the one that a review names", counted(10, 1000))

@@ -53,10 +53,10 @@ def load_editable(path: Path) -> dict[str, Any]:
 
 def save_yaml(path: Path, document: dict[str, Any]) -> None:
     """Replace the file: lines that say the same stay as they were written, all others are written anew."""
-    files.replace(path, _merged(path.read_text(encoding="utf-8-sig") if path.exists() else "", document))
+    files.replace(path, merged(path.read_text(encoding="utf-8-sig") if path.exists() else "", document))
 
 
-def _merged(former: str, document: dict[str, Any]) -> str:
+def merged(former: str, document: dict[str, Any]) -> str:
     """Return a document as text, lines that did not change as the former text has them, if that works out."""
     from ruamel.yaml.error import YAMLError
 

@@ -21,6 +21,7 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import NAME
 from pulumi_sandbox.engine.state.checkpoint import Encoder, compact, decode, features, verify
 from pulumi_sandbox.engine.state.lock import Owner, locked
+from pulumi_sandbox.engine.state.moving import journal_of, refuse_unfinished
 from pulumi_sandbox.engine.state.steps_file import StepsFile, digest, followed
 from pulumi_sandbox.errors import SandboxError
 
@@ -54,6 +55,15 @@ class Store:
         self._unfolded: Snapshot | None = None
         self._read: tuple[str, Snapshot] | None = None
 
+    def beside(self, stack: str) -> Store:
+        """Return the state of another stack of the project, encrypted with the same key."""
+        return Store(self._backend, self._project, stack, self._crypter)
+
+    @property
+    def journal(self) -> Path:
+        """The file that says which states of the project are being replaced together."""
+        return journal_of(self._backend, self._project)
+
     def locked(self) -> AbstractContextManager[tuple[Owner, ...]]:
         """Hold the stack's lock; see `lock.locked`."""
         return locked(self._backend, self._project, self._stack)
@@ -61,10 +71,11 @@ class Store:
     def load(self) -> Snapshot:
         """Return the state; an empty one for a stack that has none yet. The same texts are decoded once.
 
-        Raises SandboxError `state-unreadable`, `state-unsupported`, `state-invalid`, or one of
-        `checkpoint.decode`.
+        Raises SandboxError `state-unreadable`, `state-unsupported`, `state-invalid`, `move-unfinished`, or
+        one of `checkpoint.decode`.
         """
         self._refuse_other_layouts()
+        refuse_unfinished(self.journal, self.path)
         try:
             text, steps = self._texts()
             known = digest(f"{text}\0{steps}")
@@ -162,6 +173,19 @@ class Store:
         self._unfolded, self._length = None, len(text)
         self._steps = StepsFile(self._path_of_steps, text, snapshot) if len(text) >= self.large else None
         verify(snapshot)
+
+    def texts(self, snapshot: Snapshot) -> dict[Path, str]:
+        """Return what `save` would write, by file, for states that change together; fold before.
+
+        Raises SandboxError `state-invalid`.
+        """
+        verify(snapshot)
+        kept = (
+            {self.path.with_name(f"{self.path.name}.bak"): self.path.read_text()}
+            if self.path.exists()
+            else {}
+        )
+        return {**kept, self.path: self._text(snapshot)}
 
     def export(self, snapshot: Snapshot) -> str:
         """Return the state as `pulumi stack import` takes it, secrets encrypted."""

@@ -1,0 +1,102 @@
+"""Which stack has which of the tenants in files: `stacks.yaml`, by ranges of their names.
+
+A range takes in names that nobody has yet, so whoever adds a tenant's file has no other file to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from pulumi_sandbox.documents import Document, Step, Unreadable, read_file
+from pydantic import Field, ValidationError
+
+from components.errors import ConfigurationError, Problem
+from components.settings.document import problems_of
+from components.settings.noun import Noun
+from components.settings.words import Name
+
+STACKS: Final = "stacks.yaml"
+
+
+class Shard(Noun):
+    """What one stack has of the tenants."""
+
+    since: Name | None = Field(
+        default=None, description="Name of its first tenant; the first stack has none."
+    )
+
+
+class Shards(Noun):
+    """Stacks that share one folder of tenants' files: each has those from its first name to the next's."""
+
+    pool: Name | None = Field(default=None, description="Stack that declares their pool: brought up before.")
+    stacks: Mapping[Name, Shard] = Field(description="Stack → its tenants, in the order of their names.")
+
+    def stack_of(self, tenant: str) -> str:
+        """Return whose a tenant is."""
+        return [stack for stack, shard in self.stacks.items() if (shard.since or "") <= tenant][-1]
+
+
+class _File(Noun):
+    fleets: Mapping[Name, Shards]
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """What the file of a project says; nothing where there is none."""
+
+    fleets: Mapping[str, Shards]
+
+    @classmethod
+    def read(cls, root: Path) -> Stacks:
+        """Read the file of a project. Raises ConfigurationError."""
+        try:
+            document = read_file(root / STACKS)
+            return cls(_File.model_validate(document.data, strict=False).fleets).checked(document)
+        except Unreadable as error:
+            if error.code == "file-missing":
+                return cls({})
+            raise ConfigurationError([Problem(STACKS, error.cause, error.mend, error.at)]) from None
+        except ValidationError as error:
+            found = [*problems_of(error, _File)]
+            raise ConfigurationError(
+                [replace(each, place=f"{STACKS} {each.place}") for each in found]
+            ) from None
+
+    def checked(self, document: Document) -> Stacks:
+        """Return it, if each tenant has one stack and each stack one fleet. Raises ConfigurationError."""
+        if problems := [*self._problems(document)]:
+            raise ConfigurationError(problems)
+        return self
+
+    def tenants_of(self, stack: str) -> Callable[[str], bool]:
+        """Return whether a tenant is a stack's; one that no fleet names has all of its folder."""
+        fleet = next((each for each in self.fleets.values() if stack in each.stacks), None)
+        return bool if fleet is None else lambda tenant: fleet.stack_of(tenant) == stack
+
+    def _problems(self, document: Document) -> Iterator[Problem]:
+        def problem(path: Iterable[Step], cause: str, mend: str) -> Problem:
+            steps = ("fleets", *path)
+            return Problem(f"{STACKS} {'.'.join(map(str, steps))}", cause, mend, document.at(steps))
+
+        seen: set[str] = set()
+        for name, fleet in self.fleets.items():
+            twice = [fleet.pool] if fleet.pool and fleet.pool in fleet.stacks else []
+            for stack in (*fleet.stacks, *twice):
+                if stack in seen:
+                    mend = "name it once: it has the tenants of one range, and the stack of a pool has none"
+                    yield problem((name, "stacks", stack), f"stack {stack} is named twice", mend)
+                seen.add(stack)
+            first = next(iter(fleet.stacks), None)
+            if first is None or fleet.stacks[first].since is not None:
+                cause = "its first stack does not begin with the first name, so some tenants would have none"
+                yield problem((name, "stacks"), cause, "write the first stack as {}, without since")
+            for (before, a), (stack, b) in pairwise(fleet.stacks.items()):
+                if b.since is None or b.since <= (a.since or ""):
+                    cause = f"its tenants do not begin after those of {before}, so some would have two stacks"
+                    mend = "order the stacks by the names of their first tenants, and give each another one"
+                    yield problem((name, "stacks", stack), cause, mend)
